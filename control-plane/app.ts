@@ -1,0 +1,96 @@
+import type { FastifyInstance } from 'fastify';
+import { systemClock, type Clock } from '../shared/clock.js';
+import { SetupError, messageOf } from '../shared/coded-error.js';
+import { randomIds, type Ids } from '../shared/ids.js';
+import type { Logger } from '../shared/logger.js';
+import type { Config } from './config.js';
+import { Gateway } from './grpc/gateway.js';
+import { createHttpServer } from './http/server.js';
+import { CommandAnswers } from './services/command-answers.js';
+import { dispatchCommands } from './services/dispatch.js';
+import { HostLinks } from './services/host-links.js';
+import { LastUsed } from './services/last-used.js';
+import { LogHub } from './services/logs.js';
+import type { Platform } from './services/platform.js';
+import { Sealer } from './services/sealer.js';
+import { Store, type WorkerName } from './store/store.js';
+import { Workers } from './workers/workers.js';
+
+export interface Overrides {
+  clock?: Clock;
+  ids?: Ids;
+}
+
+export interface Addresses {
+  /** `host:port` */
+  http: string;
+  grpc: string;
+}
+
+export interface ControlPlane {
+  platform: Platform;
+  workers: Workers<WorkerName | 'last-used' | 'logs'>;
+  /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
+  start(options?: { heartbeat: boolean }): Promise<Addresses>;
+  /** Answers what is under way, ends the streams, closes the file. */
+  stop(): Promise<void>;
+}
+
+/** All wiring, and nothing else. */
+export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
+  const { clock = systemClock, ids = randomIds } = overrides;
+  const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
+  const hosts = new HostLinks(clock);
+  const platform: Platform = {
+    store,
+    clock,
+    ids,
+    sealer: new Sealer(config.secretKey),
+    hosts,
+    answers: new CommandAnswers(clock),
+    lastUsed: new LastUsed(),
+    logs: new LogHub(clock, ids, hosts),
+  };
+  const workers = new Workers<WorkerName | 'last-used' | 'logs'>(
+    {
+      dispatch: () => dispatchCommands(platform),
+      'last-used': () => platform.lastUsed.flush(store),
+      logs: () => platform.logs.expire(),
+    },
+    logger,
+  );
+  const gateway = new Gateway(platform, logger);
+  let http: FastifyInstance | undefined;
+
+  return {
+    platform,
+    workers,
+    async start({ heartbeat } = { heartbeat: true }) {
+      http = await createHttpServer(platform, logger);
+      const addresses = {
+        http: await listen(http, config.httpAddress),
+        grpc: await gateway.listen(config.grpcAddress),
+      };
+      if (heartbeat) workers.start();
+      return addresses;
+    },
+    async stop() {
+      await http?.close();
+      await gateway.close();
+      await workers.stop();
+      platform.lastUsed.flush(store);
+      store.close();
+    },
+  };
+}
+
+async function listen(http: FastifyInstance, address: string): Promise<string> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/[[\]]/g, '');
+  try {
+    const url = await http.listen({ host, port: Number(address.slice(colon + 1)) });
+    return new URL(url).host;
+  } catch (error) {
+    throw new SetupError(`cannot serve HTTP on ${address}: ${messageOf(error)}`);
+  }
+}

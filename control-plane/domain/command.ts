@@ -1,0 +1,16 @@
+/** One per client request; each states the whole desired state of its instance. */
+export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy';
+
+/**
+ * `open` until the host has answered for good, or a newer command of the instance has closed it.
+ * Only open commands are ever sent.
+ */
+export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed' | 'stale';
+
+const FIRST_RESEND_MS = 5_000;
+const LONGEST_RESEND_MS = 60_000;
+
+/** How long after its `attempts`-th sending (1 is the first) an unanswered command is sent again. */
+export function resendDelayMs(attempts: number): number {
+  return Math.min(FIRST_RESEND_MS * 2 ** Math.min(attempts - 1, 10), LONGEST_RESEND_MS);
+}

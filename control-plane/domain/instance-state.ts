@@ -1,0 +1,48 @@
+export type InstanceStatus =
+  'creating' | 'starting' | 'running' | 'stopping' | 'stopped' | 'destroying' | 'destroyed' | 'error';
+export type InstanceAction = 'start' | 'stop' | 'destroy';
+
+/**
+ * Every edge that a status may take. Whatever writes a status goes through {@link assertTransition}.
+ *
+ *   creating ──> running <──> stopping ──> stopped <──> starting
+ *      │           │  ^                                    │
+ *      │           │  └────────────────────────────────────┘
+ *      └──> error <┘         any but destroyed ──> destroying ──> destroyed
+ */
+const EDGES: Readonly<Record<InstanceStatus, readonly InstanceStatus[]>> = {
+  creating: ['running', 'error', 'destroying'],
+  starting: ['running', 'stopped', 'destroying'],
+  running: ['stopping', 'error', 'destroying'],
+  stopping: ['stopped', 'running', 'destroying'],
+  stopped: ['starting', 'destroying'],
+  error: ['destroying'],
+  destroying: ['destroyed'],
+  destroyed: [],
+};
+
+/** What the API accepts in each status: contract rule 1. */
+const ACTIONS: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
+  creating: ['destroy'],
+  starting: ['destroy'],
+  running: ['stop', 'destroy'],
+  stopping: ['destroy'],
+  stopped: ['start', 'destroy'],
+  destroying: ['destroy'],
+  destroyed: [],
+  error: ['destroy'],
+};
+
+export function allowedActions(status: InstanceStatus): readonly InstanceAction[] {
+  return ACTIONS[status];
+}
+
+/** Throws on an edge that does not exist: a bug, never a renter's mistake. */
+export function assertTransition(from: InstanceStatus, to: InstanceStatus): void {
+  if (!EDGES[from].includes(to)) throw new Error(`no transition from ${from} to ${to}`);
+}
+
+/** Whether the workload may be up, so that its addresses are shown. */
+export function isUp(status: InstanceStatus): boolean {
+  return status === 'running' || status === 'stopping';
+}

@@ -1,0 +1,53 @@
+import { CodedError } from '../../shared/coded-error.js';
+
+/** Every code that the API can answer with, other than what the HTTP layer itself refuses. */
+export type RefusalCode =
+  | 'ADMIN_REQUIRED'
+  | 'API_KEY_NOT_FOUND'
+  | 'CAPACITY_UNAVAILABLE'
+  | 'DISK_TOO_LARGE'
+  | 'EMAIL_TAKEN'
+  | 'HOST_UNREACHABLE'
+  | 'INSTANCE_LIMIT_REACHED'
+  | 'INSTANCE_NOT_FOUND'
+  | 'INSUFFICIENT_BALANCE'
+  | 'INVALID_CREDENTIALS'
+  | 'INVALID_STATE'
+  | 'MACHINE_DISK_EXHAUSTED'
+  | 'MACHINE_IN_MAINTENANCE'
+  | 'MACHINE_NOT_FOUND'
+  | 'NOT_FOUND'
+  | 'OFFER_NOT_FOUND'
+  | 'OFFER_NOT_PINNABLE'
+  | 'OFFER_NOT_VM_CAPABLE'
+  | 'OFFER_UNAVAILABLE'
+  | 'ORG_MISMATCH'
+  | 'ORGANIZATION_NOT_FOUND'
+  | 'PAYMENTS_FROZEN'
+  | 'SSH_KEY_EXISTS'
+  | 'SSH_KEY_NOT_FOUND'
+  | 'START_REFUSED'
+  | 'START_UNAVAILABLE'
+  | 'TEMPLATE_ARCH_UNSUPPORTED'
+  | 'TEMPLATE_COMING_SOON'
+  | 'TEMPLATE_CUDA_TOO_NEW'
+  | 'TEMPLATE_NOT_FOUND'
+  | 'TEMPLATE_REQUIRES_OWNER'
+  | 'TOKEN_INVALID'
+  | 'VALIDATION_FAILED';
+
+/** A request that the rules turn down. Nothing of it is kept. `extra` joins the error body. */
+export class Refusal extends CodedError<RefusalCode> {
+  constructor(
+    code: RefusalCode,
+    message: string,
+    readonly extra: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(code, message);
+  }
+}
+
+/** The refusal of one field of a well-formed body, in the shape of a failed schema. */
+export function invalidField(path: string, message: string): Refusal {
+  return new Refusal('VALIDATION_FAILED', `${path}: ${message}`, { details: [{ path, message }] });
+}

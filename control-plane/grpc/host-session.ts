@@ -1,0 +1,130 @@
+import { status, type Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
+import { messageOf } from '../../shared/coded-error.js';
+import {
+  CommandOutcome,
+  type AgentMessage,
+  type ControlMessage,
+  type Hello,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
+import { findMachineByCredential } from '../services/enrollment.js';
+import type { HostLink } from '../services/host-links.js';
+import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult } from '../services/host-messages.js';
+import type { Platform } from '../services/platform.js';
+
+type Stream = ServerDuplexStream<AgentMessage, ControlMessage>;
+
+/** One host's stream from its first message to its end. */
+export function serveHost(platform: Platform, logger: Logger, stream: Stream): void {
+  const machine = findMachineByCredential(platform, bearer(stream.metadata));
+  if (!machine)
+    return refuse(stream, status.UNAUTHENTICATED, 'this credential belongs to no host; enrol the host again');
+  new HostSession(platform, logger.child({ hostId: machine.id }), stream, machine.id);
+}
+
+function bearer(metadata: Metadata): string {
+  const [value] = metadata.get('authorization');
+  return typeof value === 'string' ? value.replace(/^Bearer /, '') : '';
+}
+
+function refuse(stream: Stream, code: status, details: string): void {
+  stream.emit('error', { code, details });
+}
+
+class HostSession implements HostLink {
+  private greeted = false;
+  private congested = false;
+  private closed = false;
+
+  constructor(
+    private readonly platform: Platform,
+    private readonly logger: Logger,
+    private readonly stream: Stream,
+    private readonly machineId: string,
+  ) {
+    stream.on('data', (message: AgentMessage) => this.receive(message));
+    stream.on('drain', () => (this.congested = false));
+    stream.on('end', () => this.close('the host has ended its stream'));
+    stream.on('error', (error) => this.lost(messageOf(error)));
+    stream.on('close', () => this.lost('the stream is closed'));
+  }
+
+  send(message: ControlMessage): boolean {
+    if (this.closed || this.congested) return false;
+    this.congested = !this.stream.write(message);
+    return true;
+  }
+
+  close(reason: string): void {
+    if (this.closed) return;
+    this.lost(reason);
+    this.stream.end();
+  }
+
+  private lost(reason: string): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (!this.platform.hosts.detach(this.machineId, this)) return;
+    this.platform.logs.hostLost(this.machineId);
+    this.logger.info({ reason }, 'host disconnected');
+  }
+
+  private receive(message: AgentMessage): void {
+    if (this.closed) return;
+    try {
+      if (this.greeted) this.handle(message);
+      else this.greet(message);
+    } catch (error) {
+      this.logger.error({ err: error, kind: message.message?.$case }, `a host message failed: ${messageOf(error)}`);
+    }
+  }
+
+  private greet({ message }: AgentMessage): void {
+    if (message?.$case !== 'hello')
+      return refuse(this.stream, status.FAILED_PRECONDITION, 'the first message must be hello');
+    const hello: Hello = message.value;
+    if (hello.protocolMax < PROTOCOL_MIN || hello.protocolMin > PROTOCOL_MAX) {
+      return refuse(
+        this.stream,
+        status.FAILED_PRECONDITION,
+        `this control plane speaks protocol ${PROTOCOL_MIN} to ${PROTOCOL_MAX}, the agent ${hello.protocolMin} to ${hello.protocolMax}; upgrade the older one`,
+      );
+    }
+    const { epoch, floors } = greetHost(this.platform, this.machineId, hello);
+    this.greeted = true;
+    const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
+    this.send({ message: { $case: 'welcome', value: { protocol, epoch, floors, heartbeatMs: HEARTBEAT_MS } } });
+    this.platform.hosts.attach(this.machineId, this);
+    this.platform.logs.hostBack(this.machineId);
+    this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
+  }
+
+  private handle({ message }: AgentMessage): void {
+    const { platform, machineId } = this;
+    platform.hosts.heard(machineId);
+    switch (message?.$case) {
+      case 'heartbeat':
+        return recordHeartbeat(platform, machineId, message.value);
+      case 'commandResult': {
+        const { commandId, instanceId, outcome } = message.value;
+        recordResult(platform, machineId, message.value);
+        this.logger.info({ commandId, instanceId, outcome: CommandOutcome[outcome] }, 'command answered');
+        this.send({ message: { $case: 'resultAck', value: { commandId } } });
+        return;
+      }
+      case 'workloadReport': {
+        const { instanceId, number } = message.value;
+        recordReport(platform, machineId, message.value);
+        this.send({ message: { $case: 'reportAck', value: { instanceId, number } } });
+        return;
+      }
+      case 'progress':
+        return recordProgress(platform, machineId, message.value);
+      case 'logChunk':
+        return platform.logs.receive(machineId, message.value);
+      default:
+        this.logger.warn({ kind: message?.$case }, 'unexpected message');
+    }
+  }
+}

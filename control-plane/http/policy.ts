@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Caller, SessionCaller } from '../domain/caller.js';
+import { Refusal, type RefusalCode } from '../domain/refusal.js';
+import { authenticate } from '../services/authenticate.js';
+import type { Platform } from '../services/platform.js';
+
+/** Who may call a route, and what an API key hears where it may not. */
+export interface Policy {
+  session: 'any' | 'admin' | 'operator';
+  apiKey: 'allowed' | 'TOKEN_INVALID' | 'ADMIN_REQUIRED' | 'NOT_FOUND';
+}
+
+export const PUBLIC = 'public';
+/** Any member, also a script. */
+export const MEMBER: Policy = { session: 'any', apiKey: 'allowed' };
+/** The signed-in user's own account. */
+export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID' };
+/** Credentials: sessions only, and a key is told that it takes more than itself. */
+export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED' };
+export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED' };
+/** For everyone else these routes do not exist. */
+export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND' };
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    policy?: Policy | typeof PUBLIC;
+  }
+  interface FastifyRequest {
+    caller: Caller | undefined;
+  }
+}
+
+export function notFound(): Refusal {
+  return new Refusal('NOT_FOUND', 'there is nothing at this address');
+}
+
+/** Every route declares who may call it; one that does not stops the boot. */
+export function enforcePolicies(app: FastifyInstance, platform: Platform): void {
+  app.decorateRequest('caller', undefined);
+  app.addHook('onRoute', ({ config, method, url }) => {
+    if (!config?.policy) throw new Error(`${String(method)} ${url} declares no policy`);
+  });
+  app.addHook('onRequest', async (request) => {
+    const { policy } = request.routeOptions.config;
+    if (policy === undefined || policy === PUBLIC) return;
+    request.caller =
+      policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
+  });
+}
+
+function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller {
+  const caller = identify(platform, request);
+  if (caller.kind === 'api_key') {
+    if (policy.apiKey !== 'allowed') throw new Refusal(policy.apiKey, refusalsOfKeys[policy.apiKey]);
+  } else if (policy.session === 'admin' && caller.role !== 'admin') {
+    throw new Refusal('ADMIN_REQUIRED', 'this takes an admin of the organization');
+  }
+  return caller;
+}
+
+function operatorOf(platform: Platform, request: FastifyRequest): Caller {
+  try {
+    const caller = identify(platform, request);
+    if (caller.kind === 'session' && caller.isOperator) return caller;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+  throw notFound();
+}
+
+function identify(platform: Platform, request: FastifyRequest): Caller {
+  const token = /^Bearer ([\x21-\x7e]+)$/.exec(request.headers.authorization ?? '')?.[1];
+  const organizationId = request.headers['x-org-id'];
+  return authenticate(platform, token, typeof organizationId === 'string' ? organizationId : undefined);
+}
+
+const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {
+  TOKEN_INVALID: 'an API key cannot be used here; sign in',
+  ADMIN_REQUIRED: 'an API key cannot do this; it takes a signed-in session',
+  NOT_FOUND: 'there is nothing at this address',
+};
+
+/** The caller of a route whose policy lets members in. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error('this route has no caller');
+  return request.caller;
+}
+
+/** The caller of a route whose policy lets only sessions in. */
+export function sessionOf(request: FastifyRequest): SessionCaller {
+  const caller = callerOf(request);
+  if (caller.kind !== 'session') throw new Error('this route has no session');
+  return caller;
+}

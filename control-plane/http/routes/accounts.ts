@@ -1,0 +1,71 @@
+import { Type } from 'typebox';
+import { describeUser, signIn, signOut, signUp, type SignedIn } from '../../services/accounts.js';
+import { ACCOUNT, PUBLIC, sessionOf } from '../policy.js';
+import { Timestamp, Uuid, body, iso } from '../schemas.js';
+import { NoContent, type Routes } from './routes.js';
+
+const Email = Type.String({ format: 'email', maxLength: 254 });
+const Password = Type.String({ minLength: 12, maxLength: 256 });
+const RoleName = Type.Union([Type.Literal('admin'), Type.Literal('member')]);
+const User = Type.Object({ id: Uuid, email: Type.String(), name: Type.String(), created_at: Timestamp });
+const Organization = Type.Object({ id: Uuid, name: Type.String(), role: RoleName });
+const Session = Type.Object({ token: Type.String(), expires_at: Timestamp, user: User, organization: Organization });
+const Me = Type.Object({
+  user: Type.Intersect([User, Type.Object({ is_operator: Type.Boolean() })]),
+  memberships: Type.Array(Type.Object({ organization_id: Uuid, name: Type.String(), role: RoleName })),
+  active_organization_id: Uuid,
+});
+
+export const accountRoutes: Routes = (app, platform) => {
+  app.post(
+    '/v1/auth/sign-up',
+    {
+      config: { policy: PUBLIC },
+      schema: {
+        body: body({ email: Email, password: Password, name: Type.String({ minLength: 1, maxLength: 64 }) }),
+        response: { 201: Session },
+      },
+    },
+    async (request, reply) => {
+      void reply.code(201);
+      return sessionView(await signUp(platform, request.body));
+    },
+  );
+
+  app.post(
+    '/v1/auth/sign-in',
+    {
+      config: { policy: PUBLIC },
+      schema: { body: body({ email: Email, password: Type.String({ maxLength: 256 }) }), response: { 200: Session } },
+    },
+    async (request) => sessionView(await signIn(platform, request.body)),
+  );
+
+  app.post(
+    '/v1/auth/sign-out',
+    { config: { policy: ACCOUNT }, schema: { response: { 204: NoContent } } },
+    (request, reply) => {
+      signOut(platform, sessionOf(request).sessionId);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.get('/v1/me', { config: { policy: ACCOUNT }, schema: { response: { 200: Me } } }, (request) => {
+    const caller = sessionOf(request);
+    const { user, memberships } = describeUser(platform, caller.userId);
+    return {
+      user: { ...user, is_operator: user.is_operator === 1, created_at: iso(user.created_at) },
+      memberships: memberships.map(({ organizationId, name, role }) => ({
+        organization_id: organizationId,
+        name,
+        role,
+      })),
+      active_organization_id: caller.organizationId,
+    };
+  });
+};
+
+function sessionView({ token, expiresAt, user, organization }: SignedIn) {
+  return { token, expires_at: iso(expiresAt), user: { ...user, created_at: iso(user.created_at) }, organization };
+}

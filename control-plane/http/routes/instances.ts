@@ -1,0 +1,162 @@
+import { Type } from 'typebox';
+import { deploy } from '../../services/instances/deploy.js';
+import { destroy } from '../../services/instances/destroy.js';
+import { readLogs } from '../../services/instances/logs.js';
+import { getInstance, listEvents, listInstances, type InstanceDetails } from '../../services/instances/read.js';
+import { start } from '../../services/instances/start.js';
+import { stop } from '../../services/instances/stop.js';
+import { MEMBER, callerOf } from '../policy.js';
+import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { IdParams, type Routes } from './routes.js';
+import { EnvVariable, Template, templateView } from './templates.js';
+
+const Instance = Type.Object({
+  id: Uuid,
+  label: nullable(Type.String()),
+  status: Type.Enum(['creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error']),
+  disk_gb: Type.Integer(),
+  price_per_hour_micro: Micro,
+  storage_price_per_gb_hour_micro: Micro,
+  ssh_host: nullable(Type.String()),
+  ssh_port: nullable(Type.Integer()),
+  ssh_user: Type.String(),
+  jupyter_url: nullable(Type.String()),
+  open_url: nullable(Type.String()),
+  access_token: nullable(Type.String()),
+  error_code: nullable(Type.String()),
+  error_message: nullable(Type.String()),
+  allowed_actions: Type.Array(Type.String()),
+  gpus_released: Type.Boolean(),
+  gpu_release: nullable(Type.String()),
+  gpu_release_requested_at: nullable(Timestamp),
+  stop_releases_gpus: Type.Boolean(),
+  hold_price_per_hour_micro: Type.Null(),
+  stop_hold_price_per_hour_micro: Type.Null(),
+  suspended_hold_price_per_hour_micro: Type.Null(),
+  created_at: Timestamp,
+  started_at: nullable(Timestamp),
+  status_changed_at: Timestamp,
+  destroyed_at: nullable(Timestamp),
+  spend_micro: Micro,
+  deployed_by: Type.String(),
+  deployed_via_api_key: nullable(
+    Type.Object({ id: Uuid, name: Type.String(), kind: Type.String(), prefix: Type.String(), revoked: Type.Boolean() }),
+  ),
+  offer: Type.Object({ id: Uuid }),
+  template: Template,
+});
+
+const DeployBody = body({
+  offer_id: Uuid,
+  template_id: Uuid,
+  disk_gb: Type.Integer({ minimum: 10, maximum: 20000 }),
+  label: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+  ssh_key_id: Type.Optional(nullable(Uuid)),
+  env_overrides: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
+});
+
+const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() });
+
+export const instanceRoutes: Routes = (app, platform) => {
+  app.post(
+    '/v1/instances',
+    { config: { policy: MEMBER }, schema: { body: DeployBody, response: { 201: Instance } } },
+    (request, reply) => {
+      const { label = null, ssh_key_id = null, ...rest } = request.body;
+      void reply.code(201);
+      return instanceView(deploy(platform, callerOf(request), { ...rest, label, ssh_key_id }));
+    },
+  );
+
+  app.get(
+    '/v1/instances',
+    {
+      config: { policy: MEMBER },
+      schema: {
+        querystring: Type.Object({ include_destroyed: Type.Boolean({ default: false }) }),
+        response: { 200: items(Instance) },
+      },
+    },
+    (request) => ({
+      items: listInstances(platform, callerOf(request), request.query.include_destroyed).map(instanceView),
+    }),
+  );
+
+  app.get(
+    '/v1/instances/:id',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Instance } } },
+    (request) => instanceView(getInstance(platform, callerOf(request), request.params.id)),
+  );
+
+  app.post(
+    '/v1/instances/:id/stop',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 202: Instance } } },
+    (request, reply) => {
+      void reply.code(202);
+      return instanceView(stop(platform, callerOf(request), request.params.id));
+    },
+  );
+
+  app.post(
+    '/v1/instances/:id/start',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 202: Instance } } },
+    async (request, reply) => {
+      void reply.code(202);
+      return instanceView(await start(platform, callerOf(request), request.params.id));
+    },
+  );
+
+  app.delete(
+    '/v1/instances/:id',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Instance, 202: Instance } } },
+    (request, reply) => {
+      const { instance, repeated } = destroy(platform, callerOf(request), request.params.id);
+      void reply.code(repeated ? 200 : 202);
+      return instanceView(instance);
+    },
+  );
+
+  app.get(
+    '/v1/instances/:id/logs',
+    {
+      config: { policy: MEMBER },
+      schema: {
+        params: IdParams,
+        querystring: Type.Object({ tail: Type.Integer({ minimum: 1, maximum: 1000, default: 200 }) }),
+        response: { 200: Type.Object({ lines: Type.Array(Type.String()) }) },
+      },
+    },
+    async (request) => ({
+      lines: [...(await readLogs(platform, callerOf(request), request.params.id, request.query.tail))],
+    }),
+  );
+
+  app.get(
+    '/v1/instances/:id/events',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: items(Event) } } },
+    (request) => ({
+      items: listEvents(platform, callerOf(request), request.params.id).map((event) => ({
+        ...event,
+        at: iso(event.at),
+      })),
+    }),
+  );
+};
+
+function instanceView(instance: InstanceDetails) {
+  return {
+    ...instance,
+    gpus_released: instance.gpus_released === 1,
+    gpu_release_requested_at: isoOrNull(instance.gpu_release_requested_at),
+    hold_price_per_hour_micro: null,
+    stop_hold_price_per_hour_micro: null,
+    suspended_hold_price_per_hour_micro: null,
+    created_at: iso(instance.created_at),
+    started_at: isoOrNull(instance.started_at),
+    status_changed_at: iso(instance.status_changed_at),
+    destroyed_at: isoOrNull(instance.destroyed_at),
+    offer: { id: instance.offer_id },
+    template: templateView(instance.template),
+    allowed_actions: [...instance.allowed_actions],
+  };
+}

@@ -1,0 +1,90 @@
+import { Type } from 'typebox';
+import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/offers.js';
+import { MEMBER } from '../policy.js';
+import { Micro, Timestamp, Uuid, iso, items, nullable } from '../schemas.js';
+import { IdParams, type Routes } from './routes.js';
+
+const Machine = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  region: Type.String(),
+  cpu_model: Type.String(),
+  cpu_cores: Type.Integer(),
+  memory_mb: Type.Integer(),
+  disk_gb: Type.Integer(),
+  disk_available_gb: Type.Integer(),
+  cuda_version: nullable(Type.String()),
+  driver_version: nullable(Type.String()),
+  vm_capable: Type.Boolean(),
+  gpu_release_supported: Type.Boolean(),
+  next_maintenance: nullable(Timestamp),
+  connected: Type.Boolean(),
+});
+
+export const Offer = Type.Object({
+  id: Uuid,
+  state: Type.Enum(['available', 'unavailable', 'withdrawn']),
+  gpu_model: nullable(Type.String()),
+  num_gpus: Type.Integer(),
+  gpu_memory_mb: nullable(Type.Integer()),
+  price_per_hour_micro: Micro,
+  storage_price_per_gb_hour_micro: Micro,
+  machine: Machine,
+});
+
+const OfferQuery = Type.Partial(
+  Type.Object({
+    gpu_model: Type.String(),
+    num_gpus: Type.Integer({ minimum: 1 }),
+    max_price_per_hour_micro: Type.Integer({ minimum: 0 }),
+    region: Type.String(),
+    vm_capable: Type.Boolean(),
+    sort: Type.Enum(['price_asc', 'price_desc', 'newest']),
+  }),
+);
+
+const ModelStatus = Type.Object({
+  gpu_model: Type.String(),
+  machines_connected: Type.Integer(),
+  gpus_total: Type.Integer(),
+  gpus_free: Type.Integer(),
+  lowest_price_per_hour_micro: nullable(Micro),
+});
+
+export const offerRoutes: Routes = (app, platform) => {
+  app.get(
+    '/v1/offers',
+    { config: { policy: MEMBER }, schema: { querystring: OfferQuery, response: { 200: items(Offer) } } },
+    (request) => ({ items: listOffers(platform, request.query).map(offerView) }),
+  );
+
+  app.get(
+    '/v1/offers/:id',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Offer } } },
+    (request) => offerView(getOffer(platform, request.params.id)),
+  );
+
+  app.get(
+    '/v1/catalog/status',
+    {
+      config: { policy: MEMBER },
+      schema: { response: { 200: Type.Object({ items: Type.Array(ModelStatus), updated_at: Timestamp }) } },
+    },
+    () => {
+      const { models, updatedAt } = catalogStatus(platform);
+      return { items: models, updated_at: iso(updatedAt) };
+    },
+  );
+};
+
+export function offerView({ machine, ...offer }: OfferDetails) {
+  return {
+    ...offer,
+    machine: {
+      ...machine,
+      vm_capable: machine.vm_capable === 1,
+      gpu_release_supported: machine.gpu_release_supported === 1,
+      next_maintenance: machine.maintenance_starts_at === null ? null : iso(machine.maintenance_starts_at),
+    },
+  };
+}

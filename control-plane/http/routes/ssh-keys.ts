@@ -1,0 +1,52 @@
+import { Type } from 'typebox';
+import { addSshKey, listSshKeys, removeSshKey } from '../../services/ssh-keys.js';
+import type { Row } from '../../store/schema.js';
+import { ACCOUNT, sessionOf } from '../policy.js';
+import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
+import { IdParams, NoContent, type Routes } from './routes.js';
+
+const SshKey = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  fingerprint: Type.String(),
+  public_key: Type.String(),
+  created_at: Timestamp,
+});
+
+export const sshKeyRoutes: Routes = (app, platform) => {
+  app.get('/v1/ssh-keys', { config: { policy: ACCOUNT }, schema: { response: { 200: items(SshKey) } } }, (request) => ({
+    items: listSshKeys(platform, sessionOf(request)).map(sshKeyView),
+  }));
+
+  app.post(
+    '/v1/ssh-keys',
+    {
+      config: { policy: ACCOUNT },
+      schema: {
+        body: body({
+          name: Type.String({ minLength: 1, maxLength: 64 }),
+          public_key: Type.String({ minLength: 1, maxLength: 16384 }),
+        }),
+        response: { 201: SshKey },
+      },
+    },
+    (request, reply) => {
+      void reply.code(201);
+      return sshKeyView(addSshKey(platform, sessionOf(request), request.body));
+    },
+  );
+
+  app.delete(
+    '/v1/ssh-keys/:id',
+    { config: { policy: ACCOUNT }, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      removeSshKey(platform, sessionOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+};
+
+function sshKeyView(key: Row<'ssh_keys'>) {
+  return { ...key, created_at: iso(key.created_at) };
+}

@@ -1,0 +1,26 @@
+import { Type, type TSchema } from 'typebox';
+
+export const Timestamp = Type.String({ description: 'ISO 8601, UTC, with milliseconds' });
+export const Uuid = Type.String({ format: 'uuid' });
+export const Micro = Type.Integer({ description: 'micro-dollars' });
+
+export function nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A request body: unknown fields are errors. */
+export function body<T extends Record<string, TSchema>>(properties: T) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+export function items<T extends TSchema>(schema: T) {
+  return Type.Object({ items: Type.Array(schema) });
+}
+
+export function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+export function isoOrNull(time: number | null): string | null {
+  return time === null ? null : iso(time);
+}

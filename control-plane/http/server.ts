@@ -1,0 +1,91 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { Ajv, type Options } from 'ajv';
+import addFormats from 'ajv-formats';
+import { LogController, fastify, type FastifyInstance } from 'fastify';
+import type { Logger } from '../../shared/logger.js';
+import type { Platform } from '../services/platform.js';
+import { handleErrors } from './errors.js';
+import { answerUnknownRoutes } from './not-found.js';
+import { enforcePolicies } from './policy.js';
+import { accountRoutes } from './routes/accounts.js';
+import { apiKeyRoutes } from './routes/api-keys.js';
+import { healthRoutes } from './routes/health.js';
+import { instanceRoutes } from './routes/instances.js';
+import { offerRoutes } from './routes/offers.js';
+import { operatorRoutes } from './routes/operator.js';
+import { organizationRoutes } from './routes/organizations.js';
+import { sshKeyRoutes } from './routes/ssh-keys.js';
+import { templateRoutes } from './routes/templates.js';
+
+const BODY_LIMIT_BYTES = 1024 * 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CONNECTION_TIMEOUT_MS = 60_000;
+
+/** The REST API. Not listening yet. */
+export async function createHttpServer(platform: Platform, logger: Logger): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: logger,
+    genReqId: () => platform.ids.uuid(),
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    logController: new LogController({ disableRequestLogging: true }),
+    // A HEAD route would stand beside each GET without a policy of its own.
+    exposeHeadRoutes: false,
+  }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
+  app.addHook('onSend', async (request, reply) => {
+    void reply.header('X-Request-Id', request.id);
+  });
+  logRequests(app);
+  validateStrictly(app);
+  parseJson(app);
+  handleErrors(app);
+  answerUnknownRoutes(app);
+  enforcePolicies(app, platform);
+  const routes = [
+    healthRoutes,
+    accountRoutes,
+    apiKeyRoutes,
+    instanceRoutes,
+    offerRoutes,
+    operatorRoutes,
+    organizationRoutes,
+    sshKeyRoutes,
+    templateRoutes,
+  ];
+  for (const register of routes)
+    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+  await app.ready();
+  return app;
+}
+
+/** Bodies as they are; what comes as text in a query string is read as what the schema says. */
+function validateStrictly(app: FastifyInstance): void {
+  const options: Options = { allErrors: true, useDefaults: true, removeAdditional: false, strict: false };
+  const body = new Ajv({ ...options, coerceTypes: false });
+  const text = new Ajv({ ...options, coerceTypes: true });
+  for (const ajv of [body, text]) addFormats.default(ajv);
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema as object));
+}
+
+/** A POST or DELETE without a body is fine, whatever its content type says. */
+function parseJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    parse(request, body as string, (error, value) =>
+      error ? done(Object.assign(new Error(error.message), { code: 'MALFORMED_JSON' })) : done(null, value),
+    );
+  });
+}
+
+function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions } = request;
+    request.log.info(
+      { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      'request',
+    );
+  });
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { text } from 'node:stream/consumers';
+import { systemClock } from '../shared/clock.js';
+import { CodedError, SetupError } from '../shared/coded-error.js';
+import { createLogger } from '../shared/logger.js';
+import { VERSION } from '../shared/version.js';
+import { createControlPlane } from './app.js';
+import { parseConfig } from './config.js';
+import { readEnvironment } from './env.js';
+import { createOperator } from './services/accounts.js';
+import { Store } from './store/store.js';
+
+const program = new Command('gpurent-control-plane')
+  .version(VERSION)
+  .description('Serves the gpurent API and tells GPU hosts what to do.');
+
+program
+  .command('serve')
+  .description('run the daemon; the addresses bound are printed as one JSON line')
+  .action(async () => {
+    const config = parseConfig(readEnvironment());
+    const logger = createLogger('control-plane', config.logLevel);
+    const controlPlane = createControlPlane(config, logger);
+    const addresses = await controlPlane.start().catch(async (error: unknown) => {
+      await controlPlane.stop();
+      throw error;
+    });
+    process.stdout.write(`${JSON.stringify(addresses)}\n`);
+    const stop = (signal: NodeJS.Signals) => {
+      logger.info({ signal }, 'stopping');
+      controlPlane.stop().then(
+        () => logger.info('stopped'),
+        (error: unknown) => logger.error({ err: error }, 'stopping failed'),
+      );
+    };
+    process.once('SIGTERM', stop);
+    process.once('SIGINT', stop);
+  });
+
+program
+  .command('create-operator')
+  .description('make a user that runs the marketplace; the password is read from standard input')
+  .requiredOption('--email <address>', 'the e-mail address to sign in with')
+  .action(async ({ email }: { email: string }) => {
+    const password = (await text(process.stdin)).replace(/\r?\n$/, '');
+    if (password.length < 12)
+      throw new SetupError('the password needs at least 12 characters; give it on standard input');
+    if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new SetupError(`"${email}" is not an e-mail address`);
+    const config = parseConfig(readEnvironment());
+    const controlPlane = createControlPlane(config, createLogger('control-plane', config.logLevel));
+    try {
+      await createOperator(controlPlane.platform, { email, password });
+    } finally {
+      await controlPlane.stop();
+    }
+    process.stdout.write(`${email} is an operator\n`);
+  });
+
+program
+  .command('migrate')
+  .description('bring the database to the form that this release needs')
+  .action(() => {
+    const { database } = parseConfig(readEnvironment());
+    new Store(database, systemClock).close();
+    process.stdout.write(`${database} is up to date\n`);
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CodedError)) throw error;
+  process.stderr.write(`gpurent-control-plane: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,162 @@
+import {
+  CommandOutcome,
+  WorkloadState,
+  type CommandResult,
+  type Gpu,
+  type Heartbeat,
+  type Hello,
+  type Progress,
+  type SequenceFloor,
+  type WorkloadReport,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { query } from '../store/sql.js';
+import type { Tx } from '../store/store.js';
+import { finishCommand, findCommand, findOpenCommand, recordCommand } from './instances/commands.js';
+import {
+  addressesOf,
+  endWorkload,
+  failCommand,
+  findInstanceOfMachine,
+  isAlive,
+  landCommand,
+} from './instances/landing.js';
+import type { Instance } from './instances/queries.js';
+import { undoRefusedStart } from './instances/start.js';
+import { amend, recordEvent } from './instances/transitions.js';
+import { saveGpus, updateInventory } from './inventory.js';
+import { findGpus } from './machines.js';
+import type { Platform } from './platform.js';
+
+/**
+ * A host has connected: records what it says of itself, numbers above what it has seen, and sends everything open again.
+ * Answers the epoch and the sequence floors for its Welcome.
+ */
+export function greetHost(
+  platform: Platform,
+  machineId: string,
+  hello: Hello,
+): { epoch: number; floors: SequenceFloor[] } {
+  return platform.store.transact((tx) => {
+    if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
+    const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now };
+    tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
+
+    const heard = new Map(hello.instances.map((state) => [state.instanceId, state]));
+    for (const instance of liveInstances(tx, machineId)) {
+      const state = heard.get(instance.id);
+      const sequence = Math.max(instance.sequence, state?.sequence ?? 0);
+      const known = sequence === instance.sequence ? instance : amend(tx, instance, { sequence });
+      if (!state) noticeLoss(tx, known);
+    }
+    tx.run(
+      query
+        .updateTable('commands')
+        .set({ next_send_at: tx.now })
+        .where('machine_id', '=', machineId)
+        .where('state', '=', 'open'),
+    );
+    tx.nudge('dispatch');
+    return { epoch: epochOf(tx), floors: sequenceFloors(tx, machineId) };
+  });
+}
+
+function liveInstances(tx: Tx, machineId: string): Instance[] {
+  return tx.all(
+    query.selectFrom('instances').selectAll().where('machine_id', '=', machineId).where('status', '<>', 'destroyed'),
+  );
+}
+
+/** What should be running there is not there any more, and no command of ours explains it. */
+function noticeLoss(tx: Tx, instance: Instance): void {
+  if (instance.status !== 'running' || findOpenCommand(tx, instance.id)) return;
+  endWorkload(tx, instance, { ...nothing, state: WorkloadState.WORKLOAD_STATE_ABSENT });
+}
+
+const nothing = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+
+function epochOf(tx: Tx): number {
+  return Number(tx.get(query.selectFrom('meta').select('value').where('key', '=', 'epoch'))?.value ?? 1);
+}
+
+/** Below its newest command nothing of an instance may run again, even on a host that lost its journal. */
+function sequenceFloors(tx: Tx, machineId: string): SequenceFloor[] {
+  return liveInstances(tx, machineId).map(({ id, sequence }) => ({ instanceId: id, sequence }));
+}
+
+/** What a host answers to a command; ignored when the command is another host's, or closed. */
+export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
+  platform.store.transact((tx) => {
+    const command = findCommand(tx, result.commandId);
+    const instance = command && findInstanceOfMachine(tx, machineId, command.instance_id);
+    if (!instance || command.state !== 'open') return;
+    const reason = { code: result.code, message: result.message };
+    const answer = (kind: 'accepted' | 'refused') => {
+      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message: reason.message }));
+    };
+    switch (result.outcome) {
+      case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
+        tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
+        return answer('accepted');
+      case CommandOutcome.COMMAND_OUTCOME_DONE:
+        landCommand(tx, command, instance, result.observation);
+        return answer('accepted');
+      case CommandOutcome.COMMAND_OUTCOME_REFUSED:
+        if (command.kind !== 'start') return failCommand(tx, platform.ids, command, instance, reason);
+        undoRefusedStart(tx, instance, command, reason);
+        return answer('refused');
+      case CommandOutcome.COMMAND_OUTCOME_FAILED:
+        return failCommand(tx, platform.ids, command, instance, reason);
+      case CommandOutcome.COMMAND_OUTCOME_STALE:
+        return renumber(platform, tx, instance, result);
+      default:
+        return;
+    }
+  });
+}
+
+/** The host has seen higher numbers than the store (which may be an older copy): the same intent goes out above them. */
+function renumber(platform: Platform, tx: Tx, instance: Instance, result: CommandResult): void {
+  const command = findCommand(tx, result.commandId);
+  if (!command) return;
+  finishCommand(tx, command, 'stale');
+  const sequence = Math.max(instance.sequence, result.highestSequence);
+  recordCommand(tx, platform.ids, amend(tx, instance, { sequence }), command.kind);
+}
+
+/** A change that no command asked for. Applied once, if it is newer than the last one. */
+export function recordReport(platform: Platform, machineId: string, report: WorkloadReport): void {
+  platform.store.transact((tx) => {
+    const found = findInstanceOfMachine(tx, machineId, report.instanceId);
+    if (!found || !report.observation || report.number <= found.report_number) return;
+    const instance = amend(tx, found, { report_number: report.number });
+    if (report.note) recordEvent(tx, instance.id, 'note', report.note);
+    if (isAlive(report.observation)) {
+      if (instance.status === 'running') amend(tx, instance, addressesOf(tx, instance, report.observation));
+      return;
+    }
+    const command = findOpenCommand(tx, instance.id);
+    const stopping = command?.kind === 'stop' || command?.kind === 'release';
+    // An exit with an unfinished stop is that stop, landing.
+    if (command && stopping) landCommand(tx, command, instance, report.observation);
+    else if (instance.status === 'running' && !command) endWorkload(tx, instance, report.observation);
+  });
+}
+
+/** Tells the renter of a step; a host speaks of its own instances only. */
+export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
+  platform.store.transact((tx) => {
+    const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
+    if (instance) recordEvent(tx, instance.id, progress.kind.slice(0, 64), progress.message.slice(0, 1000));
+  });
+}
+
+/** Health of the host and its GPUs; written only when something has changed. */
+export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
+  platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
+  platform.store.transact((tx) => {
+    const stored = findGpus(tx, machineId);
+    const unchanged = (gpu: Gpu) => stored.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
+    if (stored.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged))
+      saveGpus(tx, machineId, heartbeat.gpus);
+  });
+}

@@ -1,0 +1,71 @@
+import type { Ids } from '../../../shared/ids.js';
+import type { CommandKind, CommandState } from '../../domain/command.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Instance } from './queries.js';
+import { amend } from './transitions.js';
+
+export type CommandRow = Row<'commands'>;
+
+/**
+ * Records an intent beside the state change that it belongs to, with an identity of its own, and closes every earlier one
+ * of the instance. A worker sends it after the commit, until the host has answered (contract rules 3 and 4).
+ */
+export function recordCommand(
+  tx: Tx,
+  ids: Ids,
+  instance: Instance,
+  kind: CommandKind,
+): { instance: Instance; command: CommandRow } {
+  const command: CommandRow = {
+    id: ids.uuid(),
+    instance_id: instance.id,
+    machine_id: instance.machine_id,
+    sequence: instance.sequence + 1,
+    kind,
+    state: 'open',
+    created_at: tx.now,
+    attempts: 0,
+    next_send_at: tx.now,
+    accepted_at: null,
+    finished_at: null,
+    code: null,
+    message: null,
+  };
+  tx.run(
+    query
+      .updateTable('commands')
+      .set({ state: 'closed', finished_at: tx.now })
+      .where('instance_id', '=', instance.id)
+      .where('state', '=', 'open'),
+  );
+  tx.run(query.insertInto('commands').values(command));
+  tx.nudge('dispatch');
+  return { instance: amend(tx, instance, { sequence: command.sequence }), command };
+}
+
+/** The one command of the instance that its host has not answered for good, if there is one. */
+export function findOpenCommand(tx: Tx, instanceId: string): CommandRow | undefined {
+  return tx.get(
+    query.selectFrom('commands').selectAll().where('instance_id', '=', instanceId).where('state', '=', 'open'),
+  );
+}
+
+export function findCommand(tx: Tx, id: string): CommandRow | undefined {
+  return tx.get(query.selectFrom('commands').selectAll().where('id', '=', id));
+}
+
+export function finishCommand(
+  tx: Tx,
+  command: CommandRow,
+  state: Exclude<CommandState, 'open'>,
+  answer: { code?: string; message?: string } = {},
+): void {
+  tx.run(
+    query
+      .updateTable('commands')
+      .set({ state, finished_at: tx.now, code: answer.code || null, message: answer.message || null })
+      .where('id', '=', command.id),
+  );
+}

@@ -1,0 +1,248 @@
+import type { Caller } from '../../domain/caller.js';
+import { burnPerHourMicro, fullPerHourMicro } from '../../domain/burn.js';
+import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
+import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../domain/machine.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { availableDiskGb, type GpuDetails } from '../machines.js';
+import { describeOffer, freeGpus, type OfferDetails } from '../offers.js';
+import type { Platform } from '../platform.js';
+import { findAttachableKey } from '../ssh-keys.js';
+import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from '../templates.js';
+import { claimGpus } from './claims.js';
+import { recordCommand } from './commands.js';
+import { checkPayment } from './payment-check.js';
+import { findLiveInstances, ratesOf, type Instance } from './queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { recordEvent } from './transitions.js';
+import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
+
+export interface DeployRequest {
+  offer_id: string;
+  template_id: string;
+  disk_gb: number;
+  label: string | null;
+  ssh_key_id: string | null;
+  env_overrides: EnvEntry[];
+}
+
+const INSTANCE_LIMIT = 25;
+const SUPPORTED_ARCH = 'x86_64';
+
+/**
+ * Rents an offer: the contract's deploy refusals in their stated order, then GPUs, instance and provision command in the
+ * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3).
+ */
+export function deploy(platform: Platform, caller: Caller, request: DeployRequest): InstanceDetails {
+  return platform.store.transact((tx) => {
+    const template = findTemplate(tx, caller.organizationId, request.template_id);
+    checkTemplate(template, caller);
+    const offer = findOffer(platform, tx, request.offer_id);
+    checkFit(template, offer, request);
+    const sshKey = request.ssh_key_id === null ? null : findAttachableKey(tx, caller, request.ssh_key_id);
+    checkMachine(tx, offer.machine, request);
+    checkOrganization(tx, caller.organizationId, offer, request);
+    const gpus = pickFreeGpus(offer);
+
+    const instance = createInstance(platform, tx, caller, { request, template, offer, sshKey, gpus });
+    const provisioned = recordCommand(tx, platform.ids, instance, 'provision').instance;
+    recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
+    return describeInstance(platform, tx, provisioned);
+  });
+}
+
+function checkTemplate(template: Row<'templates'>, caller: Caller): void {
+  if (template.coming_soon)
+    throw new Refusal('TEMPLATE_COMING_SOON', 'the image of this template is not published yet');
+  if (template.arch !== SUPPORTED_ARCH) {
+    throw new Refusal(
+      'TEMPLATE_ARCH_UNSUPPORTED',
+      `this template needs ${template.arch}; every host is ${SUPPORTED_ARCH}`,
+    );
+  }
+  if (
+    template.registry_sealed &&
+    template.organization_id !== null &&
+    template.organization_id !== caller.organizationId
+  ) {
+    throw new Refusal(
+      'TEMPLATE_REQUIRES_OWNER',
+      'this template pulls from a private registry; only its owner may deploy it',
+    );
+  }
+}
+
+function findOffer(platform: Platform, tx: Tx, id: string): OfferDetails {
+  const row = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
+  if (!row) throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market');
+  const offer = describeOffer(platform, tx, row);
+  if (offer.machine.removed_at !== null) {
+    throw new Refusal('OFFER_NOT_PINNABLE', 'the machine of this offer is not registered with the control plane');
+  }
+  if (offer.state !== 'available') throw offerUnavailable();
+  return offer;
+}
+
+function offerUnavailable(): Refusal {
+  return new Refusal('OFFER_UNAVAILABLE', 'no unit of this offer is free now; choose another one from GET /v1/offers');
+}
+
+function checkFit(template: Row<'templates'>, { machine }: OfferDetails, { disk_gb }: DeployRequest): void {
+  if (template.kind === 'vm' && !machine.vm_capable) {
+    throw new Refusal('OFFER_NOT_VM_CAPABLE', 'this machine cannot run virtual machines');
+  }
+  if (
+    template.cuda_max !== null &&
+    machine.cuda_version !== null &&
+    isNewerVersion(machine.cuda_version, template.cuda_max)
+  ) {
+    throw new Refusal(
+      'TEMPLATE_CUDA_TOO_NEW',
+      `this template supports CUDA up to ${template.cuda_max}, the machine has ${machine.cuda_version}`,
+    );
+  }
+  if (disk_gb > machine.disk_gb) {
+    throw new Refusal('DISK_TOO_LARGE', `the machine's whole disk has ${machine.disk_gb} GB`, {
+      max_disk_gb: machine.disk_gb,
+    });
+  }
+}
+
+function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: DeployRequest): void {
+  const { maintenance_starts_at: startsAt, maintenance_ends_at: endsAt } = machine;
+  const window = startsAt !== null && endsAt !== null ? { startsAt, endsAt } : null;
+  if (window && isMaintenanceNear(window, tx.now)) {
+    throw new Refusal('MACHINE_IN_MAINTENANCE', 'the machine is scheduled to go offline too soon', {
+      next_maintenance: new Date(window.startsAt).toISOString(),
+    });
+  }
+  const available = availableDiskGb(tx, machine);
+  if (disk_gb > available) {
+    throw new Refusal(
+      'MACHINE_DISK_EXHAUSTED',
+      `${available} GB of the machine's disk are not committed to other renters`,
+      {
+        available_disk_gb: available,
+        requested_disk_gb: disk_gb,
+      },
+    );
+  }
+}
+
+function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, { disk_gb }: DeployRequest): void {
+  const live = findLiveInstances(tx, organizationId);
+  if (live.length >= INSTANCE_LIMIT) {
+    throw new Refusal('INSTANCE_LIMIT_REACHED', `the organization has ${live.length} instances; destroy one first`, {
+      limit: INSTANCE_LIMIT,
+    });
+  }
+  const added = fullPerHourMicro({
+    pricePerHourMicro: offer.price_per_hour_micro,
+    storagePricePerGbHourMicro: offer.storage_price_per_gb_hour_micro,
+    diskGb: disk_gb,
+  });
+  checkPayment(tx, organizationId, burnPerHourMicro(live.map(ratesOf)) + added);
+}
+
+function pickFreeGpus(offer: OfferDetails): GpuDetails[] {
+  const free = freeGpus(offer.gpus).slice(0, offer.num_gpus);
+  if (free.length < offer.num_gpus) throw offerUnavailable();
+  return free;
+}
+
+interface Deployment {
+  request: DeployRequest;
+  template: Row<'templates'>;
+  offer: OfferDetails;
+  sshKey: Row<'ssh_keys'> | null;
+  gpus: GpuDetails[];
+}
+
+function createInstance(platform: Platform, tx: Tx, caller: Caller, deployment: Deployment): Instance {
+  const { request, offer, gpus } = deployment;
+  const { ids, sealer } = platform;
+  const template = describeTemplate(platform, deployment.template);
+  const accessToken = template.uses_access_token ? ids.hex(24) : null;
+  const instance: Instance = {
+    id: ids.uuid(),
+    organization_id: caller.organizationId,
+    machine_id: offer.machine.id,
+    offer_id: offer.id,
+    template_id: template.id,
+    label: request.label,
+    status: 'creating',
+    num_gpus: offer.num_gpus,
+    disk_gb: request.disk_gb,
+    price_per_hour_micro: offer.price_per_hour_micro,
+    storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
+    template_snapshot: JSON.stringify(template),
+    workload_sealed: sealer.seal(WORKLOAD_PURPOSE, workloadOf(platform, template, deployment, accessToken)),
+    access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
+    ssh_user: template.ssh_user,
+    ssh_host: null,
+    ssh_port: null,
+    jupyter_url: null,
+    open_url: null,
+    error_code: null,
+    error_message: null,
+    gpus_released: 0,
+    gpu_release: null,
+    gpu_release_requested_at: null,
+    spend_micro: 0,
+    deployed_by: deployedBy(caller),
+    api_key_id: caller.kind === 'api_key' ? caller.keyId : null,
+    sequence: 0,
+    report_number: 0,
+    last_lines: null,
+    created_at: tx.now,
+    started_at: null,
+    status_changed_at: tx.now,
+    destroyed_at: null,
+  };
+  tx.run(query.insertInto('instances').values(instance));
+  for (const gpu of gpus)
+    tx.run(query.insertInto('instance_gpus').values({ instance_id: instance.id, gpu_uuid: gpu.uuid }));
+  claimGpus(
+    tx,
+    instance,
+    gpus.map((gpu) => gpu.uuid),
+  );
+  return instance;
+}
+
+function workloadOf(
+  { sealer }: Platform,
+  template: TemplateDetails,
+  { request, template: row, offer, sshKey }: Deployment,
+  accessToken: string | null,
+): Workload {
+  const { cpu_cores: cpuCores, memory_mb: memoryMb } = offer.machine;
+  const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, offer.num_gpus);
+  return {
+    image: template.image,
+    registry: row.registry_sealed
+      ? sealer.open<RegistryCredential>('template.registry', row.registry_sealed)
+      : undefined,
+    env: mergeEnvironment(sealer.open<EnvEntry[]>('template.env', row.env_sealed), request.env_overrides, {
+      numGpus: offer.num_gpus,
+      accessToken,
+    }),
+    command: template.command,
+    onstart: template.onstart ?? '',
+    interactive: template.mode.length > 0,
+    sshUser: template.ssh_user,
+    sshAuthorizedKey: sshKey?.public_key ?? '',
+    ports: template.ports.map((port) => ({ ...port, openButton: port.open_button })),
+    diskGb: request.disk_gb,
+    cpuMillis: size.cpuMillis,
+    memoryMb: size.memoryMb,
+    accessToken: accessToken ?? '',
+  };
+}
+
+function deployedBy(caller: Caller): string {
+  if (caller.kind === 'session') return caller.email;
+  return caller.keyKind === 'team' ? `${caller.name} (${caller.prefix}…)` : caller.creatorEmail;
+}

@@ -1,0 +1,147 @@
+import type { Ids } from '../../../shared/ids.js';
+import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { findMachineRow } from '../machines.js';
+import { dropClaims } from './claims.js';
+import { finishCommand, type CommandRow } from './commands.js';
+import type { Instance } from './queries.js';
+import { amend, recordEvent, transition, type InstanceChanges } from './transitions.js';
+
+const NO_ERROR = { error_code: null, error_message: null };
+const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
+const MAX_KEPT_LINES = 1000;
+
+/** A command has taken effect on its host: closes it and moves the instance to where it leads. */
+export function landCommand(
+  tx: Tx,
+  command: CommandRow,
+  instance: Instance,
+  observation: Observation | undefined,
+): void {
+  finishCommand(tx, command, 'done');
+  switch (command.kind) {
+    case 'provision':
+    case 'start':
+      return landRunning(tx, instance, observation);
+    case 'stop':
+    case 'release':
+      return landStopped(tx, command, instance, observation);
+    case 'destroy':
+      return landDestroyed(tx, instance);
+  }
+}
+
+/** A workload that ended before it could be reached has still run: up and ended in one transaction. */
+function landRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+  if (instance.status !== 'creating' && instance.status !== 'starting') return;
+  const addresses = addressesOf(tx, instance, observation);
+  const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE });
+  recordEvent(tx, instance.id, 'running', 'the workload is up');
+  if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
+}
+
+/** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
+function landStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
+  const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
+  if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
+  if (command.kind === 'release') dropClaims(tx, instance.id);
+  const changes: InstanceChanges = {
+    ...keptLines(observation?.exit),
+    ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
+  };
+  if (stopping.status === 'stopped') {
+    amend(tx, stopping, changes);
+    return;
+  }
+  transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
+  recordEvent(tx, instance.id, 'stopped', 'the workload is down, its disk is kept');
+}
+
+function landDestroyed(tx: Tx, instance: Instance): void {
+  if (instance.status !== 'destroying') return;
+  dropClaims(tx, instance.id);
+  transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+  recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
+}
+
+/** A running workload is down and no command asked for it: into `error`; its GPUs are free, for the host has said so. */
+export function endWorkload(tx: Tx, instance: Instance, observation: Observation): void {
+  const error = describeEnd(observation);
+  dropClaims(tx, instance.id);
+  transition(tx, instance, 'error', { ...error, ...keptLines(observation.exit) });
+  recordEvent(tx, instance.id, error.error_code, error.error_message);
+}
+
+function describeEnd({ state, exit }: Observation): { error_code: string; error_message: string } {
+  if (state === WorkloadState.WORKLOAD_STATE_ABSENT || !exit) {
+    return { error_code: 'workload_lost', error_message: 'the host no longer has the workload' };
+  }
+  if (exit.outOfMemory) {
+    return {
+      error_code: 'workload_failed',
+      error_message: withLines('the workload ran out of memory and was killed', exit),
+    };
+  }
+  if (exit.code === 0)
+    return { error_code: 'workload_completed', error_message: 'the workload ended with exit code 0' };
+  return {
+    error_code: 'workload_failed',
+    error_message: withLines(`the workload ended with exit code ${exit.code}`, exit),
+  };
+}
+
+function withLines(message: string, { lastLines }: Exit): string {
+  return lastLines.length === 0 ? message : `${message}; its last lines:\n${lastLines.slice(-20).join('\n')}`;
+}
+
+function keptLines(exit: Exit | undefined): { last_lines?: string } {
+  return exit ? { last_lines: JSON.stringify(exit.lastLines.slice(-MAX_KEPT_LINES)) } : {};
+}
+
+/** The host could not do it and has cleaned up after itself: the workload is down. */
+export function failCommand(
+  tx: Tx,
+  ids: Ids,
+  command: CommandRow,
+  instance: Instance,
+  reason: { code: string; message: string },
+): void {
+  finishCommand(tx, command, 'failed', reason);
+  if (instance.status === 'creating') {
+    dropClaims(tx, instance.id);
+    transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason.message });
+    recordEvent(tx, instance.id, 'provision_failed', reason.message);
+  } else if (instance.status === 'starting') {
+    if (instance.gpus_released) dropClaims(tx, instance.id);
+    const error_code = reason.code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : 'start_failed';
+    transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
+    recordEvent(tx, instance.id, error_code, reason.message);
+  }
+}
+
+export function isAlive({ state }: Observation): boolean {
+  return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
+}
+
+/** Where the workload is reached, as its host says. */
+export function addressesOf(
+  tx: Tx,
+  instance: Instance,
+  observation: Observation | undefined,
+): Pick<Instance, 'ssh_host' | 'ssh_port' | 'jupyter_url' | 'open_url'> {
+  const port = observation?.sshPort || null;
+  return {
+    ssh_host: port === null ? null : findMachineRow(tx, instance.machine_id).public_address,
+    ssh_port: port,
+    jupyter_url: observation?.jupyterUrl || null,
+    open_url: observation?.openUrl || null,
+  };
+}
+
+/** The instance that a host speaks of, if it is one of that host's own. */
+export function findInstanceOfMachine(tx: Tx, machineId: string, instanceId: string): Instance | undefined {
+  return tx.get(
+    query.selectFrom('instances').selectAll().where('id', '=', instanceId).where('machine_id', '=', machineId),
+  );
+}

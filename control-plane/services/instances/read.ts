@@ -1,0 +1,67 @@
+import type { Caller } from '../../domain/caller.js';
+import { allowedActions } from '../../domain/instance-state.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../organizations.js';
+import type { Platform } from '../platform.js';
+import type { TemplateDetails } from '../templates.js';
+import { getOwnInstance, type Instance } from './queries.js';
+import { ACCESS_TOKEN_PURPOSE } from './workload.js';
+
+export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_sealed' | 'access_token_sealed'> & {
+  access_token: string | null;
+  allowed_actions: readonly string[];
+  stop_releases_gpus: boolean;
+  deployed_via_api_key: { id: string; name: string; kind: string; prefix: string; revoked: boolean } | null;
+  template: TemplateDetails;
+};
+
+/** Refuses with INSTANCE_NOT_FOUND. */
+export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
+  return platform.store.transact((tx) => describeInstance(platform, tx, getOwnInstance(tx, caller, id)));
+}
+
+/** The active organisation's instances, newest first; destroyed ones only when asked for. */
+export function listInstances(platform: Platform, caller: Caller, includeDestroyed: boolean): InstanceDetails[] {
+  return platform.store.transact((tx) => {
+    const all = query
+      .selectFrom('instances')
+      .selectAll()
+      .where('organization_id', '=', caller.organizationId)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc');
+    const rows = tx.all(includeDestroyed ? all : all.where('status', '<>', 'destroyed'));
+    return rows.map((row) => describeInstance(platform, tx, row));
+  });
+}
+
+/** What happened to an instance, newest first. Refuses with INSTANCE_NOT_FOUND. */
+export function listEvents(platform: Platform, caller: Caller, id: string): Row<'instance_events'>[] {
+  return platform.store.transact((tx) => {
+    const instance = getOwnInstance(tx, caller, id);
+    return tx.all(
+      query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id).orderBy('id', 'desc'),
+    );
+  });
+}
+
+/** An instance as its owner sees it, complete in every status. */
+export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
+  const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
+  return {
+    ...row,
+    access_token: access_token_sealed && sealer.open<string>(ACCESS_TOKEN_PURPOSE, access_token_sealed),
+    allowed_actions: allowedActions(row.status),
+    stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
+    deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
+    template: { ...(JSON.parse(template_snapshot) as TemplateDetails), readme: null, onstart: null },
+  };
+}
+
+function describeKey(tx: Tx, id: string): InstanceDetails['deployed_via_api_key'] {
+  const key = tx.get(query.selectFrom('api_keys').selectAll().where('id', '=', id));
+  return key
+    ? { id: key.id, name: key.name, kind: key.kind, prefix: key.prefix, revoked: key.revoked_at !== null }
+    : null;
+}

@@ -1,0 +1,37 @@
+import type { Caller } from '../../domain/caller.js';
+import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
+import { Refusal } from '../../domain/refusal.js';
+import { findMachineRow } from '../machines.js';
+import { getOrganization } from '../organizations.js';
+import type { Platform } from '../platform.js';
+import { recordCommand } from './commands.js';
+import { getOwnInstance, type Instance } from './queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { amend, recordEvent, transition } from './transitions.js';
+
+/** Contract rule 1. Refuses with INVALID_STATE, naming the status. */
+export function checkAction(instance: Instance, action: InstanceAction): void {
+  if (allowedActions(instance.status).includes(action)) return;
+  throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; ${action} is not possible now`);
+}
+
+/**
+ * Shuts the workload down and keeps its disk; the GPUs stay its own, unless a dispute has frozen the organisation's payments
+ * and the machine can release them. Recorded first, sent afterwards. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
+ */
+export function stop(platform: Platform, caller: Caller, id: string): InstanceDetails {
+  return platform.store.transact((tx) => {
+    const instance = getOwnInstance(tx, caller, id);
+    checkAction(instance, 'stop');
+    const frozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
+    const releases = frozen && findMachineRow(tx, instance.machine_id).gpu_release_supported === 1;
+    let next = transition(tx, instance, 'stopping', { error_code: null, error_message: null });
+    if (releases) next = amend(tx, next, { gpu_release: 'pending', gpu_release_requested_at: tx.now });
+    recordEvent(tx, id, 'stop_requested', 'stop requested');
+    return describeInstance(
+      platform,
+      tx,
+      recordCommand(tx, platform.ids, next, releases ? 'release' : 'stop').instance,
+    );
+  });
+}

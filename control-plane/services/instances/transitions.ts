@@ -1,0 +1,44 @@
+import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Instance } from './queries.js';
+
+/** What only this file writes. */
+type Guarded = 'id' | 'status' | 'status_changed_at' | 'started_at' | 'destroyed_at';
+export type InstanceChanges = Partial<Omit<Instance, Guarded>>;
+
+/** The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer. */
+export function transition(tx: Tx, instance: Instance, to: InstanceStatus, changes: InstanceChanges = {}): Instance {
+  assertTransition(instance.status, to);
+  const next: Instance = {
+    ...instance,
+    ...(isUp(to) ? {} : { ssh_host: null, ssh_port: null, jupyter_url: null, open_url: null }),
+    ...changes,
+    status: to,
+    status_changed_at: tx.now,
+    started_at: to === 'running' ? (instance.started_at ?? tx.now) : instance.started_at,
+    destroyed_at: to === 'destroyed' ? tx.now : null,
+  };
+  write(tx, instance, next);
+  return next;
+}
+
+/** Changes an instance within its status. */
+export function amend(tx: Tx, instance: Instance, changes: InstanceChanges): Instance {
+  const next = { ...instance, ...changes };
+  write(tx, instance, next);
+  return next;
+}
+
+function write(tx: Tx, before: Instance, after: Instance): void {
+  const { id, ...columns } = after;
+  const changed = tx.run(
+    query.updateTable('instances').set(columns).where('id', '=', id).where('status', '=', before.status),
+  );
+  if (changed !== 1) throw new Error(`instance ${id} is no longer ${before.status}`);
+}
+
+/** Adds to the timeline that the renter reads. */
+export function recordEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
+  tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
+}

@@ -1,0 +1,79 @@
+import { Refusal } from '../domain/refusal.js';
+import type { Row } from '../store/schema.js';
+import { query } from '../store/sql.js';
+import type { Tx } from '../store/store.js';
+import type { Platform } from './platform.js';
+
+export type GpuDetails = Row<'gpus'> & { instance_id: string | null };
+export type MachineDetails = Row<'machines'> & { connected: boolean; disk_available_gb: number; gpus: GpuDetails[] };
+
+/** Operators: every machine that was not removed, newest first. */
+export function listMachines(platform: Platform): MachineDetails[] {
+  return platform.store.transact((tx) =>
+    tx
+      .all(
+        query
+          .selectFrom('machines')
+          .selectAll()
+          .where('removed_at', 'is', null)
+          .orderBy('enrolled_at', 'desc')
+          .orderBy('id'),
+      )
+      .map((machine) => describe(platform, tx, machine)),
+  );
+}
+
+/** Operators. Refuses with MACHINE_NOT_FOUND. */
+export function getMachine(platform: Platform, id: string): MachineDetails {
+  return platform.store.transact((tx) => describe(platform, tx, findMachine(tx, id)));
+}
+
+export function findMachine(tx: Tx, id: string): Row<'machines'> {
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id).where('removed_at', 'is', null));
+  if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
+  return machine;
+}
+
+/** A machine that the store refers to, removed or not. */
+export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
+  if (!machine) throw new Error(`machine ${id} has vanished`);
+  return machine;
+}
+
+function describe(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
+  return {
+    ...machine,
+    connected: platform.hosts.isConnected(machine.id),
+    disk_available_gb: availableDiskGb(tx, machine),
+    gpus: findGpus(tx, machine.id),
+  };
+}
+
+/** A machine's GPUs by position, each with the instance that holds it. */
+export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
+  return tx.all(
+    query
+      .selectFrom('gpus')
+      .leftJoin('gpu_claims', (join) =>
+        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+      )
+      .selectAll('gpus')
+      .select('gpu_claims.instance_id')
+      .where('gpus.machine_id', '=', machineId)
+      .orderBy('gpus.position')
+      .orderBy('gpus.uuid'),
+  );
+}
+
+/** What no instance has committed: an instance's disk is its own until it is destroyed. */
+export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
+  const committed = tx.get(
+    query
+      .selectFrom('instances')
+      .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
+      .where('machine_id', '=', machine.id)
+      .where('status', '<>', 'destroyed'),
+  );
+  return Math.max(machine.disk_gb - (committed?.gb ?? 0), 0);
+}

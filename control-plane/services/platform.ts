@@ -1,0 +1,20 @@
+import type { Clock } from '../../shared/clock.js';
+import type { Ids } from '../../shared/ids.js';
+import type { Store } from '../store/store.js';
+import type { CommandAnswers } from './command-answers.js';
+import type { HostLinks } from './host-links.js';
+import type { LastUsed } from './last-used.js';
+import type { LogHub } from './logs.js';
+import type { Sealer } from './sealer.js';
+
+/** What the use cases stand on. */
+export interface Platform {
+  store: Store;
+  clock: Clock;
+  ids: Ids;
+  sealer: Sealer;
+  hosts: HostLinks;
+  answers: CommandAnswers;
+  lastUsed: LastUsed;
+  logs: LogHub;
+}

@@ -1,0 +1,255 @@
+/** Times are milliseconds since 1970 UTC, money is micro-dollars, flags are 0 or 1. */
+export const initial = `
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO meta (key, value) VALUES ('epoch', '1');
+
+CREATE TABLE users (
+  id TEXT PRIMARY KEY,
+  email TEXT NOT NULL COLLATE NOCASE UNIQUE,
+  name TEXT NOT NULL,
+  password_hash TEXT NOT NULL,
+  is_operator INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  token_hash TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_user ON sessions (user_id);
+
+CREATE TABLE organizations (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  balance_micro INTEGER NOT NULL DEFAULT 0,
+  payments_frozen_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE memberships (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  role TEXT NOT NULL CHECK (role IN ('admin', 'member')),
+  joined_at INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memberships_by_user ON memberships (user_id, joined_at);
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  creator_id TEXT NOT NULL REFERENCES users (id),
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('personal', 'team')),
+  prefix TEXT NOT NULL,
+  secret_hash TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER,
+  revoked_at INTEGER
+) STRICT;
+CREATE INDEX api_keys_by_organization ON api_keys (organization_id, created_at);
+
+CREATE TABLE ssh_keys (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  name TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  UNIQUE (user_id, fingerprint)
+) STRICT;
+
+CREATE TABLE enrollment_tokens (
+  id TEXT PRIMARY KEY,
+  token_hash TEXT NOT NULL UNIQUE,
+  max_uses INTEGER NOT NULL,
+  uses INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  revoked_at INTEGER
+) STRICT;
+
+CREATE TABLE machines (
+  id TEXT PRIMARY KEY,
+  credential_hash TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  region TEXT NOT NULL,
+  public_address TEXT NOT NULL,
+  arch TEXT NOT NULL,
+  cpu_model TEXT NOT NULL,
+  cpu_cores INTEGER NOT NULL,
+  memory_mb INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL,
+  disk_quota TEXT NOT NULL,
+  driver_version TEXT,
+  cuda_version TEXT,
+  vm_capable INTEGER NOT NULL,
+  gpu_release_supported INTEGER NOT NULL,
+  agent_version TEXT,
+  boot_id TEXT,
+  enrolled_at INTEGER NOT NULL,
+  last_seen_at INTEGER,
+  cordoned_at INTEGER,
+  lost_at INTEGER,
+  removed_at INTEGER,
+  maintenance_starts_at INTEGER,
+  maintenance_ends_at INTEGER
+) STRICT;
+
+CREATE TABLE gpus (
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  uuid TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  memory_mb INTEGER NOT NULL,
+  healthy INTEGER NOT NULL,
+  reason TEXT,
+  PRIMARY KEY (machine_id, uuid)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE offers (
+  id TEXT PRIMARY KEY,
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  num_gpus INTEGER NOT NULL CHECK (num_gpus > 0),
+  price_per_hour_micro INTEGER NOT NULL CHECK (price_per_hour_micro >= 0),
+  storage_price_per_gb_hour_micro INTEGER NOT NULL CHECK (storage_price_per_gb_hour_micro >= 0),
+  created_at INTEGER NOT NULL,
+  withdrawn_at INTEGER
+) STRICT;
+CREATE INDEX offers_by_machine ON offers (machine_id);
+
+CREATE TABLE templates (
+  id TEXT PRIMARY KEY,
+  hash_id TEXT NOT NULL,
+  organization_id TEXT REFERENCES organizations (id),
+  visibility TEXT NOT NULL CHECK (visibility IN ('system', 'public', 'organization')),
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  readme TEXT,
+  kind TEXT NOT NULL CHECK (kind IN ('container', 'vm')),
+  mode TEXT NOT NULL,
+  image TEXT NOT NULL,
+  arch TEXT NOT NULL,
+  cuda_max TEXT,
+  ssh_user TEXT NOT NULL,
+  env_sealed BLOB NOT NULL,
+  registry_sealed BLOB,
+  onstart TEXT,
+  command TEXT NOT NULL,
+  ports TEXT NOT NULL,
+  uses_access_token INTEGER NOT NULL,
+  coming_soon INTEGER NOT NULL,
+  recommended INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  deactivated_at INTEGER
+) STRICT;
+CREATE INDEX templates_by_hash ON templates (hash_id);
+
+CREATE TABLE instances (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  offer_id TEXT NOT NULL REFERENCES offers (id),
+  template_id TEXT NOT NULL REFERENCES templates (id),
+  label TEXT,
+  status TEXT NOT NULL CHECK (status IN
+    ('creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error')),
+  num_gpus INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL,
+  price_per_hour_micro INTEGER NOT NULL,
+  storage_price_per_gb_hour_micro INTEGER NOT NULL,
+  -- The template as the API showed it at deploy: JSON without secret values.
+  template_snapshot TEXT NOT NULL,
+  -- What the host is told to run: JSON, encrypted; emptied when destroyed.
+  workload_sealed BLOB,
+  access_token_sealed BLOB,
+  ssh_user TEXT NOT NULL,
+  ssh_host TEXT,
+  ssh_port INTEGER CHECK (ssh_port <> 22),
+  jupyter_url TEXT,
+  open_url TEXT,
+  error_code TEXT,
+  error_message TEXT,
+  gpus_released INTEGER NOT NULL DEFAULT 0,
+  gpu_release TEXT CHECK (gpu_release IN ('pending', 'released', 'unsupported')),
+  gpu_release_requested_at INTEGER,
+  spend_micro INTEGER NOT NULL DEFAULT 0,
+  deployed_by TEXT NOT NULL,
+  api_key_id TEXT REFERENCES api_keys (id),
+  -- The highest sequence given to a command of this instance.
+  sequence INTEGER NOT NULL DEFAULT 0,
+  -- The number of the newest host report that was applied.
+  report_number INTEGER NOT NULL DEFAULT 0,
+  -- The last lines of a run that ended, as JSON.
+  last_lines TEXT,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  status_changed_at INTEGER NOT NULL,
+  destroyed_at INTEGER
+) STRICT;
+CREATE INDEX instances_by_organization ON instances (organization_id, created_at);
+CREATE INDEX instances_by_machine ON instances (machine_id, status);
+
+-- The GPUs that an instance was given, which it keeps in mind when they are released.
+CREATE TABLE instance_gpus (
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  gpu_uuid TEXT NOT NULL,
+  PRIMARY KEY (instance_id, gpu_uuid)
+) STRICT, WITHOUT ROWID;
+
+-- Who holds a GPU now. The primary key is what makes selling one twice impossible.
+CREATE TABLE gpu_claims (
+  machine_id TEXT NOT NULL,
+  gpu_uuid TEXT NOT NULL,
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  claimed_at INTEGER NOT NULL,
+  PRIMARY KEY (machine_id, gpu_uuid),
+  FOREIGN KEY (machine_id, gpu_uuid) REFERENCES gpus (machine_id, uuid)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX gpu_claims_by_instance ON gpu_claims (instance_id);
+
+CREATE TABLE commands (
+  id TEXT PRIMARY KEY,
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  sequence INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('provision', 'start', 'stop', 'release', 'destroy')),
+  state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'done', 'refused', 'failed', 'stale')),
+  created_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_send_at INTEGER NOT NULL,
+  accepted_at INTEGER,
+  finished_at INTEGER,
+  code TEXT,
+  message TEXT,
+  UNIQUE (instance_id, sequence)
+) STRICT;
+CREATE INDEX commands_to_send ON commands (next_send_at) WHERE state = 'open';
+CREATE INDEX commands_of_machine ON commands (machine_id) WHERE state = 'open';
+
+CREATE TABLE instance_events (
+  id INTEGER PRIMARY KEY,
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  message TEXT NOT NULL
+) STRICT;
+CREATE INDEX instance_events_by_instance ON instance_events (instance_id, id);
+
+CREATE TABLE transactions (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  kind TEXT NOT NULL CHECK (kind IN ('credit')),
+  amount_micro INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  author_id TEXT NOT NULL REFERENCES users (id),
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX transactions_by_organization ON transactions (organization_id, created_at);
+`;

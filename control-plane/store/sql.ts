@@ -1,0 +1,54 @@
+import type BetterSqlite3 from 'better-sqlite3';
+import {
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type Compilable,
+  type CompiledQuery,
+} from 'kysely';
+import type { Schema } from './schema.js';
+
+/** Builds typed statements; executes nothing. */
+export const query = new Kysely<Schema>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+});
+
+/** Runs compiled statements synchronously through a cache of prepared ones. */
+export class SqlRunner {
+  private readonly prepared = new Map<string, BetterSqlite3.Statement>();
+
+  constructor(private readonly connection: BetterSqlite3.Database) {}
+
+  all<Row>(statement: Compilable<Row>): Row[] {
+    const { sql, parameters }: CompiledQuery<Row> = statement.compile();
+    return this.prepare(sql).all(...parameters) as Row[];
+  }
+
+  /** The first row, or undefined. */
+  get<Row>(statement: Compilable<Row>): Row | undefined {
+    const { sql, parameters }: CompiledQuery<Row> = statement.compile();
+    return this.prepare(sql).get(...parameters) as Row | undefined;
+  }
+
+  /** The number of rows changed. */
+  run(statement: Compilable): number {
+    const { sql, parameters }: CompiledQuery = statement.compile();
+    return this.prepare(sql).run(...parameters).changes;
+  }
+
+  private prepare(sql: string): BetterSqlite3.Statement {
+    let statement = this.prepared.get(sql);
+    if (!statement) {
+      statement = this.connection.prepare(sql);
+      this.prepared.set(sql, statement);
+    }
+    return statement;
+  }
+}

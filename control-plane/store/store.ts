@@ -1,0 +1,118 @@
+import BetterSqlite3 from 'better-sqlite3';
+import type { Compilable } from 'kysely';
+import type { Clock } from '../../shared/clock.js';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { migrations } from './migrations/index.js';
+import { SqlRunner } from './sql.js';
+
+/** The workers that a use case may wake after its commit. */
+export type WorkerName = 'dispatch';
+
+/** One transaction: every statement of a use case, and the one moment at which it happens. */
+export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
+  /** Milliseconds since 1970 UTC, read once. */
+  readonly now: number;
+  /** Wakes a worker, once the transaction is committed. */
+  nudge(worker: WorkerName): void;
+  /** Calls `run` once the transaction is committed, never when it is rolled back. */
+  afterCommit(run: () => void): void;
+}
+
+const CHECKPOINT_BYTES = 64 * 1024 * 1024;
+const PAGE_BYTES = 4096;
+
+/**
+ * The one owner of the database file. Synchronous throughout: a use case is one call of {@link transact} without an
+ * `await` in it, so nothing interleaves, dead-locks or half-happens.
+ */
+export class Store {
+  private readonly connection: BetterSqlite3.Database;
+  private readonly lock: BetterSqlite3.Database;
+  private readonly runner: SqlRunner;
+
+  /** Opens, locks and migrates `file`. Throws SetupError when another control plane holds it or it cannot be used. */
+  constructor(
+    file: string,
+    private readonly clock: Clock,
+    private readonly onNudge: (worker: WorkerName) => void = () => {},
+  ) {
+    this.lock = lockFile(`${file}.lock`);
+    try {
+      this.connection = open(file);
+      migrate(this.connection);
+    } catch (error) {
+      this.lock.close();
+      throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
+    }
+    this.runner = new SqlRunner(this.connection);
+  }
+
+  /** Runs `work` in one durable transaction. When it throws, nothing of it has happened. */
+  transact<T>(work: (tx: Tx) => T): T {
+    const nudged = new Set<WorkerName>();
+    const committed: (() => void)[] = [];
+    const tx: Tx = {
+      now: this.clock.now(),
+      all: (statement) => this.runner.all(statement),
+      get: (statement) => this.runner.get(statement),
+      run: (statement: Compilable) => this.runner.run(statement),
+      nudge: (worker) => nudged.add(worker),
+      afterCommit: (run) => committed.push(run),
+    };
+    const result = this.connection.transaction(() => work(tx)).immediate();
+    for (const run of committed) run();
+    for (const worker of nudged) this.onNudge(worker);
+    return result;
+  }
+
+  close(): void {
+    this.connection.close();
+    this.lock.close();
+  }
+}
+
+/** A lock that the kernel lets go when the process ends, however it ends. */
+function lockFile(file: string): BetterSqlite3.Database {
+  try {
+    const lock = new BetterSqlite3(file, { timeout: 0 });
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    if (!isBusy(error)) throw new SetupError(`cannot write ${file}: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`another control plane is running on this database (it holds ${file})`, { cause: error });
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
+}
+
+function open(file: string): BetterSqlite3.Database {
+  const connection = new BetterSqlite3(file, { timeout: 5000 });
+  connection.pragma('journal_mode = WAL');
+  connection.pragma('synchronous = FULL');
+  connection.pragma('foreign_keys = ON');
+  connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
+  // A re-opened WAL file can come back with a weaker setting than was asked for.
+  const settings = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
+  for (const [name, expected] of Object.entries(settings)) {
+    const actual: unknown = connection.pragma(name, { simple: true });
+    if (actual !== expected) throw new Error(`${name} is ${String(actual)}, not ${expected}`);
+  }
+  return connection;
+}
+
+function migrate(connection: BetterSqlite3.Database): void {
+  const version = connection.pragma('user_version', { simple: true }) as number;
+  if (version > migrations.length) {
+    throw new Error(`it was written by a newer release (schema ${version}, this one knows ${migrations.length})`);
+  }
+  migrations.slice(version).forEach(({ sql }, index) => {
+    connection
+      .transaction(() => {
+        connection.exec(sql);
+        connection.pragma(`user_version = ${version + index + 1}`);
+      })
+      .exclusive();
+  });
+}

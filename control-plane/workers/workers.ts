@@ -1,0 +1,53 @@
+import cron, { type ScheduledTask } from 'node-cron';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+
+/** Looks at the store, does a bounded piece, says what it did. A crash at any point is repaired by its next run. */
+export type Worker = () => Record<string, number>;
+
+/** Runs each worker every second, and at once when nudged. */
+export class Workers<Name extends string> {
+  private readonly pending = new Set<Name>();
+  private heartbeat: ScheduledTask | undefined;
+  private stopped = false;
+
+  constructor(
+    private readonly workers: Readonly<Record<Name, Worker>>,
+    private readonly logger: Logger,
+  ) {}
+
+  /** The production heartbeat; tests call {@link runAll} instead. */
+  start(): void {
+    this.heartbeat = cron.schedule('* * * * * *', () => this.runAll(), { noOverlap: true });
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.heartbeat?.destroy();
+  }
+
+  /** Runs the worker soon, once, however often it is nudged before that. */
+  nudge(name: Name): void {
+    if (this.pending.has(name)) return;
+    this.pending.add(name);
+    setImmediate(() => {
+      this.pending.delete(name);
+      this.run(name);
+    });
+  }
+
+  runAll(): void {
+    for (const name of Object.keys(this.workers) as Name[]) this.run(name);
+  }
+
+  private run(name: Name): void {
+    if (this.stopped) return;
+    try {
+      const report = this.workers[name]();
+      if (Object.values(report).some((count) => count > 0))
+        this.logger.debug({ worker: name, ...report }, 'worker ran');
+    } catch (error) {
+      this.logger.error({ worker: name, err: error }, `worker failed: ${messageOf(error)}`);
+    }
+  }
+}
