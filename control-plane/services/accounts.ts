@@ -108,15 +108,13 @@ function openSession(tx: Tx, { ids }: Platform, userId: string): { token: string
   const token = SESSION_PREFIX + ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
   tx.run(
-    query
-      .insertInto('sessions')
-      .values({
-        id: ids.uuid(),
-        user_id: userId,
-        token_hash: hashToken(token),
-        created_at: tx.now,
-        expires_at: expiresAt,
-      }),
+    query.insertInto('sessions').values({
+      id: ids.uuid(),
+      user_id: userId,
+      token_hash: hashToken(token),
+      created_at: tx.now,
+      expires_at: expiresAt,
+    }),
   );
   return { token, expiresAt };
 }

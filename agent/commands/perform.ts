@@ -1,0 +1,160 @@
+import { sleep, type Clock } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Command, Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import { Failure } from '../domain/failure.js';
+import type { GpuDriver } from '../host/gpus/driver.js';
+import type { OnProgress, Runtime, Workload } from '../runtime/workload.js';
+
+export interface Hands {
+  runtime: Runtime;
+  gpus: GpuDriver;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** One command under way. */
+export interface Attempt {
+  command: Command;
+  /** Aborted when a newer command of the instance has come; only what leaves no trace heeds it. */
+  signal: AbortSignal;
+  /** Says that everything was checked and the work begins. */
+  accept(): void;
+  onProgress: OnProgress;
+}
+
+const SSH_DEADLINE_MS = 60_000;
+const POLL_MS = 200;
+const DOCKER_PATIENCE_MS = 60_000;
+const LONGEST_RETRY_MS = 30_000;
+
+/** Brings the instance to what the command wants and answers how it stands then. Throws Failure. */
+export async function perform(hands: Hands, attempt: Attempt): Promise<Workload> {
+  const { instanceId, desired } = attempt.command;
+  await hands.runtime.settled(instanceId);
+  switch (desired?.$case) {
+    case 'running':
+      return toRunning(hands, attempt, desired.value);
+    case 'stopped':
+      return untilDone(hands, attempt, () => hands.runtime.stop(instanceId));
+    case 'absent':
+      return untilDone(hands, attempt, () => hands.runtime.remove(instanceId));
+    default:
+      throw new Failure('CONTAINER_FAILED', 'this agent does not know what the command wants; upgrade it');
+  }
+}
+
+/** What a failed attempt has begun is undone: a new workload is removed, one with a disk is stopped. */
+export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
+  const { instanceId, desired } = attempt.command;
+  if (desired?.$case !== 'running') return;
+  const { mayCreate } = desired.value;
+  await untilDone(hands, attempt, () =>
+    mayCreate ? hands.runtime.remove(instanceId) : hands.runtime.stop(instanceId),
+  );
+}
+
+async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Running): Promise<Workload> {
+  const { runtime } = hands;
+  const { command, signal, accept, onProgress } = attempt;
+  const { instanceId, sequence } = command;
+  if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
+
+  const found = await runtime.find(instanceId);
+  if (found.state === 'running') {
+    accept();
+  } else if (found.state === 'stopped') {
+    // A provision that is sent again after its workload has run and ended has taken effect.
+    if (mayCreate) return found;
+    await checkGpus(hands, instanceId, spec.gpuUuids);
+    if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
+    accept();
+    await runtime.start(instanceId);
+  } else {
+    if (!mayCreate) {
+      throw new Failure(
+        'WORKLOAD_GONE',
+        'the host no longer holds the workload; destroy the instance and deploy again',
+      );
+    }
+    if (found.state === 'created') await runtime.remove(instanceId);
+    await checkGpus(hands, instanceId, spec.gpuUuids);
+    accept();
+    await runtime.fetchImage(spec, onProgress, signal);
+    await runtime.create(instanceId, sequence, spec);
+  }
+  return untilReached(hands, instanceId, spec.sshAuthorizedKey !== '', signal);
+}
+
+/** Every GPU is there, healthy, and in no other workload of this host. */
+async function checkGpus({ gpus, runtime }: Hands, instanceId: string, wanted: readonly string[]): Promise<void> {
+  const [{ gpus: present }, workloads] = await Promise.all([gpus.inventory(), runtime.list()]);
+  for (const uuid of wanted) {
+    const gpu = present.find((candidate) => candidate.uuid === uuid);
+    if (!gpu) throw new Failure('GPUS_UNAVAILABLE', `the host no longer has the GPU ${uuid}`);
+    if (!gpu.healthy) throw new Failure('GPUS_UNAVAILABLE', `the GPU ${uuid} is not healthy: ${gpu.reason}`);
+    const user = workloads.find(
+      (other) => other.instanceId !== instanceId && other.state === 'running' && other.gpuUuids.includes(uuid),
+    );
+    if (user) throw new Failure('GPUS_UNAVAILABLE', `the GPU ${uuid} is in use on the host`);
+  }
+}
+
+/** Up and reached, or ended before it could be. Throws Failure SSH_SILENT. */
+async function untilReached(
+  { runtime, clock }: Hands,
+  instanceId: string,
+  hasSsh: boolean,
+  signal: AbortSignal,
+): Promise<Workload> {
+  const deadline = clock.monotonic() + SSH_DEADLINE_MS;
+  while (clock.monotonic() < deadline) {
+    const workload = await runtime.find(instanceId);
+    if (workload.state === 'stopped') return workload;
+    if (workload.state !== 'running')
+      throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
+    if (!hasSsh || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort))) return workload;
+    await sleep(clock, POLL_MS, signal);
+  }
+  throw new Failure('SSH_SILENT', `SSH did not answer within ${SSH_DEADLINE_MS / 1000} seconds`);
+}
+
+/** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
+async function untilDone(
+  { runtime, clock, logger }: Hands,
+  { command, signal }: Attempt,
+  act: () => Promise<void>,
+): Promise<Workload> {
+  for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+    try {
+      await act();
+      return await runtime.find(command.instanceId);
+    } catch (error) {
+      logger.warn(
+        { commandId: command.commandId, instanceId: command.instanceId },
+        `will try again: ${messageOf(error)}`,
+      );
+      await sleep(clock, delayMs, signal);
+      await runtime.settled(command.instanceId);
+    }
+  }
+}
+
+/** Runs `work` again while Docker is away for a short time, as it is when it restarts. */
+export async function patiently<T>(
+  { clock, runtime }: Hands,
+  { command, signal }: Attempt,
+  work: () => Promise<T>,
+): Promise<T> {
+  const deadline = clock.monotonic() + DOCKER_PATIENCE_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const passing = error instanceof Failure && error.code === 'DOCKER_UNREACHABLE';
+      if (!passing || clock.monotonic() > deadline) throw error;
+      await sleep(clock, 1_000, signal);
+      await runtime.settled(command.instanceId);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { SetupError } from '../shared/coded-error.js';
+
+export interface PortRange {
+  first: number;
+  last: number;
+}
+
+export type GpuSource = { kind: 'nvidia' } | { kind: 'simulated'; count: number };
+
+export interface AgentConfig {
+  /** Holds the host's identity and the journal. */
+  stateDir: string;
+  /** A folder that `scripts/build-guest-tools` made. */
+  guestTools: string;
+  /** Path of Docker's socket. */
+  dockerSocket: string;
+  name: string;
+  region: string;
+  /** Where renters reach this host; empty: the address of the default route. */
+  publicAddress: string;
+  /** The host address that ports are published on. */
+  bindAddress: string;
+  ports: PortRange;
+  gpus: GpuSource;
+  /** What renters' disks may take together; null: nine tenths of the file system. */
+  diskGb: number | null;
+  logLevel: string;
+}
+
+const DEFAULTS = {
+  GPURENT_AGENT_STATE_DIR: '/var/lib/gpurent-agent',
+  GPURENT_AGENT_GUEST_TOOLS: '/usr/lib/gpurent/guest-tools',
+  GPURENT_AGENT_DOCKER_SOCKET: '',
+  GPURENT_AGENT_NAME: '',
+  GPURENT_AGENT_REGION: 'default',
+  GPURENT_AGENT_PUBLIC_ADDRESS: '',
+  GPURENT_AGENT_BIND_ADDRESS: '0.0.0.0',
+  GPURENT_AGENT_PORTS: '40000-40999',
+  GPURENT_AGENT_GPUS: 'nvidia',
+  GPURENT_AGENT_DISK_GB: '',
+  GPURENT_AGENT_LOG_LEVEL: 'info',
+  GPURENT_AGENT_CONFIG: '',
+};
+type Setting = keyof typeof DEFAULTS;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** Judges the environment, command line options laid over it. Throws SetupError naming the setting and what to do. */
+export function parseConfig(
+  environment: Record<string, string | undefined>,
+  options: { gpus?: string } = {},
+): AgentConfig {
+  for (const name of Object.keys(environment)) {
+    if (name !== 'DOCKER_HOST' && !(name in DEFAULTS)) throw new SetupError(`${name} is not a setting of the agent`);
+  }
+  const get = (name: Setting) => environment[name] || DEFAULTS[name];
+  const logLevel = get('GPURENT_AGENT_LOG_LEVEL');
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw new SetupError(`GPURENT_AGENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
+  }
+  return {
+    stateDir: get('GPURENT_AGENT_STATE_DIR'),
+    guestTools: get('GPURENT_AGENT_GUEST_TOOLS'),
+    dockerSocket: parseSocket(
+      get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
+    ),
+    name: get('GPURENT_AGENT_NAME') || hostname(),
+    region: get('GPURENT_AGENT_REGION'),
+    publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
+    bindAddress: parseAddress(get('GPURENT_AGENT_BIND_ADDRESS')),
+    ports: parsePorts(get('GPURENT_AGENT_PORTS')),
+    gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS')),
+    diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
+    logLevel,
+  };
+}
+
+export function journalFile(config: AgentConfig): string {
+  return join(config.stateDir, 'journal.db');
+}
+
+function parseSocket(value: string): string {
+  const path = value.replace(/^unix:\/\//, '');
+  if (!path.startsWith('/')) {
+    throw new SetupError(
+      `Docker is to be reached at "${value}"; the agent talks to a local socket only: give unix:///path`,
+    );
+  }
+  return path;
+}
+
+function parseAddress(value: string): string {
+  if (isIP(value) === 0)
+    throw new SetupError(`GPURENT_AGENT_BIND_ADDRESS is "${value}"; give an IP address of this host`);
+  return value;
+}
+
+function parsePorts(value: string): PortRange {
+  const match = /^(\d+)-(\d+)$/.exec(value);
+  const [first, last] = [Number(match?.[1]), Number(match?.[2])];
+  if (!match || first < 1024 || last > 65535 || first > last) {
+    throw new SetupError(`GPURENT_AGENT_PORTS is "${value}"; give FIRST-LAST within 1024-65535, such as 40000-40999`);
+  }
+  return { first, last };
+}
+
+function parseGpus(value: string): GpuSource {
+  if (value === 'nvidia') return { kind: 'nvidia' };
+  const count = Number(/^simulated:(\d{1,2})$/.exec(value)?.[1] ?? 0);
+  if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for trying out`);
+  return { kind: 'simulated', count };
+}
+
+function parseDisk(value: string): number | null {
+  if (value === '') return null;
+  if (!/^[1-9]\d{0,6}$/.test(value))
+    throw new SetupError(`GPURENT_AGENT_DISK_GB is "${value}"; give whole GB, such as 2000`);
+  return Number(value);
+}

@@ -1,0 +1,16 @@
+import { CodedError } from '../../shared/coded-error.js';
+
+export type FailureCode =
+  | 'DOCKER_UNREACHABLE'
+  | 'DOCKER_TIMEOUT'
+  | 'GPUS_UNAVAILABLE'
+  | 'IMAGE_UNAVAILABLE'
+  | 'NO_FREE_PORT'
+  | 'PORT_TAKEN'
+  | 'CONTAINER_FAILED'
+  | 'SSH_SILENT'
+  | 'WORKLOAD_GONE'
+  | 'SUPERSEDED';
+
+/** Why a command could not be done, in words for the renter. */
+export class Failure extends CodedError<FailureCode> {}

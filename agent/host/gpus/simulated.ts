@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import type { GpuDriver, GpuInventory } from './driver.js';
+
+/** GPUs that do not exist, for trying out: the same ones at every start of the same host. */
+export class SimulatedGpus implements GpuDriver {
+  constructor(
+    private readonly count: number,
+    private readonly seed: string,
+  ) {}
+
+  async inventory(): Promise<GpuInventory> {
+    const gpus = Array.from({ length: this.count }, (_, index) => ({
+      uuid: this.uuid(index),
+      index,
+      model: 'Simulated GPU',
+      memoryMb: 24_576,
+      healthy: true,
+      reason: '',
+    }));
+    return { gpus, driverVersion: '', cudaVersion: '' };
+  }
+
+  attachment(uuids: readonly string[]) {
+    return { env: [`NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`], deviceRequests: [] };
+  }
+
+  private uuid(index: number): string {
+    const hex = createHash('sha256').update(`${this.seed}/${index}`).digest('hex');
+    return `GPU-${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-')}`;
+  }
+}

@@ -1,0 +1,18 @@
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import { SetupError } from '../../shared/coded-error.js';
+
+const FILES = ['init', 'bin/sh', 'bin/dropbear', 'bin/dropbearkey', 'bin/sftp-server', 'lib/ld.so'];
+
+/** Throws SetupError when the folder that every container is given lacks something. */
+export function requireGuestTools(folder: string): void {
+  for (const file of FILES) {
+    try {
+      accessSync(join(folder, file), constants.R_OK | constants.X_OK);
+    } catch {
+      throw new SetupError(
+        `${join(folder, file)} is missing; run scripts/build-guest-tools and set GPURENT_AGENT_GUEST_TOOLS`,
+      );
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises';
+import si from 'systeminformation';
+import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { AgentConfig } from '../config.js';
+import type { GpuDriver } from './gpus/driver.js';
+
+const RENTED_SHARE = 0.9;
+const GB = 1e9;
+const MIB = 1024 * 1024;
+
+/** What this host is and has. `dockerRoot` is where Docker keeps its containers. */
+export async function readInventory(config: AgentConfig, gpus: GpuDriver, dockerRoot: string): Promise<Inventory> {
+  const [cpu, memory, fileSystems, gpuInventory, address] = await Promise.all([
+    si.cpu(),
+    si.mem(),
+    si.fsSize(),
+    gpus.inventory(),
+    config.publicAddress || defaultAddress(),
+  ]);
+  const { gpus: list, driverVersion, cudaVersion } = gpuInventory;
+  return {
+    name: config.name,
+    region: config.region,
+    publicAddress: address,
+    arch: process.arch === 'x64' ? 'x86_64' : process.arch,
+    cpuModel: `${cpu.manufacturer} ${cpu.brand}`.trim(),
+    cpuCores: cpu.cores,
+    memoryMb: Math.floor(memory.total / MIB),
+    diskGb: config.diskGb ?? Math.floor((sizeOf(dockerRoot, fileSystems) * RENTED_SHARE) / GB),
+    diskQuota: 'none',
+    driverVersion,
+    cudaVersion,
+    vmCapable: false,
+    gpuReleaseSupported: true,
+    gpus: list,
+  };
+}
+
+async function defaultAddress(): Promise<string> {
+  const network = await si.networkInterfaces('default');
+  const first = Array.isArray(network) ? network[0] : network;
+  return first?.ip4 || '127.0.0.1';
+}
+
+function sizeOf(path: string, fileSystems: si.Systeminformation.FsSizeData[]): number {
+  const holds = ({ mount }: { mount: string }) =>
+    path === mount || path.startsWith(mount.endsWith('/') ? mount : `${mount}/`);
+  const [innermost] = fileSystems.filter(holds).sort((a, b) => b.mount.length - a.mount.length);
+  return innermost?.size ?? 0;
+}
+
+/** Changes when the kernel boots. */
+export async function readBootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+}

@@ -1,0 +1,196 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { CommandResult, WorkloadReport } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+
+/** What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. */
+export type Desired = 'running' | 'stopped' | 'absent' | 'ended';
+
+export interface InstanceEntry {
+  instanceId: string;
+  /** The highest command sequence accepted. */
+  sequence: number;
+  desired: Desired;
+}
+
+export type CommandEntry = { state: 'begun' } | { state: 'finished'; result: CommandResult };
+
+const SCHEMA = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE instances (
+  instance_id TEXT PRIMARY KEY,
+  sequence INTEGER NOT NULL,
+  desired TEXT NOT NULL,
+  report_number INTEGER NOT NULL DEFAULT 0,
+  -- The newest report, until it is acknowledged.
+  report BLOB
+) STRICT, WITHOUT ROWID;
+CREATE TABLE commands (
+  command_id TEXT PRIMARY KEY,
+  instance_id TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  -- Null from before the first side effect until after the last.
+  result BLOB,
+  acknowledged INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX commands_by_instance ON commands (instance_id);
+`;
+
+/**
+ * What this host has been told and has done. Written before the first side effect of a command and after its last, durably,
+ * so that no crash repeats one or forgets one. Holds no environment and no secret: those come with each command.
+ */
+export class Journal {
+  private readonly db: BetterSqlite3.Database;
+
+  constructor(file: string) {
+    try {
+      this.db = new BetterSqlite3(file, { timeout: 0 });
+      this.db.pragma('locking_mode = EXCLUSIVE');
+      this.db.pragma('journal_mode = WAL');
+      this.db.pragma('synchronous = FULL');
+      if (this.db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous is not FULL');
+      if (this.db.pragma('user_version', { simple: true }) === 0) {
+        this.db.transaction(() => this.db.exec(`${SCHEMA} PRAGMA user_version = 1;`)).exclusive();
+      }
+    } catch (error) {
+      const busy = error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
+      throw new SetupError(
+        busy
+          ? `another agent is running on this host (it holds ${file})`
+          : `the journal ${file} cannot be used: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  meta(key: 'boot_id' | 'epoch'): string | undefined {
+    return this.db.prepare<[string], { value: string }>('SELECT value FROM meta WHERE key = ?').get(key)?.value;
+  }
+
+  setMeta(key: 'boot_id' | 'epoch', value: string): void {
+    this.db
+      .prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
+      .run(key, value);
+  }
+
+  instances(): InstanceEntry[] {
+    return this.db
+      .prepare<[], InstanceEntry>(
+        'SELECT instance_id AS instanceId, sequence, desired FROM instances ORDER BY instance_id',
+      )
+      .all();
+  }
+
+  instance(instanceId: string): InstanceEntry | undefined {
+    return this.db
+      .prepare<[string], InstanceEntry>(
+        'SELECT instance_id AS instanceId, sequence, desired FROM instances WHERE instance_id = ?',
+      )
+      .get(instanceId);
+  }
+
+  command(commandId: string): CommandEntry | undefined {
+    const row = this.db
+      .prepare<[string], { result: Buffer | null }>('SELECT result FROM commands WHERE command_id = ?')
+      .get(commandId);
+    if (!row) return undefined;
+    return row.result ? { state: 'finished', result: CommandResult.decode(row.result) } : { state: 'begun' };
+  }
+
+  /** Before the first side effect: the command, its sequence, and what it wants. */
+  begin(command: { commandId: string; instanceId: string; sequence: number }, desired: Desired): void {
+    this.db
+      .transaction(() => {
+        this.remember({ instanceId: command.instanceId, sequence: command.sequence, desired });
+        this.db
+          .prepare('INSERT INTO commands (command_id, instance_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+          .run(command.commandId, command.instanceId, command.sequence);
+      })
+      .immediate();
+  }
+
+  /** After the last side effect. `desired` where the outcome changes it. Older answers of the instance are forgotten. */
+  finish(result: CommandResult, desired?: Desired): void {
+    this.db
+      .transaction(() => {
+        this.db
+          .prepare('UPDATE commands SET result = ? WHERE command_id = ?')
+          .run(CommandResult.encode(result).finish(), result.commandId);
+        this.db
+          .prepare(
+            'DELETE FROM commands WHERE instance_id = ? AND sequence < ? AND (acknowledged = 1 OR result IS NULL)',
+          )
+          .run(result.instanceId, result.sequence);
+        if (desired) this.setDesired(result.instanceId, desired);
+      })
+      .immediate();
+  }
+
+  acknowledge(commandId: string): void {
+    this.db.prepare('UPDATE commands SET acknowledged = 1 WHERE command_id = ?').run(commandId);
+  }
+
+  unacknowledgedResults(): CommandResult[] {
+    return this.db
+      .prepare<[], { result: Buffer }>(
+        'SELECT result FROM commands WHERE result IS NOT NULL AND acknowledged = 0 ORDER BY sequence',
+      )
+      .all()
+      .map(({ result }) => CommandResult.decode(result));
+  }
+
+  /** An instance that Docker's labels tell of; a sequence only rises. */
+  remember(entry: InstanceEntry): void {
+    this.db
+      .prepare(
+        `INSERT INTO instances (instance_id, sequence, desired) VALUES (@instanceId, @sequence, @desired)
+         ON CONFLICT (instance_id) DO UPDATE SET sequence = max(sequence, excluded.sequence), desired = excluded.desired`,
+      )
+      .run(entry);
+  }
+
+  /** Commands below `sequence` are out of date, also those that were lost with an older journal. */
+  raiseFloor(instanceId: string, sequence: number): void {
+    this.db.prepare('UPDATE instances SET sequence = max(sequence, ?) WHERE instance_id = ?').run(sequence, instanceId);
+  }
+
+  setDesired(instanceId: string, desired: Desired): void {
+    this.db.prepare('UPDATE instances SET desired = ? WHERE instance_id = ?').run(desired, instanceId);
+  }
+
+  /** Numbers and keeps a report; it replaces the instance's older one. */
+  report(report: Omit<WorkloadReport, 'number' | 'sequence'>, desired?: Desired): WorkloadReport {
+    return this.db
+      .transaction(() => {
+        if (desired) this.setDesired(report.instanceId, desired);
+        const row = this.db
+          .prepare<[string], { number: number; sequence: number }>(
+            'UPDATE instances SET report_number = report_number + 1 WHERE instance_id = ? RETURNING report_number AS number, sequence',
+          )
+          .get(report.instanceId);
+        if (!row) throw new Error(`instance ${report.instanceId} is not in the journal`);
+        const numbered: WorkloadReport = { ...report, ...row };
+        this.db
+          .prepare('UPDATE instances SET report = ? WHERE instance_id = ?')
+          .run(WorkloadReport.encode(numbered).finish(), report.instanceId);
+        return numbered;
+      })
+      .immediate();
+  }
+
+  acknowledgeReport(instanceId: string, number: number): void {
+    this.db
+      .prepare('UPDATE instances SET report = NULL WHERE instance_id = ? AND report_number = ?')
+      .run(instanceId, number);
+  }
+
+  unacknowledgedReports(): WorkloadReport[] {
+    return this.db
+      .prepare<[], { report: Buffer }>('SELECT report FROM instances WHERE report IS NOT NULL')
+      .all()
+      .map(({ report }) => WorkloadReport.decode(report));
+  }
+
+  close(): void {
+    this.db.close();
+  }
+}

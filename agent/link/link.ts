@@ -1,0 +1,124 @@
+import { Metadata, credentials, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js';
+import type { Clock, Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import {
+  AgentServiceClient,
+  type AgentMessage,
+  type ControlMessage,
+  type Heartbeat,
+  type Hello,
+  type Welcome,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import { KEEPALIVE_OPTIONS } from '../../shared/protocol.js';
+import { retryDelayMs } from './backoff.js';
+import type { Identity } from './identity.js';
+import type { Send } from './outbox.js';
+
+/** What the link needs from the rest of the agent. */
+export interface Subscriber {
+  hello(): Promise<Hello>;
+  heartbeat(): Promise<Heartbeat>;
+  /** The control plane has answered; from now on `send` works. Throws to refuse it. */
+  connected(welcome: Welcome, send: Send): void;
+  disconnected(): void;
+  receive(message: ControlMessage): void;
+}
+
+type Stream = ClientDuplexStream<AgentMessage, ControlMessage>;
+
+/** The host's stream to the control plane, dialled again for as long as the agent lives. */
+export class Link {
+  private client: AgentServiceClient | undefined;
+  private stream: Stream | undefined;
+  private retry: Timer | undefined;
+  private heartbeat: Timer | undefined;
+  private attempts = 0;
+  private stopped = false;
+
+  constructor(
+    private readonly identity: Identity,
+    private readonly subscriber: Subscriber,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  start(): void {
+    void this.dial();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.retry?.cancel();
+    this.lost(this.stream, 'the agent is stopping');
+  }
+
+  private async dial(): Promise<void> {
+    try {
+      // The comparison with Docker comes first: what the control plane hears in Hello is what it acts upon.
+      const hello = await this.subscriber.hello();
+      if (this.stopped) return;
+      this.client = new AgentServiceClient(this.identity.controlPlane, credentials.createInsecure(), KEEPALIVE_OPTIONS);
+      const metadata = new Metadata();
+      metadata.set('authorization', `Bearer ${this.identity.credential}`);
+      const stream = this.client.connect(metadata);
+      this.stream = stream;
+      stream.on('data', (message: ControlMessage) => this.receive(stream, message));
+      stream.on('error', (error: ServiceError) => this.lost(stream, error.details || error.message));
+      stream.on('end', () => this.lost(stream, 'the control plane has ended the stream'));
+      stream.write({ message: { $case: 'hello', value: hello } });
+    } catch (error) {
+      this.lost(this.stream, messageOf(error));
+    }
+  }
+
+  private receive(stream: Stream, message: ControlMessage): void {
+    if (stream !== this.stream) return;
+    try {
+      if (message.message?.$case === 'welcome') this.welcome(stream, message.message.value);
+      else this.subscriber.receive(message);
+    } catch (error) {
+      this.logger.error({ err: error, kind: message.message?.$case }, `a message failed: ${messageOf(error)}`);
+    }
+  }
+
+  private welcome(stream: Stream, welcome: Welcome): void {
+    let congested = false;
+    stream.on('drain', () => (congested = false));
+    const send: Send = (message, importance) => {
+      if (stream !== this.stream || (congested && importance === 'may wait')) return false;
+      congested = !stream.write(message);
+      return true;
+    };
+    try {
+      this.subscriber.connected(welcome, send);
+    } catch (error) {
+      return this.lost(stream, messageOf(error));
+    }
+    this.attempts = 0;
+    this.logger.info({ controlPlane: this.identity.controlPlane }, 'connected');
+    const beat = async () => {
+      const value = await this.subscriber.heartbeat();
+      if (stream !== this.stream) return;
+      stream.write({ message: { $case: 'heartbeat', value } });
+      this.heartbeat = this.clock.schedule(welcome.heartbeatMs, tick);
+    };
+    const tick = () => void beat().catch((error: unknown) => this.lost(stream, messageOf(error)));
+    tick();
+  }
+
+  private lost(stream: Stream | undefined, reason: string): void {
+    if (stream !== this.stream) return;
+    const client = this.client;
+    this.stream = undefined;
+    this.client = undefined;
+    this.heartbeat?.cancel();
+    stream?.cancel();
+    client?.close();
+    this.subscriber.disconnected();
+    if (this.stopped) return;
+    const delayMs = retryDelayMs(this.attempts++, Math.random());
+    this.logger.warn({ reason, retryInMs: delayMs }, 'not connected to the control plane');
+    this.retry = this.clock.schedule(delayMs, () => void this.dial());
+  }
+}

@@ -1,0 +1,90 @@
+import { sleep, type Clock } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { LogSubscribe } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import type { Outbox } from '../link/outbox.js';
+import type { LogLine, Runtime } from '../runtime/workload.js';
+
+const MAX_SUBSCRIPTIONS = 256;
+const MAX_CHUNK_LINES = 100;
+const MAX_CHUNK_CHARS = 128 * 1024;
+const CONGESTION_PAUSE_MS = 100;
+
+/** Follows workloads' output for the control plane, one Docker stream a subscription. */
+export class LogStreams {
+  private readonly active = new Map<string, AbortController>();
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly outbox: Outbox,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  subscribe(request: LogSubscribe): void {
+    const { subscriptionId } = request;
+    if (this.active.has(subscriptionId)) return;
+    if (this.active.size >= MAX_SUBSCRIPTIONS) return this.end(subscriptionId);
+    const stop = new AbortController();
+    this.active.set(subscriptionId, stop);
+    this.follow(request, stop.signal)
+      .catch((error: unknown) =>
+        this.logger.warn({ instanceId: request.instanceId }, `the log cannot be read: ${messageOf(error)}`),
+      )
+      .finally(() => {
+        this.active.delete(subscriptionId);
+        if (!stop.signal.aborted) this.end(subscriptionId);
+      });
+  }
+
+  unsubscribe(subscriptionId: string): void {
+    this.active.get(subscriptionId)?.abort();
+    this.active.delete(subscriptionId);
+  }
+
+  stopAll(): void {
+    for (const subscriptionId of [...this.active.keys()]) this.unsubscribe(subscriptionId);
+  }
+
+  private async follow({ subscriptionId, instanceId, tail, since }: LogSubscribe, signal: AbortSignal): Promise<void> {
+    let last = since;
+    const send = async (lines: LogLine[], caughtUp: boolean) => {
+      last = lines.at(-1)?.at ?? last;
+      for (const chunk of chunksOf(lines)) {
+        while (
+          !signal.aborted &&
+          !this.outbox.logChunk({ subscriptionId, lines: chunk, caughtUp: false, ended: false })
+        ) {
+          await sleep(this.clock, CONGESTION_PAUSE_MS, signal);
+        }
+      }
+      if (caughtUp) this.outbox.logChunk({ subscriptionId, lines: [], caughtUp: true, ended: false });
+    };
+    const existing = await this.runtime.tail(instanceId, Math.min(Math.max(tail, 1), 1000));
+    await send(
+      existing.filter(({ at }) => at > since),
+      true,
+    );
+    for await (const lines of this.runtime.follow(instanceId, last, signal)) await send(lines, false);
+  }
+
+  private end(subscriptionId: string): void {
+    this.outbox.logChunk({ subscriptionId, lines: [], caughtUp: true, ended: true });
+  }
+}
+
+function chunksOf(lines: LogLine[]): LogLine[][] {
+  const chunks: LogLine[][] = [];
+  let chars = 0;
+  for (const line of lines) {
+    const chunk = chunks.at(-1);
+    chars += line.text.length;
+    if (chunk && chunk.length < MAX_CHUNK_LINES && chars <= MAX_CHUNK_CHARS) {
+      chunk.push(line);
+    } else {
+      chunks.push([line]);
+      chars = line.text.length;
+    }
+  }
+  return chunks;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { CodedError } from '../shared/coded-error.js';
+import { createLogger } from '../shared/logger.js';
+import { VERSION } from '../shared/version.js';
+import { createAgent, inspectHost } from './app.js';
+import { parseConfig } from './config.js';
+import { readEnvironment } from './env.js';
+import { checkBeforeEnroll, enroll, loadIdentity } from './link/identity.js';
+
+const program = new Command('gpurent-agent')
+  .version(VERSION)
+  .description("Rents out this host's GPUs under a gpurent control plane.");
+const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for trying out'] as const;
+
+program
+  .command('enroll')
+  .description('make this host known to a control plane, once')
+  .requiredOption('--control-plane <host:port>', 'where the control plane takes agents')
+  .requiredOption('--token <token>', 'an enrolment token from the operator')
+  .option(...gpuOption)
+  .action(async ({ controlPlane, token, ...options }: { controlPlane: string; token: string; gpus?: string }) => {
+    const config = parseConfig(readEnvironment(), options);
+    checkBeforeEnroll(config.stateDir, controlPlane);
+    const { hostId } = await enroll(config.stateDir, controlPlane, token, await inspectHost(config));
+    process.stdout.write(`${JSON.stringify({ host_id: hostId })}\n`);
+  });
+
+program
+  .command('run')
+  .description('run the daemon')
+  .option(...gpuOption)
+  .action(async (options: { gpus?: string }) => {
+    const config = parseConfig(readEnvironment(), options);
+    const identity = loadIdentity(config.stateDir);
+    const logger = createLogger('agent', config.logLevel);
+    const agent = createAgent(config, identity, logger);
+    await agent.start().catch(async (error: unknown) => {
+      await agent.stop();
+      throw error;
+    });
+    const stop = (signal: NodeJS.Signals) => {
+      logger.info({ signal }, 'stopping; workloads go on');
+      void agent.stop();
+    };
+    process.once('SIGTERM', stop);
+    process.once('SIGINT', stop);
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CodedError)) throw error;
+  process.stderr.write(`gpurent-agent: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,47 @@
+import type { Readable } from 'node:stream';
+import type { DockerWatch } from '../../watch/watcher.js';
+import { LABEL } from './container-options.js';
+import { DEADLINE_MS, type Engine } from './engine.js';
+
+/** Docker's stream of events about this host's containers. */
+export class EngineWatch implements DockerWatch {
+  constructor(
+    private readonly engine: Engine,
+    private readonly hostId: string,
+  ) {}
+
+  isAvailable(): Promise<boolean> {
+    return this.engine.isAvailable();
+  }
+
+  async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
+    const filters = {
+      type: ['container' as const],
+      event: ['die', 'oom', 'destroy'],
+      label: [`${LABEL.host}=${this.hostId}`],
+    };
+    const stream = (await this.engine.call('', 'open its events', DEADLINE_MS.inspect, (docker) =>
+      docker.getEvents({ filters }),
+    )) as Readable;
+    const stop = () => stream.destroy();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      let text = '';
+      for await (const chunk of stream) {
+        const parts = (text + String(chunk)).split('\n');
+        text = parts.pop() ?? '';
+        for (const line of parts.filter(Boolean)) onEvent(instanceOf(line));
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+    }
+  }
+}
+
+function instanceOf(line: string): string {
+  const event = JSON.parse(line) as { Actor?: { Attributes?: Record<string, string> } };
+  return event.Actor?.Attributes?.[LABEL.instance] ?? '';
+}

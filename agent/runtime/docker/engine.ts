@@ -1,0 +1,90 @@
+import Docker from 'dockerode';
+import { withTimeout, type Clock } from '../../../shared/clock.js';
+import { SetupError, messageOf } from '../../../shared/coded-error.js';
+import { Failure } from '../../domain/failure.js';
+
+export const DEADLINE_MS = {
+  create: 240_000,
+  start: 180_000,
+  inspect: 30_000,
+  remove: 180_000,
+  pullSilence: 60_000,
+} as const;
+
+const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
+
+/** Docker's API with a deadline on every call. */
+export class Engine {
+  readonly docker: Docker;
+  private readonly unanswered = new Map<string, Set<Promise<unknown>>>();
+
+  constructor(
+    socketPath: string,
+    private readonly clock: Clock,
+  ) {
+    this.docker = new Docker({ socketPath });
+  }
+
+  /**
+   * The answer of `call`, made for `owner`. Throws Failure DOCKER_UNREACHABLE, and DOCKER_TIMEOUT when the deadline passes;
+   * the call itself then goes on and {@link settled} knows of it.
+   */
+  async call<T>(owner: string, what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
+    const promise = call(this.docker);
+    const calls = this.unanswered.get(owner) ?? new Set();
+    this.unanswered.set(owner, calls.add(promise));
+    const forget = () => {
+      calls.delete(promise);
+      if (calls.size === 0) this.unanswered.delete(owner);
+    };
+    promise.then(forget, forget);
+    try {
+      return await withTimeout(this.clock, deadlineMs, promise, () => {
+        throw new Failure('DOCKER_TIMEOUT', `Docker did not ${what} within ${deadlineMs / 1000} seconds`);
+      });
+    } catch (error) {
+      throw isUnreachable(error)
+        ? new Failure('DOCKER_UNREACHABLE', 'Docker does not answer on this host', { cause: error })
+        : error;
+    }
+  }
+
+  async settled(owner: string): Promise<void> {
+    await Promise.allSettled(this.unanswered.get(owner) ?? []);
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return this.call('', 'answer', 5_000, (docker) => docker.ping()).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Throws SetupError saying what to do when Docker cannot be used. */
+  async require(socketPath: string): Promise<void> {
+    try {
+      await this.call('', 'answer', 10_000, (docker) => docker.ping());
+    } catch (error) {
+      const cause = error instanceof Error && error.cause ? error.cause : error;
+      throw new SetupError(
+        `Docker does not answer at ${socketPath} (${messageOf(cause)}); start it ("systemctl start docker"), or set GPURENT_AGENT_DOCKER_SOCKET`,
+      );
+    }
+  }
+}
+
+/** Docker's own HTTP status of a failed call, if it was Docker that failed it. */
+export function statusOf(error: unknown): number | undefined {
+  return (error as { statusCode?: number }).statusCode;
+}
+
+/** What Docker itself said, without the library's wrapping. */
+export function reasonOf(error: unknown): string {
+  const { json, reason } = error as { json?: { message?: string }; reason?: string };
+  return json?.message ?? reason ?? messageOf(error);
+}
+
+function isUnreachable(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return statusOf(error) === undefined && (UNREACHABLE.has(code ?? '') || messageOf(error).includes('socket hang up'));
+}

@@ -1,0 +1,59 @@
+import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+
+/** How an instance's workload stands on this host. */
+export type Workload =
+  | { state: 'absent' }
+  /** Created and never started: it holds nothing of a renter's. */
+  | (Traits & { state: 'created' })
+  | (Traits & { state: 'running'; startedAt: number })
+  | (Traits & { state: 'stopped'; startedAt: number; finishedAt: number; exitCode: number; outOfMemory: boolean });
+
+export interface Traits {
+  instanceId: string;
+  /** The command sequence that created it. */
+  sequence: number;
+  gpuUuids: string[];
+  /** The published port; null where no key was given. */
+  sshPort: number | null;
+}
+
+export type Placed = Exclude<Workload, { state: 'absent' }>;
+
+export interface LogLine {
+  /** RFC 3339 with nanoseconds. */
+  at: string;
+  text: string;
+}
+
+/** Where a creation stands, in words for the renter. */
+export type OnProgress = (kind: string, message: string) => void;
+
+/**
+ * Runs workloads. Every call has a deadline; one that misses it throws Failure DOCKER_TIMEOUT and may still land, which
+ * {@link settled} waits for. A workload that has ever started is never recreated: its disk is the renter's.
+ */
+export interface Runtime {
+  find(instanceId: string): Promise<Workload>;
+  /** Every workload of this host. */
+  list(): Promise<Placed[]>;
+  /** Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
+  fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
+  /** Creates and starts, on a free port of the range. Leaves nothing behind when it throws. */
+  create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void>;
+  /** Starts a stopped one. Throws Failure PORT_TAKEN, CONTAINER_FAILED. */
+  start(instanceId: string): Promise<void>;
+  /** Asks, waits, kills; resolves when it is down or absent. */
+  stop(instanceId: string): Promise<void>;
+  /** Container, disk and contents; resolves when Docker no longer knows it. */
+  remove(instanceId: string): Promise<void>;
+  /** The last lines of output, oldest first. */
+  tail(instanceId: string, lines: number): Promise<LogLine[]>;
+  /** Lines that come after the one stamped `since`, until the workload ends or `signal` is aborted. */
+  follow(instanceId: string, since: string, signal: AbortSignal): AsyncIterable<LogLine[]>;
+  /** Whether our SSH answers on the published port. */
+  sshAnswers(port: number): Promise<boolean>;
+  /** Throws Failure PORT_TAKEN naming the port when something else listens on it. */
+  checkPort(port: number): Promise<void>;
+  /** Resolves once no call of the instance is unanswered. */
+  settled(instanceId: string): Promise<void>;
+}

@@ -1,0 +1,141 @@
+import type { Clock, Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+import type { Executor } from '../commands/executor.js';
+import { observe } from '../commands/observe.js';
+import { wasInterrupted, type Outage } from '../domain/exit.js';
+import type { Journal } from '../journal/journal.js';
+import type { Outbox } from '../link/outbox.js';
+import type { Runtime, Workload } from '../runtime/workload.js';
+
+/** Docker as the watcher sees it. */
+export interface DockerWatch {
+  isAvailable(): Promise<boolean>;
+  /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
+  events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+const COMPARE_EVERY_MS = 30_000;
+/** For so long an exit is doubted: a Docker that goes down reports exits first. */
+const CONFIRM_MS = 3_000;
+const RECONNECT_MS = 1_000;
+const KEPT_OUTAGES = 20;
+
+/** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
+export class Watcher {
+  private readonly stopping = new AbortController();
+  private readonly outages: Outage[] = [];
+  private timers = new Set<Timer>();
+  private away: number | undefined;
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly docker: DockerWatch,
+    private readonly executor: Executor,
+    private readonly journal: Journal,
+    private readonly outbox: Outbox,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    /** Whether the host has booted since the journal was last written. */
+    private readonly bootedSince: boolean,
+  ) {}
+
+  start(): void {
+    this.listen();
+    this.compareEvery();
+  }
+
+  stop(): void {
+    this.stopping.abort();
+    for (const timer of this.timers) timer.cancel();
+  }
+
+  get dockerAvailable(): boolean {
+    return this.away === undefined;
+  }
+
+  /** Compares every workload that should run with Docker's word. */
+  async compare(): Promise<void> {
+    if (!(await this.docker.isAvailable())) {
+      this.away ??= this.clock.now();
+      return;
+    }
+    if (this.away !== undefined) {
+      this.outages.push({ from: this.away, to: this.clock.now() });
+      this.outages.splice(0, this.outages.length - KEPT_OUTAGES);
+      this.away = undefined;
+    }
+    const running = this.journal.instances().filter(({ desired }) => desired === 'running');
+    await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
+  }
+
+  private async check(instanceId: string): Promise<void> {
+    if (this.executor.isBusy(instanceId)) return;
+    await this.executor.exclusively(instanceId, async () => {
+      if (this.journal.instance(instanceId)?.desired !== 'running') return;
+      const workload = await this.runtime.find(instanceId);
+      if (workload.state === 'running') return;
+      if (workload.state === 'stopped') await this.judge(instanceId, workload);
+      else await this.reportEnd(instanceId, workload);
+    });
+  }
+
+  private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
+    if (wasInterrupted({ bootedSince: this.bootedSince, outages: this.outages }, workload))
+      return this.bringBack(instanceId);
+    if (this.clock.now() - workload.finishedAt < CONFIRM_MS) return this.later(CONFIRM_MS, () => this.compare());
+    if (await this.docker.isAvailable()) await this.reportEnd(instanceId, workload);
+  }
+
+  private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
+    const observation = await observe(this.runtime, instanceId, workload);
+    this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
+    this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, 'ended'));
+  }
+
+  private async bringBack(instanceId: string): Promise<void> {
+    await this.runtime.start(instanceId);
+    const observation = await observe(this.runtime, instanceId, await this.runtime.find(instanceId));
+    const note = 'the host or its Docker went away; the workload was started again';
+    this.logger.info({ instanceId }, note);
+    this.outbox.report(this.journal.report({ instanceId, observation, note }));
+  }
+
+  private listen(): void {
+    this.docker
+      .events(() => void this.attempt(() => this.compare()), this.stopping.signal)
+      .catch((error: unknown) => this.logger.warn(`Docker's events cannot be followed: ${messageOf(error)}`))
+      .finally(() => {
+        if (this.stopping.signal.aborted) return;
+        this.away ??= this.clock.now();
+        this.later(RECONNECT_MS, async () => {
+          this.listen();
+          await this.compare();
+        });
+      });
+  }
+
+  private compareEvery(): void {
+    this.later(COMPARE_EVERY_MS, async () => {
+      this.compareEvery();
+      await this.compare();
+    });
+  }
+
+  private later(delayMs: number, work: () => Promise<void>): void {
+    if (this.stopping.signal.aborted) return;
+    const timer = this.clock.schedule(delayMs, () => {
+      this.timers.delete(timer);
+      void this.attempt(work);
+    });
+    this.timers.add(timer);
+  }
+
+  private async attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.logger.warn(`the comparison with Docker failed: ${messageOf(error)}`);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** An answer that is not a success: what the API said. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly body: { code: string; message: string } & Record<string, unknown>,
+  ) {
+    super(`${status} ${body.code}: ${body.message}`);
+  }
+}
+
+export interface Answer<T> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** A small client of the public API. */
+export class ApiClient {
+  constructor(
+    readonly baseUrl: string,
+    readonly token?: string,
+  ) {}
+
+  as(token: string): ApiClient {
+    return new ApiClient(this.baseUrl, token);
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.succeed<T>('GET', path);
+  }
+
+  post<T>(path: string, body?: unknown): Promise<T> {
+    return this.succeed<T>('POST', path, body);
+  }
+
+  delete<T>(path: string): Promise<T> {
+    return this.succeed<T>('DELETE', path);
+  }
+
+  /** Whatever the API answers, also a refusal. */
+  async request<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers: {
+        ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: (text === '' ? null : JSON.parse(text)) as T };
+  }
+
+  private async succeed<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.request<T>(method, path, body);
+    if (answer.status >= 400) throw new ApiError(answer.status, answer.body as ApiError['body']);
+    return answer.body;
+  }
+}
+
+/** The fields of an instance that scripts look at. */
+export interface InstanceBody {
+  id: string;
+  status: string;
+  ssh_host: string | null;
+  ssh_port: number | null;
+  ssh_user: string;
+  error_code: string | null;
+  error_message: string | null;
+  allowed_actions: string[];
+  [field: string]: unknown;
+}

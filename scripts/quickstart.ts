@@ -1,0 +1,258 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { randomBytes } from 'node:crypto';
+import { ApiClient, type InstanceBody } from './client.js';
+import { Daemon } from './daemon.js';
+
+const run = promisify(execFile);
+const dist = new URL('../', import.meta.url).pathname;
+const controlPlaneScript = join(dist, 'control-plane/main.js');
+const agentScript = join(dist, 'agent/main.js');
+
+const { values: options } = parseArgs({
+  options: {
+    once: { type: 'boolean', default: false },
+    gpus: { type: 'string', default: 'simulated:8' },
+    'guest-tools': { type: 'string', default: '' },
+    image: { type: 'string', default: '' },
+  },
+});
+const { once, gpus, image, 'guest-tools': guestTools } = options;
+
+const POLL_MS = 250;
+const PATIENCE_MS = 120_000;
+const HOUR_PRICE_MICRO = 1_200_000;
+const GREETING = 'hello from your instance';
+
+const folder = mkdtempSync(join(tmpdir(), 'gpurent-quickstart-'));
+const daemons: Daemon[] = [];
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => interrupted.abort(new Error('interrupted')));
+
+async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+  interrupted.signal.throwIfAborted();
+  const began = performance.now();
+  const result = await work();
+  console.log(`${name.padEnd(52)} ${((performance.now() - began) / 1000).toFixed(2).padStart(7)} s`);
+  return result;
+}
+
+async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (performance.now() < deadline) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error(`waited ${PATIENCE_MS / 1000} s in vain for ${what}; the logs are in ${folder}`);
+}
+
+interface Stage {
+  api: ApiClient;
+  renter: ApiClient;
+  apiUrl: string;
+  keyFile: string;
+}
+
+async function startControlPlane(): Promise<{
+  http: string;
+  grpc: string;
+  env: Record<string, string>;
+  operatorPassword: string;
+}> {
+  const env = {
+    GPURENT_HTTP_ADDRESS: once ? '127.0.0.1:0' : '127.0.0.1:8080',
+    GPURENT_GRPC_ADDRESS: once ? '127.0.0.1:0' : '127.0.0.1:8090',
+    GPURENT_DATABASE: join(folder, 'gpurent.db'),
+    GPURENT_SECRET_KEY_FILE: join(folder, 'secret.key'),
+  };
+  const operatorPassword = randomBytes(12).toString('hex');
+  execFileSync(process.execPath, [controlPlaneScript, 'create-operator', '--email', 'operator@localhost.test'], {
+    env: { ...process.env, ...env },
+    input: operatorPassword,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const daemon = Daemon.start(
+    'the control plane',
+    controlPlaneScript,
+    ['serve'],
+    env,
+    join(folder, 'control-plane.log'),
+  );
+  daemons.push(daemon);
+  return { ...(await daemon.firstLine<{ http: string; grpc: string }>()), env, operatorPassword };
+}
+
+async function startAgent(grpc: string, token: string): Promise<string> {
+  const env = {
+    GPURENT_AGENT_STATE_DIR: join(folder, 'agent'),
+    GPURENT_AGENT_GUEST_TOOLS: guestTools,
+    GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',
+    GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
+    GPURENT_AGENT_GPUS: gpus,
+  };
+  const enrolled = await run(process.execPath, [agentScript, 'enroll', '--control-plane', grpc, '--token', token], {
+    env: { ...process.env, ...env },
+  });
+  daemons.push(Daemon.start('the agent', agentScript, ['run'], env, join(folder, 'agent.log')));
+  return (JSON.parse(enrolled.stdout) as { host_id: string }).host_id;
+}
+
+async function prepare(): Promise<Stage & { offerId: string; templateId: string; sshKeyId: string }> {
+  const { http, grpc, operatorPassword } = await step('control plane up', startControlPlane);
+  const api = new ApiClient(`http://${http}`);
+  const operator = api.as(
+    (
+      await api.post<{ token: string }>('/v1/auth/sign-in', {
+        email: 'operator@localhost.test',
+        password: operatorPassword,
+      })
+    ).token,
+  );
+  const machineId = await step(`agent enrolled and connected (${gpus})`, async () => {
+    const { token } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    const id = await startAgent(grpc, token);
+    await until('the agent to connect', async () => {
+      const { connected } = await operator.get<{ connected: boolean }>(`/v1/operator/machines/${id}`);
+      return connected || undefined;
+    });
+    return id;
+  });
+  return step('account, credit, offer, template and SSH key', async () => {
+    const password = randomBytes(12).toString('hex');
+    const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
+      email: 'renter@localhost.test',
+      password,
+      name: 'Renter',
+    });
+    const renter = api.as(account.token);
+    await operator.post(`/v1/operator/organizations/${account.organization.id}/credits`, {
+      amount_micro: 10_000_000,
+      reason: 'quickstart',
+    });
+    const offer = await operator.post<{ id: string }>('/v1/operator/offers', {
+      machine_id: machineId,
+      num_gpus: 1,
+      price_per_hour_micro: HOUR_PRICE_MICRO,
+      storage_price_per_gb_hour_micro: 100,
+    });
+    const template = await operator.post<{ id: string }>('/v1/operator/templates', {
+      name: 'Sample',
+      description: 'A static shell; prints the time to its log',
+      image,
+      command: ['sh', '-c', `echo "${GREETING}"; while :; do date; sleep 10; done`],
+    });
+    const keyFile = join(folder, 'id_ed25519');
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'quickstart', '-f', keyFile]);
+    const key = await renter.post<{ id: string }>('/v1/ssh-keys', {
+      name: 'quickstart',
+      public_key: readFileSync(`${keyFile}.pub`, 'utf8'),
+    });
+    return {
+      api,
+      renter,
+      apiUrl: `http://${http}`,
+      keyFile,
+      offerId: offer.id,
+      templateId: template.id,
+      sshKeyId: key.id,
+    };
+  });
+}
+
+function statusIs(renter: ApiClient, id: string, wanted: string): Promise<InstanceBody> {
+  return until(`the instance to be ${wanted}`, async () => {
+    const instance = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+    if (instance.status === 'error') throw new Error(`the instance failed: ${instance.error_message}`);
+    return instance.status === wanted ? instance : undefined;
+  });
+}
+
+function sshArguments(keyFile: string, instance: InstanceBody): string[] {
+  const quiet = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'IdentitiesOnly=yes'];
+  const target = `${instance.ssh_user}@${instance.ssh_host}`;
+  return [...quiet.flatMap((option) => ['-o', option]), '-i', keyFile, '-p', String(instance.ssh_port), target];
+}
+
+async function ssh(keyFile: string, instance: InstanceBody, command: string): Promise<string> {
+  return (await run('ssh', [...sshArguments(keyFile, instance), command], { timeout: 30_000 })).stdout.trim();
+}
+
+async function tour({ renter, keyFile }: Stage, id: string): Promise<void> {
+  const running = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+  await step('SSH in, write a file', () => ssh(keyFile, running, 'echo kept > /root/file'));
+  await step('read the log', () =>
+    until('the greeting in the log', async () => {
+      const { lines } = await renter.get<{ lines: string[] }>(`/v1/instances/${id}/logs`);
+      return lines.includes(GREETING) || undefined;
+    }),
+  );
+  await step('stop', async () => {
+    await renter.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter, id, 'stopped');
+  });
+  const again = await step('start again', async () => {
+    await renter.post(`/v1/instances/${id}/start`);
+    return statusIs(renter, id, 'running');
+  });
+  await step('SSH in, the file is still there', async () => {
+    const found = await ssh(keyFile, again, 'cat /root/file');
+    if (found !== 'kept') throw new Error(`the file holds "${found}"`);
+  });
+}
+
+async function destroy(renter: ApiClient, id: string): Promise<void> {
+  await renter.delete(`/v1/instances/${id}`);
+  await statusIs(renter, id, 'destroyed');
+}
+
+async function main(): Promise<void> {
+  const stage = await prepare();
+  const { renter } = stage;
+  const { offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = stage;
+  let id: string | undefined;
+  try {
+    const instance = await step('instance deployed and running', async () => {
+      ({ id } = await renter.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: 10 }));
+      return statusIs(renter, id, 'running');
+    });
+    if (once) {
+      await tour(stage, instance.id);
+    } else {
+      console.log(`\nReach it:   ssh ${sshArguments(stage.keyFile, instance).join(' ')}`);
+      console.log(`API:        ${stage.apiUrl}/v1`);
+      console.log(
+        `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
+      );
+      console.log(`Logs:       ${folder}\nCtrl-C stops it all.`);
+      await new Promise<void>((resolve) =>
+        interrupted.signal.addEventListener('abort', () => resolve(), { once: true }),
+      );
+    }
+  } finally {
+    const created = id;
+    if (created !== undefined) {
+      const began = performance.now();
+      await destroy(renter, created);
+      console.log(`${'destroy'.padEnd(52)} ${((performance.now() - began) / 1000).toFixed(2).padStart(7)} s`);
+    }
+  }
+}
+
+let failed = false;
+try {
+  await main();
+} catch (error) {
+  if (!interrupted.signal.aborted) {
+    failed = true;
+    console.error(`quickstart: ${error instanceof Error ? error.message : String(error)}`);
+  }
+} finally {
+  for (const daemon of daemons.reverse()) await daemon.stop();
+  if (!failed) rmSync(folder, { recursive: true, force: true });
+}
+process.exitCode = failed ? 1 : 0;
