@@ -1,12 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock, type Clock } from '../shared/clock.js';
-import { SetupError } from '../shared/coded-error.js';
-import type { ControlMessage, Heartbeat, Hello, Inventory, Welcome } from '../shared/gen/gpurent/agent/v1/agent.js';
+import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
-import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
-import { VERSION } from '../shared/version.js';
 import { Executor } from './commands/executor.js';
-import { observe } from './commands/observe.js';
 import { journalFile, type AgentConfig } from './config.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import { NvidiaGpus } from './host/gpus/nvidia.js';
@@ -16,12 +12,13 @@ import { readBootId, readInventory } from './host/inventory.js';
 import { PortAllocator } from './host/ports.js';
 import { Journal } from './journal/journal.js';
 import type { Identity } from './link/identity.js';
-import { Link, type Subscriber } from './link/link.js';
-import { Outbox, type Send } from './link/outbox.js';
+import { Link } from './link/link.js';
+import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { DEADLINE_MS, Engine } from './runtime/docker/engine.js';
+import { Session } from './session.js';
 import { Watcher } from './watch/watcher.js';
 
 export interface Agent {
@@ -57,83 +54,9 @@ export function createAgent(
   const executor = new Executor({ runtime, gpus, clock, logger }, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   let watcher: Watcher | undefined;
-  let bootId = '';
+  let link: Link | undefined;
 
-  const subscriber: Subscriber = {
-    async hello(): Promise<Hello> {
-      await watcher?.compare();
-      const inventory = await readInventory(config, gpus, await dockerRoot(engine));
-      const protocol = { protocolMin: PROTOCOL_MIN, protocolMax: PROTOCOL_MAX, agentVersion: VERSION, bootId };
-      return {
-        ...protocol,
-        inventory,
-        instances: await describeInstances(),
-        epoch: Number(journal.meta('epoch') ?? 0),
-      };
-    },
-    async heartbeat(): Promise<Heartbeat> {
-      for (const report of journal.unacknowledgedReports()) outbox.report(report);
-      const dockerAvailable = await engine.isAvailable();
-      const workloads = dockerAvailable ? await runtime.list() : [];
-      const running = workloads.flatMap((workload) =>
-        workload.state === 'running'
-          ? [
-              {
-                instanceId: workload.instanceId,
-                runId: String(workload.startedAt),
-                runningMs: Math.max(clock.now() - workload.startedAt, 0),
-              },
-            ]
-          : [],
-      );
-      const { gpus: list } = await gpus.inventory();
-      return { dockerAvailable, gpus: list, running, diskFreeGb: 0 };
-    },
-    connected(welcome: Welcome, send: Send): void {
-      const seen = Number(journal.meta('epoch') ?? 0);
-      if (welcome.epoch < seen) {
-        throw new SetupError(
-          `the control plane is at epoch ${welcome.epoch}, but this host has seen ${seen}: an older copy, refused`,
-        );
-      }
-      journal.setMeta('epoch', String(welcome.epoch));
-      for (const { instanceId, sequence } of welcome.floors) executor.raiseFloor(instanceId, sequence);
-      outbox.connect(send);
-      for (const result of journal.unacknowledgedResults()) outbox.result(result);
-    },
-    disconnected(): void {
-      outbox.disconnect();
-      logs.stopAll();
-    },
-    receive({ message }: ControlMessage): void {
-      switch (message?.$case) {
-        case 'command':
-          return executor.receive(message.value);
-        case 'resultAck':
-          return journal.acknowledge(message.value.commandId);
-        case 'reportAck':
-          return journal.acknowledgeReport(message.value.instanceId, message.value.number);
-        case 'logSubscribe':
-          return logs.subscribe(message.value);
-        case 'logUnsubscribe':
-          return logs.unsubscribe(message.value.subscriptionId);
-        default:
-          logger.warn({ kind: message?.$case }, 'unexpected message');
-      }
-    },
-  };
-
-  async function describeInstances(): Promise<Hello['instances']> {
-    const workloads = new Map((await runtime.list()).map((workload) => [workload.instanceId, workload]));
-    const known = journal.instances().filter(({ desired }) => desired !== 'absent');
-    return Promise.all(
-      known.map(async ({ instanceId, sequence }) => {
-        const workload = workloads.get(instanceId) ?? { state: 'absent' as const };
-        const gpuUuids = workload.state === 'absent' ? [] : workload.gpuUuids;
-        return { instanceId, sequence, gpuUuids, observation: await observe(runtime, instanceId, workload) };
-      }),
-    );
-  }
+  const describe = async () => readInventory(config, gpus, await dockerRoot(engine));
 
   /** Docker's labels are the truth about what is here; a lost journal is made again from them. */
   async function rebuildJournal(): Promise<void> {
@@ -148,14 +71,12 @@ export function createAgent(
     }
   }
 
-  const link = new Link(identity, subscriber, clock, logger);
-
   return {
     async start() {
       await engine.require(config.dockerSocket);
       await runtime.prepare();
       await gpus.inventory();
-      bootId = await readBootId();
+      const bootId = await readBootId();
       const bootedSince = journal.meta('boot_id') !== undefined && journal.meta('boot_id') !== bootId;
       await rebuildJournal();
       watcher = new Watcher(
@@ -171,10 +92,13 @@ export function createAgent(
       await watcher.compare();
       journal.setMeta('boot_id', bootId);
       watcher.start();
+      const facts = { bootId, describe };
+      const session = new Session(facts, { runtime, gpus, clock, logger }, watcher, journal, executor, outbox, logs);
+      link = new Link(identity, session, clock, logger);
       link.start();
     },
     async stop() {
-      link.stop();
+      link?.stop();
       watcher?.stop();
       logs.stopAll();
       journal.close();

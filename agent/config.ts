@@ -2,11 +2,7 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
-
-export interface PortRange {
-  first: number;
-  last: number;
-}
+import type { PortRange } from './domain/ports.js';
 
 export type GpuSource = { kind: 'nvidia' } | { kind: 'simulated'; count: number };
 

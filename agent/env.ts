@@ -13,7 +13,7 @@ export function readEnvironment(): Settings {
 
 function readSettings(file: string): Settings {
   try {
-    return parseEnv(readFileSync(file, 'utf8')) as Settings;
+    return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new SetupError(`GPURENT_AGENT_CONFIG ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }

@@ -6,6 +6,7 @@ import type { Logger } from '../shared/logger.js';
 import type { Config } from './config.js';
 import { Gateway } from './grpc/gateway.js';
 import { createHttpServer } from './http/server.js';
+import { createOperator } from './services/accounts.js';
 import { CommandAnswers } from './services/command-answers.js';
 import { dispatchCommands } from './services/dispatch.js';
 import { HostLinks } from './services/host-links.js';
@@ -32,6 +33,8 @@ export interface ControlPlane {
   workers: Workers<WorkerName | 'last-used' | 'logs'>;
   /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
+  /** Makes a user that is an operator. Refuses with EMAIL_TAKEN. */
+  createOperator(email: string, password: string): Promise<void>;
   /** Answers what is under way, ends the streams, closes the file. */
   stop(): Promise<void>;
 }
@@ -74,6 +77,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       if (heartbeat) workers.start();
       return addresses;
     },
+    createOperator: (email, password) => createOperator(platform, { email, password }),
     async stop() {
       await http?.close();
       await gateway.close();

@@ -1,15 +1,12 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
-import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
 import { createControlPlane } from './app.js';
 import { parseConfig } from './config.js';
 import { readEnvironment } from './env.js';
-import { createOperator } from './services/accounts.js';
-import { Store } from './store/store.js';
 
 const program = new Command('gpurent-control-plane')
   .version(VERSION)
@@ -50,7 +47,7 @@ program
     const config = parseConfig(readEnvironment());
     const controlPlane = createControlPlane(config, createLogger('control-plane', config.logLevel));
     try {
-      await createOperator(controlPlane.platform, { email, password });
+      await controlPlane.createOperator(email, password);
     } finally {
       await controlPlane.stop();
     }
@@ -60,9 +57,10 @@ program
 program
   .command('migrate')
   .description('bring the database to the form that this release needs')
-  .action(() => {
-    const { database } = parseConfig(readEnvironment());
-    new Store(database, systemClock).close();
+  .action(async () => {
+    const config = parseConfig(readEnvironment());
+    const { database } = config;
+    await createControlPlane(config, createLogger('control-plane', config.logLevel)).stop();
     process.stdout.write(`${database} is up to date\n`);
   });
 

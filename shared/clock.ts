@@ -51,7 +51,7 @@ export async function withTimeout<T>(
       try {
         resolve(onTimeout());
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     });
   });

@@ -130,10 +130,10 @@ export class Executor {
   }
 
   private async fail(job: Job, attempt: Attempt, accepted: boolean, error: unknown): Promise<void> {
-    const { command, superseded } = job;
+    const { command } = job;
     const newest = this.journal.instance(command.instanceId)?.sequence ?? command.sequence;
     // What comes next brings the instance to where it should be, whatever this one has left.
-    if (superseded.signal.aborted) return this.answer(job, staleResult(command, newest));
+    if (isSuperseded(job)) return this.answer(job, staleResult(command, newest));
     const failure =
       error instanceof Failure ? error : new Failure('CONTAINER_FAILED', messageOf(error), { cause: error });
     this.hands.logger.warn(
@@ -142,7 +142,7 @@ export class Executor {
     );
     const provision = command.desired?.$case === 'running' && command.desired.value.mayCreate;
     if (accepted || provision) await undo(this.hands, attempt).catch(() => undefined);
-    if (superseded.signal.aborted) return this.answer(job, staleResult(command, newest));
+    if (isSuperseded(job)) return this.answer(job, staleResult(command, newest));
     const outcome =
       accepted || provision ? CommandOutcome.COMMAND_OUTCOME_FAILED : CommandOutcome.COMMAND_OUTCOME_REFUSED;
     const result = { ...resultOf(command, outcome), code: failure.code, message: failure.message };
@@ -159,6 +159,10 @@ export class Executor {
     this.journal.finish(result, isNewest ? desired : undefined);
     this.outbox.result(result);
   }
+}
+
+function isSuperseded({ superseded }: Job): boolean {
+  return superseded.signal.aborted;
 }
 
 function isDestroy(command: Command | undefined): boolean {

@@ -19,7 +19,7 @@ export interface Attempt {
   /** Aborted when a newer command of the instance has come; only what leaves no trace heeds it. */
   signal: AbortSignal;
   /** Says that everything was checked and the work begins. */
-  accept(): void;
+  accept: () => void;
   onProgress: OnProgress;
 }
 

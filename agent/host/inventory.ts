@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import si from 'systeminformation';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { AgentConfig } from '../config.js';
@@ -37,9 +38,9 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
 }
 
 async function defaultAddress(): Promise<string> {
-  const network = await si.networkInterfaces('default');
-  const first = Array.isArray(network) ? network[0] : network;
-  return first?.ip4 || '127.0.0.1';
+  const name = await si.networkInterfaceDefault();
+  const found = networkInterfaces()[name]?.find(({ family }) => family === 'IPv4');
+  return found?.address ?? '127.0.0.1';
 }
 
 function sizeOf(path: string, fileSystems: si.Systeminformation.FsSizeData[]): number {

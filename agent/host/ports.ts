@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import type { PortRange } from '../config.js';
 import { Failure } from '../domain/failure.js';
-import { candidatePorts } from '../domain/ports.js';
+import { candidatePorts, type PortRange } from '../domain/ports.js';
 
 /** Hands out ports of the host's allowed range; each is tried before it is given. */
 export class PortAllocator {
@@ -17,7 +17,7 @@ export class PortAllocator {
   /** A port that nobody holds and nothing listens on; given until {@link release}. Throws Failure NO_FREE_PORT. */
   async choose(seed: string, refused: ReadonlySet<number>): Promise<number> {
     const held = new Set([...(await this.held()), ...refused]);
-    for (const port of candidatePorts(this.range, held, seed)) {
+    for (const port of candidatePorts(this.range, held, offsetOf(seed))) {
       if (this.given.has(port)) continue;
       this.given.add(port);
       if ((await this.listenError(port)) === undefined) return port;
@@ -47,4 +47,9 @@ export class PortAllocator {
       server.listen({ host: this.bindAddress, port, exclusive: true }, () => server.close(() => resolve(undefined)));
     });
   }
+}
+
+/** An instance's port is not handed to the next instance at once: a client would meet a host key that it does not expect. */
+function offsetOf(seed: string): number {
+  return createHash('sha256').update(seed).digest().readUInt32BE(0);
 }

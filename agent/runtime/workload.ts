@@ -57,3 +57,10 @@ export interface Runtime {
   /** Resolves once no call of the instance is unanswered. */
   settled(instanceId: string): Promise<void>;
 }
+
+/** Docker as a whole, for what no command asks for. */
+export interface DockerWatch {
+  isAvailable(): Promise<boolean>;
+  /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
+  events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
+}

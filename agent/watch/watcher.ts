@@ -6,14 +6,7 @@ import { observe } from '../commands/observe.js';
 import { wasInterrupted, type Outage } from '../domain/exit.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
-import type { Runtime, Workload } from '../runtime/workload.js';
-
-/** Docker as the watcher sees it. */
-export interface DockerWatch {
-  isAvailable(): Promise<boolean>;
-  /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
-  events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
-}
+import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
 
 const COMPARE_EVERY_MS = 30_000;
 /** For so long an exit is doubted: a Docker that goes down reports exits first. */

@@ -71,10 +71,11 @@ function validateStrictly(app: FastifyInstance): void {
 
 /** A POST or DELETE without a body is fine, whatever its content type says. */
 function parseJson(app: FastifyInstance): void {
+  app.removeContentTypeParser('text/plain');
   const parse = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined);
-    parse(request, body as string, (error, value) =>
+    void parse(request, body as string, (error, value) =>
       error ? done(Object.assign(new Error(error.message), { code: 'MALFORMED_JSON' })) : done(null, value),
     );
   });

@@ -73,5 +73,8 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
 function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
   if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
-  return { ...sealer.open<Workload>(WORKLOAD_PURPOSE, instance.workload_sealed), gpuUuids: gpusOf(tx, instance.id) };
+  return {
+    ...(sealer.open(WORKLOAD_PURPOSE, instance.workload_sealed) as Workload),
+    gpuUuids: gpusOf(tx, instance.id),
+  };
 }

@@ -6,6 +6,8 @@ import { saveInventory } from './inventory.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
 
+export type EnrollmentTokenDetails = Row<'enrollment_tokens'>;
+
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Operators: a token with which `maxUses` hosts may enrol; shown once, stored as a hash. */

@@ -20,12 +20,12 @@ export class Sealer {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
-  open<T>(purpose: string, sealed: Buffer): T {
+  open(purpose: string, sealed: Buffer): unknown {
     const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
     const decipher = createDecipheriv(ALGORITHM, this.key, sealed.subarray(0, NONCE_BYTES))
       .setAAD(Buffer.from(purpose))
       .setAuthTag(tag);
     const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-    return JSON.parse(plain.toString('utf8')) as T;
+    return JSON.parse(plain.toString('utf8')) as unknown;
   }
 }

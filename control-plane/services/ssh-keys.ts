@@ -6,6 +6,8 @@ import type { Tx } from '../store/store.js';
 import type { Platform } from './platform.js';
 import { parseSshPublicKey } from './ssh-public-key.js';
 
+export type SshKeyDetails = Row<'ssh_keys'>;
+
 /** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has. */
 export function addSshKey(
   platform: Platform,

@@ -168,7 +168,7 @@ function templateNotFound(): Refusal {
 }
 
 export function describeTemplate({ sealer }: Platform, row: Row<'templates'>): TemplateDetails {
-  const env = sealer.open<EnvEntry[]>('template.env', row.env_sealed);
+  const env = sealer.open('template.env', row.env_sealed) as EnvEntry[];
   return {
     id: row.id,
     hash_id: row.hash_id,

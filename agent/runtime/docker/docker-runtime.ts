@@ -77,7 +77,14 @@ export class DockerRuntime implements Runtime {
       const sshPort = needsPort ? await this.ports.choose(instanceId, refused) : null;
       const gpuAttachment = this.gpus.attachment(spec.gpuUuids);
       const openFiles = await openFilesLimit();
-      const options = containerOptions(spec, image, { ...this.host, instanceId, sequence, sshPort, openFiles, gpuAttachment });
+      const options = containerOptions(spec, image, {
+        ...this.host,
+        instanceId,
+        sequence,
+        sshPort,
+        openFiles,
+        gpuAttachment,
+      });
       try {
         await this.engine.call(instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
           docker.createContainer(options),
@@ -148,7 +155,7 @@ export class DockerRuntime implements Runtime {
         ignoreStatus(error, 404);
         return Buffer.alloc(0);
       });
-    return readLines(output as unknown as Buffer).slice(-lines);
+    return readLines(output).slice(-lines);
   }
 
   async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { DockerWatch } from '../../watch/watcher.js';
+import type { DockerWatch } from '../workload.js';
 import { LABEL } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 
@@ -22,7 +22,7 @@ export class EngineWatch implements DockerWatch {
     };
     const stream = (await this.engine.call('', 'open its events', DEADLINE_MS.inspect, (docker) =>
       docker.getEvents({ filters }),
-    )) as Readable;
+    )) as unknown as Readable;
     const stop = () => stream.destroy();
     signal.addEventListener('abort', stop, { once: true });
     try {

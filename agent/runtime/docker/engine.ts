@@ -50,7 +50,7 @@ export class Engine {
   }
 
   async settled(owner: string): Promise<void> {
-    await Promise.allSettled(this.unanswered.get(owner) ?? []);
+    await Promise.allSettled([...(this.unanswered.get(owner) ?? [])]);
   }
 
   async isAvailable(): Promise<boolean> {

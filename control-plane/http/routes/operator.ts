@@ -1,15 +1,19 @@
 import { Type } from 'typebox';
-import { createEnrollmentToken, listEnrollmentTokens, revokeEnrollmentToken } from '../../services/enrollment.js';
+import {
+  createEnrollmentToken,
+  listEnrollmentTokens,
+  revokeEnrollmentToken,
+  type EnrollmentTokenDetails,
+} from '../../services/enrollment.js';
 import { getMachine, listMachines, type MachineDetails } from '../../services/machines.js';
 import { allOffers, createOffer, withdrawOffer } from '../../services/offers.js';
 import { grantCredit, listOrganizations } from '../../services/organizations.js';
 import { createSystemTemplate } from '../../services/templates.js';
-import type { Row } from '../../store/schema.js';
 import { OPERATOR, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { Offer, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
-import { EnvVariable, Template, TemplateKind, TemplateMode, TemplatePort, templateView } from './templates.js';
+import { EnvVariable, Template, TemplateMode, TemplatePort, templateView } from './templates.js';
 
 const Token = Type.Object({
   id: Uuid,
@@ -190,7 +194,7 @@ export const operatorRoutes: Routes = (app, platform) => {
   );
 };
 
-function tokenView(row: Row<'enrollment_tokens'>) {
+function tokenView(row: EnrollmentTokenDetails) {
   return {
     ...row,
     created_at: iso(row.created_at),

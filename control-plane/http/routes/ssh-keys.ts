@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import { addSshKey, listSshKeys, removeSshKey } from '../../services/ssh-keys.js';
-import type { Row } from '../../store/schema.js';
+import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/ssh-keys.js';
 import { ACCOUNT, sessionOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
@@ -47,6 +46,6 @@ export const sshKeyRoutes: Routes = (app, platform) => {
   );
 };
 
-function sshKeyView(key: Row<'ssh_keys'>) {
+function sshKeyView(key: SshKeyDetails) {
   return { ...key, created_at: iso(key.created_at) };
 }

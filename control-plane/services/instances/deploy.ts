@@ -223,9 +223,9 @@ function workloadOf(
   return {
     image: template.image,
     registry: row.registry_sealed
-      ? sealer.open<RegistryCredential>('template.registry', row.registry_sealed)
+      ? (sealer.open('template.registry', row.registry_sealed) as RegistryCredential)
       : undefined,
-    env: mergeEnvironment(sealer.open<EnvEntry[]>('template.env', row.env_sealed), request.env_overrides, {
+    env: mergeEnvironment(sealer.open('template.env', row.env_sealed) as EnvEntry[], request.env_overrides, {
       numGpus: offer.num_gpus,
       accessToken,
     }),

@@ -51,7 +51,7 @@ export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instanc
   const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
   return {
     ...row,
-    access_token: access_token_sealed && sealer.open<string>(ACCESS_TOKEN_PURPOSE, access_token_sealed),
+    access_token: access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string),
     allowed_actions: allowedActions(row.status),
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
     deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),

@@ -1,0 +1,109 @@
+import { SetupError } from '../shared/coded-error.js';
+import type { ControlMessage, Heartbeat, Hello, Inventory, Welcome } from '../shared/gen/gpurent/agent/v1/agent.js';
+import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
+import { VERSION } from '../shared/version.js';
+import type { Executor } from './commands/executor.js';
+import { observe } from './commands/observe.js';
+import type { Hands } from './commands/perform.js';
+import type { Journal } from './journal/journal.js';
+import type { Subscriber } from './link/link.js';
+import type { Outbox, Send } from './link/outbox.js';
+import type { LogStreams } from './logs/log-streams.js';
+import type { Watcher } from './watch/watcher.js';
+
+export interface HostFacts {
+  bootId: string;
+  describe: () => Promise<Inventory>;
+}
+
+/** What this host says to its control plane, and what it does with what it hears. */
+export class Session implements Subscriber {
+  constructor(
+    private readonly facts: HostFacts,
+    private readonly hands: Hands,
+    private readonly watcher: Watcher,
+    private readonly journal: Journal,
+    private readonly executor: Executor,
+    private readonly outbox: Outbox,
+    private readonly logs: LogStreams,
+  ) {}
+
+  /** Compares with Docker first: what stands in Hello is what the control plane acts upon. */
+  async hello(): Promise<Hello> {
+    await this.watcher.compare();
+    return {
+      protocolMin: PROTOCOL_MIN,
+      protocolMax: PROTOCOL_MAX,
+      agentVersion: VERSION,
+      bootId: this.facts.bootId,
+      inventory: await this.facts.describe(),
+      instances: await this.describeInstances(),
+      epoch: this.seenEpoch(),
+    };
+  }
+
+  /** Also the moment at which reports that were not acknowledged go out again. */
+  async heartbeat(): Promise<Heartbeat> {
+    const { runtime, gpus, clock } = this.hands;
+    for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
+    const { dockerAvailable } = this.watcher;
+    const workloads = dockerAvailable ? await runtime.list().catch(() => []) : [];
+    const running = workloads.flatMap((workload) => {
+      if (workload.state !== 'running') return [];
+      const { instanceId, startedAt } = workload;
+      return [{ instanceId, runId: String(startedAt), runningMs: Math.max(clock.now() - startedAt, 0) }];
+    });
+    return { dockerAvailable, gpus: (await gpus.inventory()).gpus, running, diskFreeGb: 0 };
+  }
+
+  connected(welcome: Welcome, send: Send): void {
+    if (welcome.epoch < this.seenEpoch()) {
+      throw new SetupError(
+        `the control plane is at epoch ${welcome.epoch}, this host has seen ${this.seenEpoch()}: an older copy, refused`,
+      );
+    }
+    this.journal.setMeta('epoch', String(welcome.epoch));
+    for (const { instanceId, sequence } of welcome.floors) this.executor.raiseFloor(instanceId, sequence);
+    this.outbox.connect(send);
+    for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
+  }
+
+  disconnected(): void {
+    this.outbox.disconnect();
+    this.logs.stopAll();
+  }
+
+  receive({ message }: ControlMessage): void {
+    switch (message?.$case) {
+      case 'command':
+        return this.executor.receive(message.value);
+      case 'resultAck':
+        return this.journal.acknowledge(message.value.commandId);
+      case 'reportAck':
+        return this.journal.acknowledgeReport(message.value.instanceId, message.value.number);
+      case 'logSubscribe':
+        return this.logs.subscribe(message.value);
+      case 'logUnsubscribe':
+        return this.logs.unsubscribe(message.value.subscriptionId);
+      default:
+        this.hands.logger.warn({ kind: message?.$case }, 'unexpected message');
+    }
+  }
+
+  private seenEpoch(): number {
+    return Number(this.journal.meta('epoch') ?? 0);
+  }
+
+  private async describeInstances(): Promise<Hello['instances']> {
+    const { runtime } = this.hands;
+    const workloads = new Map((await runtime.list()).map((workload) => [workload.instanceId, workload]));
+    const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
+    return Promise.all(
+      known.map(async ({ instanceId, sequence }) => {
+        const workload = workloads.get(instanceId) ?? { state: 'absent' as const };
+        const gpuUuids = workload.state === 'absent' ? [] : workload.gpuUuids;
+        return { instanceId, sequence, gpuUuids, observation: await observe(runtime, instanceId, workload) };
+      }),
+    );
+  }
+}

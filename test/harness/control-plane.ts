@@ -1,0 +1,174 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
+import type { Config } from '../../control-plane/config.js';
+import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { silentLogger } from '../../shared/logger.js';
+import { eventually } from './eventually.js';
+import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
+import { ManualClock } from './manual-clock.js';
+
+const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
+
+export interface Renter {
+  api: ApiClient;
+  email: string;
+  userId: string;
+  organizationId: string;
+}
+
+/** A control plane in this process, made by its production constructor, on a file and ports of its own. */
+export class TestControlPlane {
+  private running: ControlPlane | undefined;
+  private addresses: Addresses = { http: '', grpc: '' };
+  private operatorToken = '';
+  private renters = 0;
+  readonly agents: FakeAgent[] = [];
+
+  private constructor(
+    readonly clock: ManualClock,
+    private readonly folder: string,
+    private readonly config: Config,
+  ) {}
+
+  static async start(): Promise<TestControlPlane> {
+    const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+    const config: Config = {
+      httpAddress: '127.0.0.1:0',
+      grpcAddress: '127.0.0.1:0',
+      database: join(folder, 'gpurent.db'),
+      secretKey: randomBytes(32),
+      logLevel: 'silent',
+    };
+    const test = new TestControlPlane(new ManualClock(), folder, config);
+    await test.boot();
+    await test.core.createOperator(OPERATOR.email, OPERATOR.password);
+    const { token } = await test.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR);
+    test.operatorToken = token;
+    return test;
+  }
+
+  get core(): ControlPlane {
+    if (!this.running) throw new Error('the control plane is down');
+    return this.running;
+  }
+
+  get api(): ApiClient {
+    return new ApiClient(`http://${this.addresses.http}`);
+  }
+
+  get operator(): ApiClient {
+    return this.api.as(this.operatorToken);
+  }
+
+  get grpcAddress(): string {
+    return this.addresses.grpc;
+  }
+
+  /** Starts again on the same file and the same ports. */
+  async restart(): Promise<void> {
+    await this.core.stop();
+    this.config.httpAddress = this.addresses.http;
+    this.config.grpcAddress = this.addresses.grpc;
+    await this.boot();
+  }
+
+  async stop(): Promise<void> {
+    for (const agent of this.agents) agent.close();
+    await this.core.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Moves time and lets every worker run once. */
+  advance(ms: number): void {
+    this.clock.advance(ms);
+    this.core.workers.runAll();
+  }
+
+  /** A digest of each table, to compare before and after; less the moments at which keys were used. */
+  dump(): Record<string, string> {
+    const database = new BetterSqlite3(this.config.database, { readonly: true });
+    try {
+      const tables = database
+        .prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        .all();
+      const digest = (name: string) => {
+        const rows = database.prepare(`SELECT * FROM ${name}`).all();
+        const text = JSON.stringify(rows, (key, value: unknown) => (key === 'last_used_at' ? undefined : value));
+        return `${rows.length} rows, ${createHash('sha256').update(text).digest('hex')}`;
+      };
+      return Object.fromEntries(tables.map(({ name }) => [name, digest(name)]));
+    } finally {
+      database.close();
+    }
+  }
+
+  /** A user with an organisation of their own and credit. */
+  async renter(creditMicro = 100_000_000): Promise<Renter> {
+    const email = `renter${++this.renters}@example.com`;
+    const account = await this.api.post<{ token: string; user: { id: string }; organization: { id: string } }>(
+      '/v1/auth/sign-up',
+      {
+        email,
+        password: 'a renter password',
+        name: 'Renter',
+      },
+    );
+    if (creditMicro > 0) {
+      const credit = { amount_micro: creditMicro, reason: 'test' };
+      await this.operator.post(`/v1/operator/organizations/${account.organization.id}/credits`, credit);
+    }
+    return { api: this.api.as(account.token), email, userId: account.user.id, organizationId: account.organization.id };
+  }
+
+  async enrollmentToken(maxUses = 1): Promise<string> {
+    return (await this.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', { max_uses: maxUses })).token;
+  }
+
+  /** An enrolled, connected host that answers by itself unless told otherwise. */
+  async host(options: FakeAgentOptions = {}): Promise<FakeAgent> {
+    const agent = await FakeAgent.enroll(this.grpcAddress, await this.enrollmentToken(), options);
+    this.agents.push(agent);
+    await agent.connect();
+    return agent;
+  }
+
+  async offer(agent: FakeAgent, numGpus = 1, priceMicro = 1_000_000): Promise<string> {
+    const offer = await this.operator.post<{ id: string }>('/v1/operator/offers', {
+      machine_id: agent.hostId,
+      num_gpus: numGpus,
+      price_per_hour_micro: priceMicro,
+      storage_price_per_gb_hour_micro: 100,
+    });
+    return offer.id;
+  }
+
+  async template(fields: Record<string, unknown> = {}): Promise<string> {
+    const template = await this.operator.post<{ id: string }>('/v1/operator/templates', {
+      name: 'Test',
+      image: 'test:1',
+      ...fields,
+    });
+    return template.id;
+  }
+
+  private async boot(): Promise<void> {
+    this.running = createControlPlane(this.config, silentLogger, { clock: this.clock });
+    this.addresses = await this.running.start({ heartbeat: false });
+  }
+}
+
+/** Polls the public API until the instance has the status. */
+export function statusIs(api: ApiClient, id: string, status: string, timeoutMs?: number): Promise<InstanceBody> {
+  return eventually(
+    `instance ${id} to be ${status}`,
+    async () => {
+      const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);
+      return instance.status === status && instance;
+    },
+    timeoutMs,
+  );
+}

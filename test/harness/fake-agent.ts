@@ -1,0 +1,342 @@
+import { Metadata } from '@grpc/grpc-js';
+import { randomUUID } from 'node:crypto';
+import { dialWire, type WireClient, type WireCommand, type WireMessage, type WireStream } from './wire.js';
+
+export interface FakeAgentOptions {
+  name?: string;
+  gpus?: number;
+  diskGb?: number;
+  cudaVersion?: string;
+  /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
+  automatic?: boolean;
+}
+
+export interface FakeExit {
+  code: number;
+  outOfMemory?: boolean;
+  lastLines?: string[];
+}
+
+interface FakeWorkload {
+  state: 'WORKLOAD_STATE_RUNNING' | 'WORKLOAD_STATE_STOPPED' | 'WORKLOAD_STATE_ABSENT';
+  sequence: number;
+  sshPort: number;
+  gpuUuids: string[];
+  lines: string[];
+  exit?: FakeExit;
+}
+
+type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
+
+const FIRST_PORT = 40_000;
+
+/** A host that answers like an agent over the real wire and runs nothing. */
+export class FakeAgent {
+  /** Every command received, in order, also the ones sent again. */
+  readonly received: WireCommand[] = [];
+  readonly acknowledged: string[] = [];
+  /** Commands that wait for the test's word. */
+  readonly held: WireCommand[] = [];
+  readonly workloads = new Map<string, FakeWorkload>();
+  readonly subscriptions = new Map<string, string>();
+  automatic: boolean;
+  heartbeatMs = 0;
+  closed = false;
+  /** Why the last stream ended. */
+  closedBecause = '';
+
+  private readonly results = new Map<string, Record<string, unknown>>();
+  private readonly reportNumbers = new Map<string, number>();
+  private stream: WireStream | undefined;
+  private ports = FIRST_PORT;
+
+  private constructor(
+    private readonly client: WireClient,
+    readonly hostId: string,
+    private readonly credential: string,
+    private readonly inventory: Record<string, unknown>,
+    automatic: boolean,
+  ) {
+    this.automatic = automatic;
+  }
+
+  /** Rejects with the control plane's reason. */
+  static async enroll(address: string, token: string, options: FakeAgentOptions = {}): Promise<FakeAgent> {
+    const client = dialWire(address);
+    const inventory = inventoryOf(options);
+    const answer = await new Promise<{ hostId: string; credential: string }>((resolve, reject) => {
+      client.enroll({ token, inventory }, (error, response) => (error ? reject(error) : resolve(response)));
+    }).catch((error: unknown) => {
+      client.close();
+      throw error;
+    });
+    return new FakeAgent(client, answer.hostId, answer.credential, inventory, options.automatic ?? true);
+  }
+
+  get connected(): boolean {
+    return this.stream !== undefined;
+  }
+
+  /** Resolves with the control plane's welcome; rejects with its refusal. */
+  async connect(credential = this.credential): Promise<NonNullable<WireMessage['welcome']>> {
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${credential}`);
+    const stream = this.client.connect(metadata);
+    return new Promise((resolve, reject) => {
+      const lost = (reason: string) => {
+        this.closedBecause = reason;
+        if (this.stream === stream) this.stream = undefined;
+        reject(new Error(reason));
+      };
+      stream.on('error', (error) => lost(error.message));
+      stream.on('end', () => lost('ended by the control plane'));
+      stream.on('data', (message: WireMessage) => {
+        if (!message.welcome) return this.receive(message);
+        this.stream = stream;
+        this.heartbeatMs = message.welcome.heartbeatMs;
+        this.beat();
+        resolve(message.welcome);
+      });
+      stream.write({ hello: this.hello() });
+    });
+  }
+
+  /** Breaks the stream without a word. */
+  disconnect(): void {
+    this.stream?.cancel();
+    this.stream = undefined;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.disconnect();
+    this.client.close();
+  }
+
+  beat(fields: { dockerAvailable?: boolean } = {}): void {
+    const running = [...this.workloads].filter(([, { state }]) => state === 'WORKLOAD_STATE_RUNNING');
+    this.send({
+      heartbeat: {
+        dockerAvailable: true,
+        gpus: this.inventory['gpus'],
+        running: running.map(([instanceId]) => ({ instanceId, runId: '1', runningMs: 0 })),
+        diskFreeGb: 1000,
+        ...fields,
+      },
+    });
+  }
+
+  accept(command: WireCommand): void {
+    this.answer(command, 'ACCEPTED');
+  }
+
+  /** Does what the command wants and says so. */
+  done(command: WireCommand): void {
+    this.apply(command);
+    this.answer(command, 'DONE', { observation: this.observation(command.instanceId) });
+  }
+
+  /** The workload came up and ended before it was reached. */
+  doneAndEnded(command: WireCommand, exit: FakeExit): void {
+    this.apply(command);
+    this.change(command.instanceId, { state: 'WORKLOAD_STATE_STOPPED', exit });
+    this.answer(command, 'DONE', { observation: this.observation(command.instanceId) });
+  }
+
+  refuse(command: WireCommand, code: string, message: string): void {
+    this.answer(command, 'REFUSED', { code, message });
+  }
+
+  fail(command: WireCommand, code: string, message: string): void {
+    this.answer(command, 'FAILED', { code, message });
+  }
+
+  stale(command: WireCommand, highestSequence: number): void {
+    this.answer(command, 'STALE', { highestSequence });
+  }
+
+  /** Does what the command wants, and the answer is lost on its way. */
+  lose(command: WireCommand): void {
+    this.apply(command);
+    this.results.set(
+      command.commandId,
+      this.result(command, 'DONE', { observation: this.observation(command.instanceId) }),
+    );
+  }
+
+  /** Sends the last answer to the command once more. */
+  repeat(command: WireCommand): void {
+    this.send({ commandResult: this.results.get(command.commandId) });
+  }
+
+  /** A message as it is, for what no honest agent would send. */
+  sendRaw(message: Record<string, unknown>): void {
+    this.send(message);
+  }
+
+  /** A workload has ended by itself. */
+  exit(instanceId: string, exit: FakeExit): void {
+    this.change(instanceId, { state: 'WORKLOAD_STATE_STOPPED', exit });
+    this.report(instanceId);
+  }
+
+  /** A workload has vanished. */
+  vanish(instanceId: string): void {
+    this.change(instanceId, { state: 'WORKLOAD_STATE_ABSENT' });
+    this.report(instanceId);
+  }
+
+  report(instanceId: string, number = (this.reportNumbers.get(instanceId) ?? 0) + 1): void {
+    this.reportNumbers.set(instanceId, Math.max(number, this.reportNumbers.get(instanceId) ?? 0));
+    const sequence = this.workloads.get(instanceId)?.sequence ?? 0;
+    this.send({
+      workloadReport: { instanceId, number, sequence, observation: this.observation(instanceId), note: '' },
+    });
+  }
+
+  /** The workload prints. */
+  print(instanceId: string, ...lines: string[]): void {
+    this.workloads.get(instanceId)?.lines.push(...lines);
+    for (const [subscriptionId, subscribed] of this.subscriptions) {
+      if (subscribed === instanceId) this.sendLines(subscriptionId, lines, false);
+    }
+  }
+
+  private receive({ command, resultAck, logSubscribe, logUnsubscribe }: WireMessage): void {
+    if (resultAck) this.acknowledged.push(resultAck.commandId);
+    if (logUnsubscribe) this.subscriptions.delete(logUnsubscribe.subscriptionId);
+    if (logSubscribe) {
+      const { subscriptionId, instanceId, tail } = logSubscribe;
+      this.subscriptions.set(subscriptionId, instanceId);
+      this.sendLines(subscriptionId, this.workloads.get(instanceId)?.lines.slice(-tail) ?? [], true);
+    }
+    if (command) this.receiveCommand(command);
+  }
+
+  private receiveCommand(command: WireCommand): void {
+    this.received.push(command);
+    if (this.results.has(command.commandId)) return this.repeat(command);
+    const highest = this.workloads.get(command.instanceId)?.sequence ?? 0;
+    if (command.sequence < highest) return this.stale(command, highest);
+    if (this.held.some(({ commandId }) => commandId === command.commandId)) return;
+    if (!this.automatic) {
+      this.held.push(command);
+      return;
+    }
+    this.obey(command);
+  }
+
+  private obey(command: WireCommand): void {
+    const state = this.workloads.get(command.instanceId)?.state ?? 'WORKLOAD_STATE_ABSENT';
+    if (command.running && !command.running.mayCreate && state === 'WORKLOAD_STATE_ABSENT') {
+      return this.refuse(
+        command,
+        'WORKLOAD_GONE',
+        'the host no longer holds the workload; destroy the instance and deploy again',
+      );
+    }
+    this.accept(command);
+    this.done(command);
+  }
+
+  private apply(command: WireCommand): void {
+    const { instanceId, sequence, running } = command;
+    const before = this.workloads.get(instanceId);
+    const state = {
+      running: 'WORKLOAD_STATE_RUNNING',
+      stopped: 'WORKLOAD_STATE_STOPPED',
+      absent: 'WORKLOAD_STATE_ABSENT',
+    } as const;
+    this.workloads.set(instanceId, {
+      state: state[command.desired],
+      sequence,
+      sshPort: before?.sshPort ?? this.ports++,
+      gpuUuids: running?.spec.gpuUuids ?? before?.gpuUuids ?? [],
+      lines: before?.lines ?? [],
+    });
+  }
+
+  private change(instanceId: string, changes: Partial<FakeWorkload>): void {
+    const workload = this.workloads.get(instanceId);
+    if (!workload) throw new Error(`the fake agent knows no instance ${instanceId}`);
+    Object.assign(workload, changes);
+  }
+
+  private answer(command: WireCommand, outcome: Outcome, fields: Record<string, unknown> = {}): void {
+    const result = this.result(command, outcome, fields);
+    if (outcome !== 'ACCEPTED') {
+      this.results.set(command.commandId, result);
+      const index = this.held.indexOf(command);
+      if (index >= 0) this.held.splice(index, 1);
+    }
+    this.send({ commandResult: result });
+  }
+
+  private result({ commandId, instanceId, sequence }: WireCommand, outcome: Outcome, fields: Record<string, unknown>) {
+    return { commandId, instanceId, sequence, outcome: `COMMAND_OUTCOME_${outcome}`, ...fields };
+  }
+
+  private observation(instanceId: string): Record<string, unknown> {
+    const workload = this.workloads.get(instanceId);
+    if (!workload) return { state: 'WORKLOAD_STATE_ABSENT' };
+    const { state, sshPort, exit } = workload;
+    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId: '1' };
+    return exit ? { state, exit } : { state };
+  }
+
+  private hello(): Record<string, unknown> {
+    const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids }]) => ({
+      instanceId,
+      sequence,
+      gpuUuids,
+      observation: this.observation(instanceId),
+    }));
+    return {
+      protocolMin: 1,
+      protocolMax: 1,
+      agentVersion: 'fake',
+      bootId: 'fake',
+      inventory: this.inventory,
+      instances,
+      epoch: 0,
+    };
+  }
+
+  private sendLines(subscriptionId: string, lines: string[], caughtUp: boolean): void {
+    this.send({ logChunk: { subscriptionId, lines: lines.map((text) => ({ at: '', text })), caughtUp, ended: false } });
+  }
+
+  private send(message: Record<string, unknown>): void {
+    this.stream?.write(message);
+  }
+}
+
+function inventoryOf({
+  name = 'fake',
+  gpus = 2,
+  diskGb = 1000,
+  cudaVersion = '12.4',
+}: FakeAgentOptions): Record<string, unknown> {
+  return {
+    name,
+    region: 'test',
+    publicAddress: '203.0.113.7',
+    arch: 'x86_64',
+    cpuModel: 'Fake CPU',
+    cpuCores: 16,
+    memoryMb: 65_536,
+    diskGb,
+    diskQuota: 'none',
+    driverVersion: '550.54',
+    cudaVersion,
+    gpuReleaseSupported: true,
+    gpus: Array.from({ length: gpus }, (_, index) => ({
+      uuid: `GPU-${randomUUID()}`,
+      index,
+      model: 'Fake GPU',
+      memoryMb: 24_576,
+      healthy: true,
+      reason: '',
+    })),
+  };
+}

@@ -1,0 +1,51 @@
+import type { Clock, Timer } from '../../shared/clock.js';
+
+interface Scheduled {
+  at: number;
+  run: () => void;
+}
+
+/** Time that moves only when a test moves it. */
+export class ManualClock implements Clock {
+  private elapsed = 0;
+  private readonly scheduled = new Set<Scheduled>();
+
+  constructor(private wall = Date.parse('2026-01-01T00:00:00.000Z')) {}
+
+  now(): number {
+    return this.wall;
+  }
+
+  monotonic(): number {
+    return this.elapsed;
+  }
+
+  schedule(delayMs: number, run: () => void): Timer {
+    const entry = { at: this.elapsed + delayMs, run };
+    this.scheduled.add(entry);
+    return { cancel: () => void this.scheduled.delete(entry) };
+  }
+
+  /** Moves wall and monotonic time together and runs what falls due, in order. */
+  advance(ms: number): void {
+    const end = this.elapsed + ms;
+    for (;;) {
+      const [next] = [...this.scheduled].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (!next) break;
+      this.moveTo(next.at);
+      this.scheduled.delete(next);
+      next.run();
+    }
+    this.moveTo(end);
+  }
+
+  /** Calls that wait for time to pass. */
+  get waiting(): number {
+    return this.scheduled.size;
+  }
+
+  private moveTo(at: number): void {
+    this.wall += at - this.elapsed;
+    this.elapsed = at;
+  }
+}

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import { FakeAgent } from '../harness/fake-agent.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+});
+afterAll(() => test.stop());
+
+async function isConnected(agent: FakeAgent): Promise<boolean> {
+  return (await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent.hostId}`)).connected;
+}
+
+async function runningOn(agent: FakeAgent): Promise<string> {
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  return id;
+}
+
+describe('enrolment', () => {
+  it('takes a token as often as it allows, and no other', async () => {
+    const token = await test.enrollmentToken(2);
+    for (const name of ['a', 'b']) (await FakeAgent.enroll(test.grpcAddress, token, { name })).close();
+    const before = test.dump();
+    await expect(FakeAgent.enroll(test.grpcAddress, token)).rejects.toThrow(/used up/);
+    await expect(FakeAgent.enroll(test.grpcAddress, 'enr_wrong')).rejects.toThrow(/ask the operator/);
+    expect(test.dump()).toEqual(before);
+  });
+
+  it('takes no token that has expired or was revoked', async () => {
+    const token = await test.operator.post<{ id: string; token: string }>('/v1/operator/enrollment-tokens', {});
+    await test.operator.delete(`/v1/operator/enrollment-tokens/${token.id}`);
+    await expect(FakeAgent.enroll(test.grpcAddress, token.token)).rejects.toThrow(/revoked/);
+    const late = await test.enrollmentToken();
+    test.clock.advance(25 * 3_600_000);
+    await expect(FakeAgent.enroll(test.grpcAddress, late)).rejects.toThrow(/expired/);
+  });
+});
+
+describe('a stream', () => {
+  it('with a wrong credential is refused', async () => {
+    const agent = await test.host();
+    await expect(agent.connect('agt_wrong')).rejects.toThrow(/belongs to no host/);
+    expect(await isConnected(agent)).toBe(true);
+  });
+
+  it('fences the older one of its host', async () => {
+    const agent = await test.host();
+    await agent.connect();
+    await eventually('the older stream to end', () => agent.closedBecause.includes('ended'));
+    expect(agent.connected).toBe(true);
+    expect(await isConnected(agent)).toBe(true);
+    await runningOn(agent);
+  });
+
+  it('that is silent for too long is not connected, and changes no workload', async () => {
+    const agent = await test.host();
+    const id = await runningOn(agent);
+    test.clock.advance(31_000);
+    expect(await isConnected(agent)).toBe(false);
+    expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
+    agent.beat();
+    await eventually('the host to be connected', () => isConnected(agent));
+    expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
+  });
+
+  it('that breaks changes no workload, and what was open goes out again', async () => {
+    const agent = await test.host();
+    const id = await runningOn(agent);
+    agent.disconnect();
+    await eventually('the control plane to notice', async () => !(await isConnected(agent)));
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('stopping');
+    await agent.connect();
+    await statusIs(renter.api, id, 'stopped');
+  });
+});
+
+describe('a host speaks of itself alone:', () => {
+  it("another host's command, workload and log are not its own", async () => {
+    const victim = await test.host({ automatic: false });
+    const other = await test.host();
+    const body = { offer_id: await test.offer(victim), template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    const command = await eventually('the command', () => victim.held[0]);
+    other.done(command);
+    await eventually('the answer to be read', () => other.acknowledged.includes(command.commandId));
+    other.workloads.set(id, { state: 'WORKLOAD_STATE_ABSENT', sequence: 9, sshPort: 1, gpuUuids: [], lines: [] });
+    other.report(id);
+    expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('creating');
+    victim.done(command);
+    await statusIs(renter.api, id, 'running');
+    victim.print(id, 'true');
+    const read = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
+    await eventually('the true line', async () => (await read()).includes('true'));
+    const [subscriptionId] = victim.subscriptions.keys();
+    other.sendRaw({ logChunk: { subscriptionId, lines: [{ at: '', text: 'false' }], caughtUp: true } });
+    other.beat();
+    victim.print(id, 'also true');
+    await eventually('the next true line', async () => (await read()).includes('also true'));
+    expect(await read()).not.toContain('false');
+  });
+});
+
+describe('a control plane that starts again', () => {
+  it('sends what was open and finds everything as it was', async () => {
+    const agent = await test.host({ automatic: false });
+    const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    const command = await eventually('the command', () => agent.held[0]);
+    // It takes effect while the control plane is away.
+    agent.lose(command);
+    await test.restart();
+    await eventually('the broken stream', () => !agent.connected);
+    await agent.connect();
+    await statusIs(renter.api, id, 'running');
+    expect(agent.received.filter(({ commandId }) => commandId === command.commandId).length).toBeGreaterThan(1);
+    expect(agent.workloads.size).toBe(1);
+  });
+
+  it('hears of a workload that vanished meanwhile', async () => {
+    const agent = await test.host();
+    const id = await runningOn(agent);
+    agent.disconnect();
+    agent.workloads.delete(id);
+    await agent.connect();
+    expect((await statusIs(renter.api, id, 'error')).error_code).toBe('workload_lost');
+  });
+});

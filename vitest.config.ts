@@ -1,0 +1,25 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'quick',
+          include: ['test/{unit,api,wire,agent,check}/**/*.test.ts'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'docker',
+          include: ['test/{docker,e2e}/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          // One Docker Engine, two cores.
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});

@@ -1,0 +1,64 @@
+/**
+ * Which part may know which, as ARCHITECTURE.md has it: dependencies point down, and each rule names what its part may see.
+ */
+const mayOnlySee = (part, others) => ({
+  name: `${part} sees only its own`,
+  severity: 'error',
+  from: { path: `^${part}/` },
+  to: {
+    path: '^(shared|control-plane|agent|test|scripts)/',
+    pathNot: [part, ...others].map((path) => `^${path}(/|\\.)`),
+  },
+});
+
+module.exports = {
+  forbidden: [
+    { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'the domain is pure',
+      severity: 'error',
+      from: { path: '/domain/' },
+      to: { dependencyTypes: ['core', 'npm', 'npm-dev'] },
+    },
+    mayOnlySee('shared', []),
+    mayOnlySee('scripts', ['shared']),
+    mayOnlySee('control-plane', ['shared']),
+    mayOnlySee('agent', ['shared']),
+
+    mayOnlySee('control-plane/domain', ['shared']),
+    mayOnlySee('control-plane/store', ['shared', 'control-plane/domain']),
+    mayOnlySee('control-plane/services', ['shared', 'control-plane/domain', 'control-plane/store']),
+    mayOnlySee('control-plane/http', ['shared', 'control-plane/domain', 'control-plane/services']),
+    mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
+    mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),
+
+    mayOnlySee('agent/domain', ['shared']),
+    mayOnlySee('agent/journal', ['shared', 'agent/domain']),
+    mayOnlySee('agent/host', ['shared', 'agent/domain', 'agent/config']),
+    mayOnlySee('agent/link', ['shared', 'agent/domain']),
+    mayOnlySee('agent/runtime', ['shared', 'agent/domain', 'agent/host']),
+    mayOnlySee('agent/logs', ['shared', 'agent/domain', 'agent/runtime/workload', 'agent/link/outbox']),
+    mayOnlySee('agent/commands', [
+      'shared',
+      'agent/domain',
+      'agent/journal',
+      'agent/host/gpus/driver',
+      'agent/link/outbox',
+      'agent/runtime/workload',
+    ]),
+    mayOnlySee('agent/watch', [
+      'shared',
+      'agent/domain',
+      'agent/journal',
+      'agent/commands',
+      'agent/link/outbox',
+      'agent/runtime/workload',
+    ]),
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|node_modules)/' },
+  },
+};
