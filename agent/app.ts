@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { systemClock, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
@@ -77,7 +78,8 @@ export function createAgent(
       await runtime.prepare();
       await gpus.inventory();
       const bootId = await readBootId();
-      const bootedSince = journal.meta('boot_id') !== undefined && journal.meta('boot_id') !== bootId;
+      const lastBootId = journal.meta('boot_id');
+      const bootedAt = lastBootId === undefined || lastBootId === bootId ? 0 : clock.now() - uptime() * 1000;
       await rebuildJournal();
       watcher = new Watcher(
         runtime,
@@ -87,7 +89,7 @@ export function createAgent(
         outbox,
         clock,
         logger,
-        bootedSince,
+        bootedAt,
       );
       await watcher.compare();
       journal.setMeta('boot_id', bootId);

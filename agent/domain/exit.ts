@@ -5,11 +5,11 @@ export interface Ending {
 }
 
 /**
- * Whether a workload that should run, and does not, was interrupted rather than ended: the host has booted since it was last
- * seen, or Docker was away around its end. What was interrupted is brought back; what ended stays down.
+ * Whether a workload that should run, and does not, was interrupted rather than ended: the host has booted since it was
+ * started, or Docker was away around its end. What was interrupted is brought back; what ended stays down.
  */
-export function wasInterrupted(facts: { bootedSince: boolean; outages: readonly Outage[] }, ending: Ending): boolean {
-  if (facts.bootedSince) return true;
+export function wasInterrupted(facts: { bootedAt: number; outages: readonly Outage[] }, ending: Ending): boolean {
+  if (ending.startedAt < facts.bootedAt) return true;
   return facts.outages.some(({ from, to }) => ending.finishedAt >= from - SHUTDOWN_MS && ending.finishedAt <= to);
 }
 

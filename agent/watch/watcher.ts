@@ -17,7 +17,7 @@ const KEPT_OUTAGES = 20;
 /** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
 export class Watcher {
   private readonly stopping = new AbortController();
-  private readonly outages: Outage[] = [];
+  readonly outages: Outage[] = [];
   private timers = new Set<Timer>();
   private away: number | undefined;
 
@@ -29,8 +29,8 @@ export class Watcher {
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    /** Whether the host has booted since the journal was last written. */
-    private readonly bootedSince: boolean,
+    /** When the host booted, in milliseconds since 1970; 0 if it has not since the agent last ran. */
+    readonly bootedAt: number,
   ) {}
 
   start(): void {
@@ -74,10 +74,12 @@ export class Watcher {
   }
 
   private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
-    if (wasInterrupted({ bootedSince: this.bootedSince, outages: this.outages }, workload))
-      return this.bringBack(instanceId);
-    if (this.clock.now() - workload.finishedAt < CONFIRM_MS) return this.later(CONFIRM_MS, () => this.compare());
-    if (await this.docker.isAvailable()) await this.reportEnd(instanceId, workload);
+    const available = await this.docker.isAvailable();
+    const settled = this.clock.now() - workload.finishedAt >= CONFIRM_MS;
+    // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
+    if (!available || !this.dockerAvailable || !settled) return this.later(CONFIRM_MS, () => this.compare());
+    const interrupted = wasInterrupted(this, workload);
+    await (interrupted ? this.bringBack(instanceId) : this.reportEnd(instanceId, workload));
   }
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {

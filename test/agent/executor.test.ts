@@ -1,0 +1,253 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '../../agent/domain/failure.js';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { eventually } from '../harness/eventually.js';
+import { specOf } from '../suites/runtime-suite.js';
+import { TestHost, destroy, provision, start, stop } from './host.js';
+
+let host: TestHost;
+
+beforeEach(() => {
+  host = new TestHost();
+});
+afterEach(() => host.close());
+
+async function provisioned() {
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+  return command;
+}
+
+describe('identity', () => {
+  it('a finished command that comes again is answered again, and touches nothing', async () => {
+    const command = await provisioned();
+    host.executor.receive(command);
+    expect(host.outcomes(command)).toEqual(['ACCEPTED', 'DONE', 'DONE']);
+    host.restart();
+    host.executor.receive(command);
+    expect(host.outcomes(command)).toEqual(['ACCEPTED', 'DONE', 'DONE', 'DONE']);
+    expect(host.runtime.calls).toEqual(['create i']);
+  });
+
+  it('a command under way that comes again changes nothing', async () => {
+    const release = host.runtime.hold('create');
+    const command = await provision(host, 1);
+    host.executor.receive(command);
+    await host.answered(command, 'ACCEPTED');
+    host.executor.receive(command);
+    host.executor.receive(command);
+    release();
+    await host.answered(command, 'DONE');
+    await host.executor.idle();
+    expect(host.runtime.calls).toEqual(['create i']);
+  });
+
+  it('a stop that is older than a start stops nothing', async () => {
+    await provisioned();
+    const late = stop(2);
+    const [second, third] = [stop(3), await start(host, 4)];
+    for (const command of [second, third]) {
+      host.executor.receive(command);
+      await host.answered(command, 'DONE');
+    }
+    host.executor.receive(late);
+    const answer = await host.answered(late, 'STALE');
+    expect(answer.highestSequence).toBe(4);
+    expect((await host.runtime.find('i')).state).toBe('running');
+  });
+
+  it('a command below the floor of Welcome is stale, even when the journal is new', async () => {
+    host.executor.raiseFloor('i', 5);
+    const old = await provision(host, 4);
+    host.executor.receive(old);
+    await host.answered(old, 'STALE');
+    const current = await provision(host, 5);
+    host.executor.receive(current);
+    await host.answered(current, 'DONE');
+    expect(host.runtime.calls).toEqual(['create i']);
+  });
+
+  it('a crash in the middle is repaired when the command is sent again, with one container', async () => {
+    const release = host.runtime.hold('find');
+    const command = await provision(host, 1);
+    host.executor.receive(command);
+    await eventually('the journal', () => host.journal.command(command.commandId)?.state === 'begun');
+    const crashed = host.executor;
+    release();
+    await host.answered(command, 'DONE');
+    await crashed.idle();
+    host.results.length = 0;
+    host.restart();
+    host.executor.receive(command);
+    await host.answered(command, 'DONE');
+    expect(host.runtime.calls).toEqual(['create i']);
+  });
+});
+
+describe('a newer command', () => {
+  it('aborts a pull', async () => {
+    host.runtime.hold('fetchImage');
+    const pulling = await provision(host, 1, { image: 'slow:1' });
+    host.executor.receive(pulling);
+    await eventually('the pull', () => host.progress.some(({ kind }) => kind === 'pulling'));
+    const away = destroy(2);
+    host.executor.receive(away);
+    await host.answered(away, 'DONE');
+    expect(host.outcomes(pulling)).toEqual(['ACCEPTED', 'STALE']);
+    expect(host.runtime.calls).toEqual(['remove i']);
+  });
+
+  it('waits for a stop whose signal is out, and starts again', async () => {
+    await provisioned();
+    const release = host.runtime.hold('stop');
+    const stopping = stop(2);
+    host.executor.receive(stopping);
+    await eventually('the stop', () => host.runtime.calls.includes('stop i'));
+    const starting = await start(host, 3);
+    host.executor.receive(starting);
+    expect(host.outcomes(starting)).toEqual([]);
+    release();
+    await host.answered(starting, 'DONE');
+    expect((await host.runtime.find('i')).state).toBe('running');
+    expect(host.runtime.calls).toEqual(['create i', 'stop i', 'start i']);
+  });
+
+  it('joins a destroy that is under way', async () => {
+    await provisioned();
+    const release = host.runtime.hold('remove');
+    const [first, second] = [destroy(2), destroy(3)];
+    host.executor.receive(first);
+    await eventually('the removal', () => host.runtime.calls.includes('remove i'));
+    host.executor.receive(second);
+    release();
+    await host.answered(first, 'DONE');
+    await host.answered(second, 'DONE');
+    expect((await host.runtime.find('i')).state).toBe('absent');
+  });
+
+  it('takes the place of one that waits', async () => {
+    const release = host.runtime.hold('create');
+    const commands = [await provision(host, 1), stop(2), await start(host, 3), destroy(4)];
+    for (const command of commands) host.executor.receive(command);
+    release();
+    await host.answered(commands[3] as never, 'DONE');
+    expect(host.outcomes(commands[1] as never)).toEqual(['STALE']);
+    expect(host.outcomes(commands[2] as never)).toEqual(['STALE']);
+    expect((await host.runtime.find('i')).state).toBe('absent');
+  });
+
+  it('says done only when an earlier Docker call of the instance is answered', async () => {
+    await provisioned();
+    const answer = host.runtime.leaveUnanswered('i');
+    const away = destroy(2);
+    host.executor.receive(away);
+    await eventually('the command', () => host.executor.isBusy('i'));
+    expect(host.runtime.calls).not.toContain('remove i');
+    answer();
+    await host.answered(away, 'DONE');
+  });
+});
+
+describe('what is already so is done:', () => {
+  it('a start of what runs, a stop of what is stopped, a destroy of what is gone', async () => {
+    await provisioned();
+    const commands = [await start(host, 2), stop(3), stop(4), destroy(5), destroy(6)];
+    for (const command of commands) {
+      host.executor.receive(command);
+      await host.answered(command, 'DONE');
+    }
+    expect(host.runtime.calls.filter((call) => call.startsWith('start'))).toEqual([]);
+  });
+
+  it('a provision whose workload has run and ended', async () => {
+    const release = host.runtime.hold('find');
+    const command = await provision(host, 1);
+    await host.runtime.create('i', 1, specOf('image:1'));
+    host.runtime.exit('i', 3);
+    host.runtime.print('i', 'last words');
+    host.executor.receive(command);
+    release();
+    const { observation } = await host.answered(command, 'DONE');
+    expect(observation).toMatchObject({
+      state: WorkloadState.WORKLOAD_STATE_STOPPED,
+      exit: { code: 3, lastLines: ['last words'] },
+    });
+    expect(host.runtime.calls).toEqual(['create i']);
+    expect(host.journal.instance('i')?.desired).toBe('ended');
+  });
+});
+
+describe('refusals and failures', () => {
+  it('a start of what is gone is refused, and says what to do', async () => {
+    const command = await start(host, 1);
+    host.executor.receive(command);
+    const answer = await host.answered(command, 'REFUSED');
+    expect(answer.message).toContain('deploy again');
+    expect(host.outcomes(command)).toEqual(['REFUSED']);
+  });
+
+  it('a start whose port was stolen is refused before anything is touched', async () => {
+    await provisioned();
+    const stopping = stop(2);
+    host.executor.receive(stopping);
+    await host.answered(stopping, 'DONE');
+    host.runtime.takenPorts.add(40_000);
+    const command = await start(host, 3);
+    host.executor.receive(command);
+    expect((await host.answered(command, 'REFUSED')).message).toContain('40000');
+    expect(host.runtime.calls).not.toContain('start i');
+  });
+
+  it('a GPU that another workload uses is not attached', async () => {
+    await provisioned();
+    const other = await provision(host, 1, {}, 'other');
+    host.executor.receive(other);
+    expect((await host.answered(other, 'FAILED')).code).toBe('GPUS_UNAVAILABLE');
+    expect(host.runtime.calls).not.toContain('create other');
+  });
+
+  it('an image that cannot be had fails the provision and leaves nothing', async () => {
+    const command = await provision(host, 1, { image: 'none:1' });
+    host.executor.receive(command);
+    const answer = await host.answered(command, 'FAILED');
+    expect(answer).toMatchObject({ code: 'IMAGE_UNAVAILABLE', message: expect.stringContaining('none:1') as string });
+    expect(await host.runtime.list()).toEqual([]);
+    expect(host.journal.instance('i')?.desired).toBe('absent');
+  });
+
+  it('SSH that never answers fails the provision', async () => {
+    host.runtime.sshUp = false;
+    const command = await provision(host, 1);
+    host.executor.receive(command);
+    await host.answered(command, 'ACCEPTED');
+    await eventually('the end of patience', () => {
+      host.clock.advance(1_000);
+      return host.outcomes(command).includes('FAILED');
+    });
+    expect((await host.answered(command, 'FAILED')).code).toBe('SSH_SILENT');
+    expect(await host.runtime.list()).toEqual([]);
+  });
+
+  it('a stop is tried until Docker does it', async () => {
+    await provisioned();
+    for (let count = 0; count < 3; count++)
+      host.runtime.failNext('stop', new Failure('DOCKER_UNREACHABLE', 'Docker does not answer'));
+    const command = stop(2);
+    host.executor.receive(command);
+    await eventually('success', () => {
+      host.clock.advance(1_000);
+      return host.outcomes(command).includes('DONE');
+    });
+  });
+
+  it('a provision outlasts a short absence of Docker, and not a long one', async () => {
+    host.runtime.failNext('find', new Failure('DOCKER_UNREACHABLE', 'Docker does not answer on this host'));
+    const short = await provision(host, 1);
+    host.executor.receive(short);
+    await eventually('success', () => {
+      host.clock.advance(500);
+      return host.outcomes(short).includes('DONE');
+    });
+  });
+});

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Executor } from '../../agent/commands/executor.js';
+import { Journal } from '../../agent/journal/journal.js';
+import { Outbox } from '../../agent/link/outbox.js';
+import type { DockerWatch } from '../../agent/runtime/workload.js';
+import { Watcher } from '../../agent/watch/watcher.js';
+import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
+import {
+  CommandOutcome,
+  type Command,
+  type CommandResult,
+  type Progress,
+  type WorkloadReport,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { silentLogger } from '../../shared/logger.js';
+import { eventually } from '../harness/eventually.js';
+import { FakeRuntime } from '../harness/fake-runtime.js';
+import { ManualClock } from '../harness/manual-clock.js';
+import { specOf } from '../suites/runtime-suite.js';
+
+/** The agent's own logic over a fake Docker and a journal in a real file. */
+export class TestHost {
+  readonly clock = new ManualClock();
+  readonly runtime = new FakeRuntime(this.clock);
+  readonly gpus = new SimulatedGpus(2, 'test');
+  readonly results: CommandResult[] = [];
+  readonly reports: WorkloadReport[] = [];
+  readonly progress: Progress[] = [];
+  dockerUp = true;
+  journal: Journal;
+  executor: Executor;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-agent-'));
+  private readonly outbox = new Outbox();
+  private watchers: Watcher[] = [];
+  private dieEvents: () => void = () => {};
+
+  constructor() {
+    this.outbox.connect(({ message }) => {
+      if (message?.$case === 'commandResult') this.results.push(message.value);
+      if (message?.$case === 'workloadReport') this.reports.push(message.value);
+      if (message?.$case === 'progress') this.progress.push(message.value);
+      return true;
+    });
+    ({ journal: this.journal, executor: this.executor } = this.boot());
+  }
+
+  /** The agent's process has died and starts again; Docker has noticed nothing. */
+  restart(): void {
+    for (const watcher of this.watchers.splice(0)) watcher.stop();
+    this.journal.close();
+    ({ journal: this.journal, executor: this.executor } = this.boot());
+  }
+
+  /** Begins to watch. */
+  watch(bootedAt = 0): Watcher {
+    const docker: DockerWatch = {
+      isAvailable: async () => this.dockerUp,
+      events: (onEvent, signal) =>
+        new Promise((resolve) => {
+          this.dieEvents = () => (this.dockerUp ? onEvent('') : resolve());
+          signal.addEventListener('abort', () => resolve());
+        }),
+    };
+    const { runtime, executor, journal, outbox, clock } = this;
+    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, bootedAt);
+    this.watchers.push(watcher);
+    watcher.start();
+    return watcher;
+  }
+
+  /** Docker sends an event, or ends its stream when it is down. */
+  emitEvent(): void {
+    this.dieEvents();
+  }
+
+  async close(): Promise<void> {
+    for (const watcher of this.watchers) watcher.stop();
+    await this.executor.idle();
+    this.journal.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** The outcomes answered to a command, in order. */
+  outcomes({ commandId }: Command): string[] {
+    const own = this.results.filter((result) => result.commandId === commandId);
+    return own.map(({ outcome }) => CommandOutcome[outcome].replace('COMMAND_OUTCOME_', ''));
+  }
+
+  /** Waits until the command has got this outcome. */
+  answered(command: Command, outcome: string): Promise<CommandResult> {
+    return eventually(`${outcome} for the command`, () => {
+      if (!this.outcomes(command).includes(outcome)) return undefined;
+      return this.results.findLast((result) => result.commandId === command.commandId);
+    });
+  }
+
+  private boot(): { journal: Journal; executor: Executor } {
+    const journal = new Journal(join(this.folder, 'journal.db'));
+    const { runtime, gpus, clock, outbox } = this;
+    return { journal, executor: new Executor({ runtime, gpus, clock, logger: silentLogger }, journal, outbox) };
+  }
+}
+
+let commands = 0;
+
+function command(sequence: number, desired: Command['desired'], instanceId = 'i'): Command {
+  return { commandId: `c${++commands}`, instanceId, sequence, desired };
+}
+
+export async function provision(
+  host: TestHost,
+  sequence: number,
+  fields: Parameters<typeof specOf>[1] = {},
+  instanceId = 'i',
+) {
+  const [gpu] = (await host.gpus.inventory()).gpus;
+  const spec = specOf('image:1', { gpuUuids: [gpu?.uuid ?? ''], ...fields });
+  return command(sequence, { $case: 'running', value: { mayCreate: true, spec } }, instanceId);
+}
+
+export async function start(host: TestHost, sequence: number): Promise<Command> {
+  const { desired, ...identity } = await provision(host, sequence);
+  if (desired?.$case !== 'running') throw new Error('not a running command');
+  return { ...identity, desired: { ...desired, value: { ...desired.value, mayCreate: false } } };
+}
+
+export const stop = (sequence: number): Command =>
+  command(sequence, { $case: 'stopped', value: { releaseGpus: false } });
+export const destroy = (sequence: number): Command => command(sequence, { $case: 'absent', value: {} });

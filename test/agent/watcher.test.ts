@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { eventually } from '../harness/eventually.js';
+import { TestHost, provision, stop } from './host.js';
+
+let host: TestHost;
+
+beforeEach(async () => {
+  host = new TestHost();
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+});
+afterEach(() => host.close());
+
+/** Lets time pass in steps until something has become so. */
+function asTimePasses(what: string, look: () => boolean): Promise<boolean> {
+  return eventually(what, () => {
+    host.clock.advance(500);
+    return look();
+  });
+}
+
+it('reports a workload that ended by itself, once Docker still answers some seconds later', async () => {
+  host.watch();
+  host.clock.advance(60_000);
+  host.runtime.exit('i', 3);
+  host.emitEvent();
+  await host.executor.idle();
+  expect(host.reports).toEqual([]);
+  await asTimePasses('the report', () => host.reports.length > 0);
+  expect(host.reports[0]).toMatchObject({
+    number: 1,
+    sequence: 1,
+    observation: { state: WorkloadState.WORKLOAD_STATE_STOPPED, exit: { code: 3 } },
+  });
+  expect(host.journal.instance('i')?.desired).toBe('ended');
+  expect(host.runtime.calls).toEqual(['create i']);
+});
+
+it('keeps a report until it is acknowledged', async () => {
+  host.watch();
+  host.runtime.exit('i', 0);
+  await asTimePasses('the report', () => host.reports.length > 0);
+  host.restart();
+  expect(host.journal.unacknowledgedReports()).toHaveLength(1);
+  host.journal.acknowledgeReport('i', 1);
+  expect(host.journal.unacknowledgedReports()).toEqual([]);
+});
+
+it('brings back what went down with Docker, though Docker said exit 0 first', async () => {
+  host.watch();
+  host.clock.advance(60_000);
+  host.runtime.exit('i', 0);
+  host.dockerUp = false;
+  host.emitEvent();
+  host.clock.advance(10_000);
+  host.dockerUp = true;
+  await asTimePasses('the start', () => host.runtime.calls.includes('start i'));
+  await eventually('the note', () => host.reports.some(({ note }) => note.includes('started again')));
+  expect(host.reports.every(({ observation }) => observation?.state === WorkloadState.WORKLOAD_STATE_RUNNING)).toBe(
+    true,
+  );
+  expect(host.journal.instance('i')?.desired).toBe('running');
+});
+
+it('brings back what ran before the host booted, and lets what started since then end', async () => {
+  host.runtime.exit('i', 0);
+  host.restart();
+  host.clock.advance(60_000);
+  const bootedAt = host.clock.now();
+  host.clock.advance(10_000);
+  await host.watch(bootedAt).compare();
+  expect(host.runtime.calls).toContain('start i');
+  host.runtime.exit('i', 0);
+  await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
+  expect(host.runtime.calls.filter((call) => call === 'start i')).toHaveLength(1);
+});
+
+it('reports what has vanished', async () => {
+  host.runtime.vanish('i');
+  await host.watch().compare();
+  await eventually('the report', () => host.reports.length > 0);
+  expect(host.reports[0]?.observation?.state).toBe(WorkloadState.WORKLOAD_STATE_ABSENT);
+});
+
+it('leaves alone what was stopped by command', async () => {
+  const command = stop(2);
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+  await host.watch(host.clock.now()).compare();
+  await host.executor.idle();
+  expect(host.reports).toEqual([]);
+  expect(host.runtime.calls).not.toContain('start i');
+});

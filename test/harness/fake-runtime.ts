@@ -1,0 +1,173 @@
+import type { Clock } from '../../shared/clock.js';
+import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { Failure } from '../../agent/domain/failure.js';
+import type { LogLine, OnProgress, Placed, Runtime, Workload } from '../../agent/runtime/workload.js';
+
+interface FakeContainer {
+  workload: Placed;
+  lines: LogLine[];
+  ended: (() => void)[];
+}
+
+type Call = 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find';
+
+/** Workloads in memory; calls can be made to wait or to fail. */
+export class FakeRuntime implements Runtime {
+  /** Every call that changes something, in order. */
+  readonly calls: string[] = [];
+  readonly images = new Set(['image:1']);
+  /** Ports that something else listens on. */
+  readonly takenPorts = new Set<number>();
+  sshUp = true;
+  private readonly containers = new Map<string, FakeContainer>();
+  private readonly gates = new Map<Call, Promise<void>>();
+  private readonly failures = new Map<Call, Error[]>();
+  private readonly unanswered = new Map<string, Promise<void>>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ports = { first: 40_000, last: 40_009 },
+  ) {}
+
+  /** Holds calls of this kind until the function answered is called. */
+  hold(call: Call): () => void {
+    let open = () => {};
+    this.gates.set(call, new Promise((resolve) => (open = resolve)));
+    return () => {
+      this.gates.delete(call);
+      open();
+    };
+  }
+
+  /** Makes the next call of this kind throw. */
+  failNext(call: Call, error: Error): void {
+    this.failures.set(call, [...(this.failures.get(call) ?? []), error]);
+  }
+
+  /** A call of the instance has passed its deadline; the function answered tells its outcome at last. */
+  leaveUnanswered(instanceId: string): () => void {
+    let answer = () => {};
+    this.unanswered.set(instanceId, new Promise((resolve) => (answer = resolve)));
+    return () => {
+      this.unanswered.delete(instanceId);
+      answer();
+    };
+  }
+
+  /** The workload ends by itself. */
+  exit(instanceId: string, exitCode: number, outOfMemory = false): void {
+    const container = this.get(instanceId);
+    const { workload } = container;
+    if (workload.state !== 'running') throw new Error(`${instanceId} does not run`);
+    container.workload = { ...workload, state: 'stopped', finishedAt: this.clock.now(), exitCode, outOfMemory };
+    for (const end of container.ended.splice(0)) end();
+  }
+
+  /** Somebody removes it behind the agent's back. */
+  vanish(instanceId: string): void {
+    this.containers.delete(instanceId);
+  }
+
+  print(instanceId: string, text: string): void {
+    const { lines, ended } = this.get(instanceId);
+    lines.push({ at: `2026-01-01T00:00:00.${String(lines.length).padStart(9, '0')}Z`, text });
+    for (const wake of ended.splice(0)) wake();
+  }
+
+  async find(instanceId: string): Promise<Workload> {
+    await this.enter('find');
+    return this.containers.get(instanceId)?.workload ?? { state: 'absent' };
+  }
+
+  async list(): Promise<Placed[]> {
+    return [...this.containers.values()].map(({ workload }) => workload);
+  }
+
+  async fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    if (this.images.has(spec.image)) return;
+    onProgress('pulling', `pulling ${spec.image}`);
+    const aborted = new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    await Promise.race([this.enter('fetchImage'), aborted]);
+    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} cannot be pulled: not found`);
+  }
+
+  async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
+    this.calls.push(`create ${instanceId}`);
+    await this.enter('create');
+    const sshPort = spec.sshAuthorizedKey === '' ? null : this.choosePort();
+    const startedAt = this.clock.now();
+    const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'running' as const, startedAt };
+    this.containers.set(instanceId, { workload, lines: [], ended: [] });
+  }
+
+  async start(instanceId: string): Promise<void> {
+    this.calls.push(`start ${instanceId}`);
+    await this.enter('start');
+    const container = this.get(instanceId);
+    const { sequence, gpuUuids, sshPort } = container.workload;
+    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt: this.clock.now() };
+  }
+
+  async stop(instanceId: string): Promise<void> {
+    this.calls.push(`stop ${instanceId}`);
+    await this.enter('stop');
+    if (this.containers.get(instanceId)?.workload.state === 'running') this.exit(instanceId, 143);
+  }
+
+  async remove(instanceId: string): Promise<void> {
+    this.calls.push(`remove ${instanceId}`);
+    await this.enter('remove');
+    const container = this.containers.get(instanceId);
+    this.containers.delete(instanceId);
+    for (const end of container?.ended.splice(0) ?? []) end();
+  }
+
+  async tail(instanceId: string, count: number): Promise<LogLine[]> {
+    return (this.containers.get(instanceId)?.lines ?? []).slice(-count);
+  }
+
+  async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {
+    let last = since;
+    while (!signal.aborted) {
+      const container = this.containers.get(instanceId);
+      const lines = container?.lines.filter(({ at }) => at > last) ?? [];
+      last = lines.at(-1)?.at ?? last;
+      if (lines.length > 0) yield lines;
+      else if (container?.workload.state !== 'running') return;
+      else await new Promise<void>((resolve) => container.ended.push(resolve));
+    }
+  }
+
+  async sshAnswers(): Promise<boolean> {
+    return this.sshUp;
+  }
+
+  async checkPort(port: number): Promise<void> {
+    if (this.takenPorts.has(port))
+      throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
+  }
+
+  async settled(instanceId: string): Promise<void> {
+    await this.unanswered.get(instanceId);
+  }
+
+  private choosePort(): number {
+    const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
+    for (let port = this.ports.first; port <= this.ports.last; port++) {
+      if (!this.takenPorts.has(port) && !used.includes(port)) return port;
+    }
+    throw new Failure('NO_FREE_PORT', `no port of ${this.ports.first}-${this.ports.last} is free on this host`);
+  }
+
+  private async enter(call: Call): Promise<void> {
+    await this.gates.get(call);
+    const error = this.failures.get(call)?.shift();
+    if (error) throw error;
+  }
+
+  private get(instanceId: string): FakeContainer {
+    const container = this.containers.get(instanceId);
+    if (!container) throw new Error(`there is no ${instanceId}`);
+    return container;
+  }
+}
