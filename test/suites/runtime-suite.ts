@@ -19,6 +19,9 @@ export interface RuntimeUnderTest {
 
 export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti';
 
+/** A workload that prints what is appended to a file. */
+const PRINTS_FILE = ['sh', '-c', 'touch /out; exec tail -f /out'];
+
 export function specOf(image: string, fields: Partial<WorkloadSpec> = {}): WorkloadSpec {
   return {
     image,
@@ -113,7 +116,7 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
 
   it('shows the last lines in order, and follows what comes after them', async () => {
     const { runtime } = test;
-    const id = await create();
+    const id = await create({ command: PRINTS_FILE });
     for (const line of ['one', 'two', 'three']) await test.print(id, line);
     const texts = async (count: number) => (await runtime.tail(id, count)).map(({ text }) => text);
     await eventually('three lines', async () => (await texts(10)).length === 3);
@@ -134,7 +137,7 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
   });
 
   it('ends following when it is told to', async () => {
-    const id = await create();
+    const id = await create({ command: PRINTS_FILE });
     await test.print(id, 'one');
     const stop = new AbortController();
     const following = (async () => {

@@ -1,0 +1,154 @@
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { statusIs } from '../harness/control-plane.js';
+import { containersOf, docker } from '../harness/docker.js';
+import { eventually } from '../harness/eventually.js';
+import { makePublicKey } from '../harness/keys.js';
+import { RealPlatform, RealRenter } from '../harness/real.js';
+import { describeHost } from '../suites/host-suite.js';
+
+const LONG_MS = 60_000;
+
+let real: RealPlatform;
+let renter: RealRenter;
+
+beforeAll(async () => {
+  real = await RealPlatform.start({ ports: '43000-43009' });
+  renter = await RealRenter.on(real);
+});
+afterAll(() => real.stop());
+
+interface MachineBody {
+  gpus: { uuid: string; instance_id: string | null }[];
+}
+
+async function gpusOf(id: string): Promise<string[]> {
+  const { gpus } = await real.operator.get<MachineBody>(`/v1/operator/machines/${real.hostId}`);
+  return gpus.filter((gpu) => gpu.instance_id === id).map(({ uuid }) => uuid);
+}
+
+function isOpen(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+function running(id: string): Promise<InstanceBody> {
+  return statusIs(renter.api, id, 'running', LONG_MS);
+}
+
+it('a renter deploys, logs in, reads the log, stops, starts and destroys', async () => {
+  const command = ['sh', '-c', 'while [ ! -s /root/note ]; do sleep 0.1; done; cat /root/note; sleep 100000'];
+  const talking = await RealRenter.on(real, { command });
+  const created = await talking.deploy({ env_overrides: [{ key: 'GREETING', value: 'hello there' }] });
+  const up = await statusIs(talking.api, created.id, 'running', LONG_MS);
+  expect(up.ssh_port).not.toBe(22);
+
+  // In: with the environment, as root, seeing exactly its own GPU.
+  const gpus = await gpusOf(created.id);
+  expect(gpus).toHaveLength(1);
+  expect(await talking.ssh(up, 'id -u; echo "$GREETING"; echo "$NVIDIA_VISIBLE_DEVICES $GPU_COUNT"')).toBe(
+    `0\nhello there\n${gpus.join(',')} 1`,
+  );
+  await talking.ssh(up, 'echo "a line of my own" > /root/note');
+  await eventually('the line in the log', async () => {
+    const { lines } = await talking.api.get<{ lines: string[] }>(`/v1/instances/${created.id}/logs`);
+    return lines.includes('a line of my own');
+  });
+  writeFileSync(real.path('upload'), 'uploaded');
+  await talking.sftp(up, real.path('upload'), '/root/upload');
+  expect(await talking.ssh(up, 'cat /root/upload')).toBe('uploaded');
+
+  // Stopped: the port is closed, the container is kept, the GPU stays its own.
+  await talking.api.post(`/v1/instances/${created.id}/stop`);
+  await statusIs(talking.api, created.id, 'stopped', LONG_MS);
+  expect(await isOpen(String(up.ssh_host), Number(up.ssh_port))).toBe(false);
+  expect((await containersOf(created.id)).map(({ State }) => State)).toEqual(['exited']);
+  expect(await gpusOf(created.id)).toEqual(gpus);
+
+  // Started: the same file, GPUs, port and host key.
+  await talking.api.post(`/v1/instances/${created.id}/start`);
+  const again = await statusIs(talking.api, created.id, 'running', LONG_MS);
+  expect(again.ssh_port).toBe(up.ssh_port);
+  expect(await talking.ssh(again, 'cat /root/note; echo "$NVIDIA_VISIBLE_DEVICES"')).toBe(
+    `a line of my own\n${gpus.join(',')}`,
+  );
+
+  await talking.destroy(created.id);
+  expect(await containersOf(created.id)).toEqual([]);
+  expect(await gpusOf(created.id)).toEqual([]);
+  expect(await isOpen(String(up.ssh_host), Number(up.ssh_port))).toBe(false);
+  expect((await talking.api.get<{ state: string }>(`/v1/offers/${talking.offerId}`)).state).toBe('available');
+});
+
+describe('the agent on Docker', () => {
+  describeHost(() => ({
+    renter: renter.api,
+    offerId: renter.offerId,
+    templateId: renter.templateId,
+    sshKeyId: renter.sshKeyId,
+    timeoutMs: LONG_MS,
+  }));
+});
+
+describe('SSH', () => {
+  it('lets in the key of the renter and no other', async () => {
+    const { id } = await renter.deploy();
+    const up = await running(id);
+    const stranger = await RealRenter.on(real);
+    expect(await renter.ssh(up, 'echo in')).toBe('in');
+    await expect(renter.ssh(up, 'echo in', stranger.keyFile)).rejects.toThrow(/Permission denied/);
+    await renter.destroy(id);
+  });
+
+  it('is not there without a key', async () => {
+    const { id } = await renter.deploy({ ssh_key_id: null });
+    expect(await running(id)).toMatchObject({ ssh_host: null, ssh_port: null });
+    const [container] = await containersOf(id);
+    expect(container?.Ports).toEqual([]);
+    await renter.destroy(id);
+  });
+
+  it('is not opened by a key that was added later', async () => {
+    const { id } = await renter.deploy();
+    await running(id);
+    await renter.api.post('/v1/ssh-keys', { name: 'later', public_key: makePublicKey('-t', 'ed25519') });
+    const { Env } = (await docker.getContainer(`gpurent-${id}`).inspect()).Config;
+    expect(Env.filter((entry) => entry.startsWith('GPURENT_SSH_AUTHORIZED_KEY'))).toHaveLength(1);
+    await renter.destroy(id);
+  });
+});
+
+describe('a batch template', () => {
+  it('ends with its command, in error with code and last lines', async () => {
+    const batch = await RealRenter.on(real, {
+      mode: [],
+      command: ['sh', '-c', 'echo working; echo it broke >&2; exit 3'],
+    });
+    const { id } = await batch.deploy();
+    const ended = await statusIs(batch.api, id, 'error', LONG_MS);
+    expect(ended).toMatchObject({
+      error_code: 'workload_failed',
+      error_message: expect.stringContaining('it broke') as string,
+    });
+    expect(ended['started_at']).not.toBeNull();
+    const { lines } = await batch.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`);
+    expect(lines).toEqual(expect.arrayContaining(['working', 'it broke']));
+    expect(await gpusOf(id)).toEqual([]);
+    await batch.destroy(id);
+    expect(await containersOf(id)).toEqual([]);
+  });
+
+  it('that is interactive outlives its command', async () => {
+    const shell = await RealRenter.on(real, { command: ['true'], onstart: 'echo prepared > /prepared' });
+    const { id } = await shell.deploy();
+    const up = await statusIs(shell.api, id, 'running', LONG_MS);
+    expect(await shell.ssh(up, 'cat /prepared')).toBe('prepared');
+    await shell.destroy(id);
+  });
+});

@@ -1,0 +1,31 @@
+import Docker from 'dockerode';
+import { createServer } from 'node:net';
+
+/** What `scripts/test` prepares: a Docker Engine, our tools, and a small image that holds a static shell. */
+export const DOCKER_SOCKET = (process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock').replace('unix://', '');
+export const GUEST_TOOLS = new URL('../../.local/guest-tools', import.meta.url).pathname;
+export const SAMPLE_IMAGE = 'gpurent/sample:1';
+
+export const docker = new Docker({ socketPath: DOCKER_SOCKET });
+
+/** Containers of an instance, running or not. */
+export function containersOf(instanceId: string): Promise<Docker.ContainerInfo[]> {
+  return docker.listContainers({ all: true, filters: { label: [`gpurent.instance=${instanceId}`] } });
+}
+
+/** Runs a command in an instance's container, as somebody on the host could. */
+export async function execIn(instanceId: string, ...command: string[]): Promise<void> {
+  const exec = await docker.getContainer(`gpurent-${instanceId}`).exec({ Cmd: command, AttachStdout: true });
+  const stream = await exec.start({});
+  stream.resume();
+  await new Promise((resolve) => stream.once('end', resolve));
+}
+
+/** Listens on a port of this machine; answers how to stop. */
+export function occupy(port: number, host = '127.0.0.1'): Promise<() => Promise<void>> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ port, host }, () => resolve(() => new Promise((closed) => server.close(() => closed()))));
+  });
+}

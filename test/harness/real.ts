@@ -1,0 +1,250 @@
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { Daemon } from '../../scripts/daemon.js';
+import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from './docker.js';
+import { eventually } from './eventually.js';
+
+const run = promisify(execFile);
+const dist = new URL('../../dist/', import.meta.url).pathname;
+const CONTROL_PLANE = join(dist, 'control-plane/main.js');
+const AGENT = join(dist, 'agent/main.js');
+const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
+
+export interface RealOptions {
+  /** FIRST-LAST */
+  ports: string;
+  gpus?: number;
+}
+
+/** Both programs as processes, on a real Docker, reached through public interfaces only. */
+export class RealPlatform {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-real-'));
+  hostId = '';
+  private addresses = { http: '127.0.0.1:0', grpc: '127.0.0.1:0' };
+  private controlPlane: Daemon | undefined;
+  private agent: Daemon | undefined;
+  private operatorToken = '';
+
+  private constructor(private readonly options: RealOptions) {}
+
+  static async start(options: RealOptions): Promise<RealPlatform> {
+    const real = new RealPlatform(options);
+    mkdirSync(real.path('agent'));
+    execFileSync(process.execPath, [CONTROL_PLANE, 'create-operator', '--email', OPERATOR.email], {
+      env: { ...process.env, ...real.controlPlaneEnv },
+      input: OPERATOR.password,
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    await real.startControlPlane();
+    real.operatorToken = (await real.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token;
+    const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    real.hostId = (JSON.parse((await real.enroll(token)).stdout) as { host_id: string }).host_id;
+    await real.startAgent();
+    return real;
+  }
+
+  get api(): ApiClient {
+    return new ApiClient(`http://${this.addresses.http}`);
+  }
+
+  get operator(): ApiClient {
+    return this.api.as(this.operatorToken);
+  }
+
+  get agentPid(): number {
+    return this.agent?.pid ?? 0;
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async startControlPlane(): Promise<void> {
+    this.controlPlane = Daemon.start(
+      'the control plane',
+      CONTROL_PLANE,
+      ['serve'],
+      this.controlPlaneEnv,
+      this.path('control-plane.log'),
+    );
+    this.addresses = await this.controlPlane.firstLine();
+  }
+
+  /** Starts the agent and waits until it is connected. */
+  async startAgent(): Promise<void> {
+    this.agent = Daemon.start('the agent', AGENT, ['run'], this.agentEnv, this.path('agent.log'));
+    await eventually('the agent to connect', () => this.isConnected(), 60_000);
+  }
+
+  async isConnected(): Promise<boolean> {
+    return (await this.operator.get<{ connected: boolean }>(`/v1/operator/machines/${this.hostId}`)).connected;
+  }
+
+  async killControlPlane(): Promise<void> {
+    await this.controlPlane?.stop('SIGKILL');
+  }
+
+  async killAgent(): Promise<void> {
+    await this.agent?.stop('SIGKILL');
+  }
+
+  enroll(token: string, env: Record<string, string> = {}) {
+    return run(process.execPath, [AGENT, 'enroll', '--control-plane', this.addresses.grpc, '--token', token], {
+      env: { ...process.env, ...this.agentEnv, ...env },
+    });
+  }
+
+  /** Runs the agent in the foreground until it gives up; answers its exit code and what it said. */
+  runAgent(env: Record<string, string>): { code: number | null; stderr: string } {
+    const { status, stderr } = spawnSync(process.execPath, [AGENT, 'run'], {
+      env: { ...process.env, ...this.agentEnv, ...env },
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    return { code: status, stderr };
+  }
+
+  loseJournal(): void {
+    for (const file of readdirSync(this.path('agent'))) {
+      if (file.startsWith('journal')) rmSync(join(this.path('agent'), file));
+    }
+  }
+
+  /** The host's identity in another folder, as an agent beside the running one would have it. */
+  copyOfState(): string {
+    const copy = this.path('agent-copy');
+    mkdirSync(copy, { recursive: true });
+    copyFileSync(join(this.path('agent'), 'identity.json'), join(copy, 'identity.json'));
+    return copy;
+  }
+
+  /** Destroys what is left, ends both programs and removes their files. */
+  async stop(): Promise<void> {
+    await this.agent?.stop();
+    await this.controlPlane?.stop();
+    const left = await docker.listContainers({ all: true, filters: { label: [`gpurent.host=${this.hostId}`] } });
+    for (const { Id } of left) await docker.getContainer(Id).remove({ force: true, v: true });
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private get controlPlaneEnv(): Record<string, string> {
+    return {
+      GPURENT_HTTP_ADDRESS: this.addresses.http,
+      GPURENT_GRPC_ADDRESS: this.addresses.grpc,
+      GPURENT_DATABASE: this.path('gpurent.db'),
+      GPURENT_SECRET_KEY_FILE: this.path('secret.key'),
+    };
+  }
+
+  private get agentEnv(): Record<string, string> {
+    return {
+      GPURENT_AGENT_STATE_DIR: this.path('agent'),
+      GPURENT_AGENT_GUEST_TOOLS: GUEST_TOOLS,
+      GPURENT_AGENT_DOCKER_SOCKET: `unix://${DOCKER_SOCKET}`,
+      GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',
+      GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
+      GPURENT_AGENT_PORTS: this.options.ports,
+      GPURENT_AGENT_GPUS: `simulated:${this.options.gpus ?? 4}`,
+      GPURENT_AGENT_DISK_GB: '1000',
+      GPURENT_AGENT_NAME: `host-${this.options.ports}`,
+    };
+  }
+}
+
+/** A renter with credit, an SSH key, a template and an offer on the platform's host. */
+export class RealRenter {
+  private constructor(
+    readonly api: ApiClient,
+    readonly offerId: string,
+    readonly templateId: string,
+    readonly sshKeyId: string,
+    readonly keyFile: string,
+  ) {}
+
+  static async on(real: RealPlatform, template: Record<string, unknown> = {}): Promise<RealRenter> {
+    const email = `renter${Date.now()}@example.com`;
+    const account = { email, password: 'a renter password', name: 'Renter' };
+    const { token, organization } = await real.api.post<{ token: string; organization: { id: string } }>(
+      '/v1/auth/sign-up',
+      account,
+    );
+    await real.operator.post(`/v1/operator/organizations/${organization.id}/credits`, {
+      amount_micro: 50_000_000,
+      reason: 'test',
+    });
+    const offer = await real.operator.post<{ id: string }>('/v1/operator/offers', {
+      machine_id: real.hostId,
+      num_gpus: 1,
+      price_per_hour_micro: 1_000_000,
+      storage_price_per_gb_hour_micro: 100,
+    });
+    const { id: templateId } = await real.operator.post<{ id: string }>('/v1/operator/templates', {
+      name: 'Sample',
+      image: SAMPLE_IMAGE,
+      ...template,
+    });
+    const keyFile = real.path(`key-${offer.id}`);
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', keyFile]);
+    const api = real.api.as(token);
+    const key = await api.post<{ id: string }>('/v1/ssh-keys', {
+      name: 'key',
+      public_key: readFileSync(`${keyFile}.pub`, 'utf8'),
+    });
+    return new RealRenter(api, offer.id, templateId, key.id, keyFile);
+  }
+
+  deploy(fields: Record<string, unknown> = {}): Promise<InstanceBody> {
+    const { offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = this;
+    return this.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: 10, ...fields });
+  }
+
+  async destroy(id: string): Promise<void> {
+    await this.api.delete(`/v1/instances/${id}`);
+    await eventually(
+      'the instance to be destroyed',
+      async () => (await this.api.get<InstanceBody>(`/v1/instances/${id}`)).status === 'destroyed',
+      60_000,
+    );
+  }
+
+  /** Runs a command over the real OpenSSH client; answers what it prints. */
+  async ssh({ ssh_host, ssh_port, ssh_user }: InstanceBody, command: string, keyFile = this.keyFile): Promise<string> {
+    const target = `${ssh_user}@${String(ssh_host)}`;
+    const { stdout } = await run('ssh', [...sshOptions(keyFile), '-p', String(ssh_port), target, command], {
+      timeout: 30_000,
+    });
+    return stdout.trim();
+  }
+
+  /** Puts a file there with the real sftp client. */
+  async sftp({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string): Promise<void> {
+    const target = `${ssh_user}@${String(ssh_host)}:${to}`;
+    await run('scp', ['-s', ...sshOptions(this.keyFile), '-P', String(ssh_port), from, target], { timeout: 30_000 });
+  }
+}
+
+function sshOptions(keyFile: string): string[] {
+  const options = [
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'LogLevel=ERROR',
+    'IdentitiesOnly=yes',
+    'BatchMode=yes',
+  ];
+  return [...options.flatMap((option) => ['-o', option]), '-i', keyFile];
+}
+
+/** What must not change when nothing is to touch a workload: container, process and moment of its start. */
+export async function fingerprintOf(instanceId: string): Promise<unknown> {
+  const containers = await containersOf(instanceId);
+  return Promise.all(
+    containers.map(async ({ Id }) => {
+      const { State, RestartCount } = await docker.getContainer(Id).inspect();
+      return { Id, pid: State.Pid, startedAt: State.StartedAt, RestartCount };
+    }),
+  );
+}
