@@ -9,7 +9,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.js', '*.ts', '*.cjs'] },
+        projectService: true,
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -35,6 +35,6 @@ export default tseslint.config(
   {
     files: ['**/*.js', '**/*.cjs'],
     ...tseslint.configs.disableTypeChecked,
-    languageOptions: { globals: { module: 'writable' } },
+    languageOptions: { ...tseslint.configs.disableTypeChecked.languageOptions, globals: { module: 'writable' } },
   },
 );

@@ -48,24 +48,11 @@ export interface TemplateDetails {
   created_at: number;
 }
 
-export interface TemplateRequest {
-  name: string;
-  description: string;
-  readme: string | null;
-  kind: TemplateDetails['kind'];
-  mode: TemplateMode[];
-  image: string;
-  arch: string;
-  cuda_max: string | null;
-  ssh_user: string;
-  env: EnvEntry[];
-  onstart: string | null;
-  command: string[];
-  ports: TemplatePort[];
-  coming_soon: boolean;
-  recommended: boolean;
-  registry: RegistryCredential | null;
-}
+/** What its author says of a template; the rest is derived. */
+export type TemplateRequest = Omit<
+  TemplateDetails,
+  'id' | 'hash_id' | 'visibility' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
+> & { registry: RegistryCredential | null };
 
 /** Operators: a template that everyone may deploy. */
 export function createSystemTemplate(platform: Platform, request: TemplateRequest): TemplateDetails {

@@ -18,6 +18,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   afterCommit(run: () => void): void;
 }
 
+/** What every open asserts. */
+const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 
@@ -65,6 +67,13 @@ export class Store {
     return result;
   }
 
+  /** The durability settings as they are now. */
+  settings(): Record<string, unknown> {
+    return Object.fromEntries(
+      Object.keys(SETTINGS).map((name) => [name, this.connection.pragma(name, { simple: true })]),
+    );
+  }
+
   close(): void {
     this.connection.close();
     this.lock.close();
@@ -94,9 +103,8 @@ function open(file: string): BetterSqlite3.Database {
   connection.pragma('foreign_keys = ON');
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
   // A re-opened WAL file can come back with a weaker setting than was asked for.
-  const settings = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
-  for (const [name, expected] of Object.entries(settings)) {
-    const actual: unknown = connection.pragma(name, { simple: true });
+  for (const [name, expected] of Object.entries(SETTINGS)) {
+    const actual = connection.pragma(name, { simple: true });
     if (actual !== expected) throw new Error(`${name} is ${String(actual)}, not ${expected}`);
   }
   return connection;

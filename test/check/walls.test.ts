@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+const root = new URL('../../', import.meta.url).pathname;
+let copy: string;
+
+/** A small tree with the project's own configuration, to break a rule in. */
+beforeEach(() => {
+  copy = mkdtempSync(join(tmpdir(), 'gpurent-check-'));
+  for (const file of [
+    'walls.config.cjs',
+    'tsconfig.base.json',
+    'eslint.config.js',
+    '.prettierrc.json',
+    'package.json',
+  ]) {
+    cpSync(join(root, file), join(copy, file));
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const part of ['shared', 'control-plane', 'agent', 'test', 'scripts']) {
+    put(`${part}/tsconfig.json`, '{ "extends": "../tsconfig.base.json", "include": ["**/*.ts"] }');
+    put(`${part}/present.ts`, 'export const present = true;\n');
+  }
+});
+afterEach(() => rmSync(copy, { recursive: true }));
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(join(copy, file)), { recursive: true });
+  writeFileSync(join(copy, file), text);
+}
+
+function check(name: string): { code: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', `check:${name}`], {
+    cwd: copy,
+    encoding: 'utf8',
+  });
+  return { code: status, output: stdout + stderr };
+}
+
+const importing = (path: string) => `import { it } from '${path}';\nexport const used = it;\n`;
+
+it('a tree that keeps the walls passes', () => {
+  put('control-plane/domain/it.ts', 'export const it = 1;\n');
+  put('control-plane/services/use.ts', importing('../domain/it.js'));
+  expect(check('walls')).toMatchObject({ code: 0 });
+});
+
+it.each([
+  [
+    'control-plane/domain/use.ts',
+    'control-plane/store/it.ts',
+    '../store/it.js',
+    'control-plane/domain sees only its own',
+  ],
+  ['control-plane/http/use.ts', 'control-plane/store/it.ts', '../store/it.js', 'control-plane/http sees only its own'],
+  ['control-plane/http/use.ts', 'control-plane/grpc/it.ts', '../grpc/it.js', 'control-plane/http sees only its own'],
+  [
+    'agent/commands/use.ts',
+    'agent/runtime/docker/it.ts',
+    '../runtime/docker/it.js',
+    'agent/commands sees only its own',
+  ],
+  ['agent/use.ts', 'control-plane/it.ts', '../control-plane/it.js', 'agent sees only its own'],
+  ['shared/use.ts', 'agent/it.ts', '../agent/it.js', 'shared sees only its own'],
+])('%s that imports %s fails the check', (from, to, path, rule) => {
+  put(to, 'export const it = 1;\n');
+  put(from, importing(path));
+  const { code, output } = check('walls');
+  expect(code).not.toBe(0);
+  expect(output).toContain(rule);
+});
+
+it('a domain that does I/O, and a circle, fail the check', () => {
+  put('agent/domain/io.ts', "import { readFileSync } from 'node:fs';\nexport const used = readFileSync;\n");
+  put('shared/a.ts', "import { b } from './b.js';\nexport const a = () => b;\n");
+  put('shared/b.ts', "import { a } from './a.js';\nexport const b = () => a;\n");
+  const { code, output } = check('walls');
+  expect(code).not.toBe(0);
+  expect(output).toContain('the domain is pure');
+  expect(output).toContain('no cycles');
+});
+
+it('a promise that nobody waits for, and a file that is not formatted, fail the check', () => {
+  put('shared/lint.ts', 'export function f(): void {\n  Promise.resolve();\n}\n');
+  expect(check('lint')).toMatchObject({ code: 1, output: expect.stringContaining('no-floating-promises') as string });
+  put('shared/format.ts', 'export const a = "b"');
+  expect(check('format')).toMatchObject({ code: 1, output: expect.stringContaining('shared/format.ts') as string });
+});

@@ -1,0 +1,82 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Store, type WorkerName } from '../../control-plane/store/store.js';
+import { query } from '../../control-plane/store/sql.js';
+import { Sealer } from '../../control-plane/services/sealer.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpurent-store-'));
+  file = join(folder, 'gpurent.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const epoch = query.selectFrom('meta').select('value').where('key', '=', 'epoch');
+const raise = query.updateTable('meta').set({ value: '2' }).where('key', '=', 'epoch');
+
+it('keeps a second control plane off the file until the first has closed it', () => {
+  const first = new Store(file, new ManualClock());
+  expect(() => new Store(file, new ManualClock())).toThrow(/another control plane is running/);
+  first.close();
+  new Store(file, new ManualClock()).close();
+});
+
+it('undoes everything when a use case throws, and wakes nobody', () => {
+  const nudged: WorkerName[] = [];
+  const store = new Store(file, new ManualClock(), (worker) => nudged.push(worker));
+  let called = false;
+  expect(() =>
+    store.transact((tx) => {
+      tx.run(raise);
+      tx.nudge('dispatch');
+      tx.afterCommit(() => (called = true));
+      throw new Error('refused');
+    }),
+  ).toThrow('refused');
+  expect(store.transact((tx) => tx.get(epoch)?.value)).toBe('1');
+  expect(nudged).toEqual([]);
+  expect(called).toBe(false);
+  store.transact((tx) => {
+    tx.run(raise);
+    tx.nudge('dispatch');
+    tx.nudge('dispatch');
+  });
+  expect(nudged).toEqual(['dispatch']);
+  store.close();
+});
+
+it('finds what it wrote, at full durability, when it is opened again', () => {
+  const store = new Store(file, new ManualClock());
+  store.transact((tx) => tx.run(raise));
+  store.close();
+  const again = new Store(file, new ManualClock());
+  expect(again.transact((tx) => tx.get(epoch)?.value)).toBe('2');
+  expect(again.settings()).toEqual({ journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
+  again.close();
+});
+
+it('refuses a file of a newer release, and one that is no database, without harm', () => {
+  new Store(file, new ManualClock()).close();
+  const database = new BetterSqlite3(file);
+  database.pragma('user_version = 999');
+  database.close();
+  expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release/);
+  expect(() => new Store('/nowhere/gpurent.db', new ManualClock())).toThrow(/cannot write/);
+});
+
+it('seals values for one purpose, with one key', () => {
+  const sealer = new Sealer(Buffer.alloc(32, 1));
+  const sealed = sealer.seal('a', { password: 'secret' });
+  expect(sealed.toString('latin1')).not.toContain('secret');
+  expect(sealer.open('a', sealed)).toEqual({ password: 'secret' });
+  expect(() => sealer.open('b', sealed)).toThrow();
+  expect(() => new Sealer(Buffer.alloc(32, 2)).open('a', sealed)).toThrow();
+  sealed[40] = (sealed[40] ?? 0) ^ 1;
+  expect(() => sealer.open('a', sealed)).toThrow();
+});
