@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { systemClock, type Clock } from '../shared/clock.js';
+import { systemClock, withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { Executor } from './commands/executor.js';
@@ -22,6 +22,8 @@ import { DEADLINE_MS, Engine } from './runtime/docker/engine.js';
 import { Session } from './session.js';
 import { Watcher } from './watch/watcher.js';
 
+const STOP_PATIENCE_MS = 5_000;
+
 export interface Agent {
   /** Compares with Docker, then dials the control plane. Throws SetupError when this host cannot be used. */
   start(): Promise<void>;
@@ -33,7 +35,7 @@ export interface Agent {
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Inventory> {
   const engine = new Engine(config.dockerSocket, clock);
   await engine.require(config.dockerSocket);
-  return readInventory(config, gpuDriver(config), await dockerRoot(engine));
+  return readInventory(config, gpuDriver(config, clock), await dockerRoot(engine));
 }
 
 /** All wiring of the agent. */
@@ -46,7 +48,7 @@ export function createAgent(
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
-  const gpus = gpuDriver(config);
+  const gpus = gpuDriver(config, clock);
   const heldPorts = async () => (await runtime.list()).flatMap(({ sshPort }) => sshPort ?? []);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, { ...config, hostId: identity.hostId }, ports, gpus);
@@ -63,7 +65,8 @@ export function createAgent(
   async function rebuildJournal(): Promise<void> {
     for (const workload of await runtime.list()) {
       if (journal.instance(workload.instanceId)) continue;
-      const desired = workload.state === 'running' ? 'running' : 'stopped';
+      // What does not run may have ended unheard: the watcher reports it, and the control plane knows what to make of that.
+      const desired = workload.state === 'created' ? 'absent' : 'running';
       journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
       logger.warn(
         { instanceId: workload.instanceId },
@@ -78,9 +81,9 @@ export function createAgent(
       await runtime.prepare();
       await gpus.inventory();
       const bootId = await readBootId();
-      const lastBootId = journal.meta('boot_id');
-      const bootedAt = lastBootId === undefined || lastBootId === bootId ? 0 : clock.now() - uptime() * 1000;
+      noteBoot(journal, bootId, clock);
       await rebuildJournal();
+      const bootedAt = Number(journal.meta('booted_at') ?? 0);
       watcher = new Watcher(
         runtime,
         new EngineWatch(engine, identity.hostId),
@@ -92,7 +95,6 @@ export function createAgent(
         bootedAt,
       );
       await watcher.compare();
-      journal.setMeta('boot_id', bootId);
       watcher.start();
       const facts = { bootId, describe };
       const session = new Session(facts, { runtime, gpus, clock, logger }, watcher, journal, executor, outbox, logs);
@@ -103,17 +105,27 @@ export function createAgent(
       link?.stop();
       watcher?.stop();
       logs.stopAll();
+      // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
+      await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
       journal.close();
     },
   };
 }
 
-function gpuDriver({ gpus, name }: AgentConfig): GpuDriver {
-  return gpus.kind === 'nvidia' ? new NvidiaGpus() : new SimulatedGpus(gpus.count, name);
+/** Remembers when the host booted under a journal that is older: what was started before that is to be brought back. */
+function noteBoot(journal: Journal, bootId: string, clock: Clock): void {
+  const last = journal.meta('boot_id');
+  if (last === bootId) return;
+  if (last !== undefined) journal.setMeta('booted_at', String(Math.floor(clock.now() - uptime() * 1000)));
+  journal.setMeta('boot_id', bootId);
+}
+
+function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {
+  return gpus.kind === 'nvidia' ? new NvidiaGpus(clock) : new SimulatedGpus(gpus.count, name);
 }
 
 async function dockerRoot(engine: Engine): Promise<string> {
-  const info = (await engine.call('', 'describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
+  const info = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
     DockerRootDir: string;
   };
   return info.DockerRootDir;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
 import type { PortRange } from './domain/ports.js';
 
@@ -58,7 +58,7 @@ export function parseConfig(
   }
   return {
     stateDir: get('GPURENT_AGENT_STATE_DIR'),
-    guestTools: get('GPURENT_AGENT_GUEST_TOOLS'),
+    guestTools: resolve(get('GPURENT_AGENT_GUEST_TOOLS')),
     dockerSocket: parseSocket(
       get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
     ),

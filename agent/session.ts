@@ -1,15 +1,30 @@
+import { withTimeout } from '../shared/clock.js';
 import { SetupError } from '../shared/coded-error.js';
-import type { ControlMessage, Heartbeat, Hello, Inventory, Welcome } from '../shared/gen/gpurent/agent/v1/agent.js';
+import {
+  WorkloadState,
+  type ControlMessage,
+  type Heartbeat,
+  type Hello,
+  type Inventory,
+  type Welcome,
+} from '../shared/gen/gpurent/agent/v1/agent.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
-import { observe } from './commands/observe.js';
 import type { Hands } from './commands/perform.js';
 import type { Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
 import type { LogStreams } from './logs/log-streams.js';
 import type { Watcher } from './watch/watcher.js';
+
+const LOOK_MS = 5_000;
+
+const LISTED = {
+  created: WorkloadState.WORKLOAD_STATE_ABSENT,
+  running: WorkloadState.WORKLOAD_STATE_RUNNING,
+  stopped: WorkloadState.WORKLOAD_STATE_STOPPED,
+};
 
 export interface HostFacts {
   bootId: string;
@@ -44,16 +59,28 @@ export class Session implements Subscriber {
 
   /** Also the moment at which reports that were not acknowledged go out again. */
   async heartbeat(): Promise<Heartbeat> {
-    const { runtime, gpus, clock } = this.hands;
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { dockerAvailable } = this.watcher;
-    const workloads = dockerAvailable ? await runtime.list().catch(() => []) : [];
-    const running = workloads.flatMap((workload) => {
-      if (workload.state !== 'running') return [];
+    const { gpus } = await this.hands.gpus.inventory();
+    return { dockerAvailable, gpus, running: dockerAvailable ? await this.running() : [], diskFreeGb: 0 };
+  }
+
+  /** What cannot be seen at once is left out: it is attested later, or never. */
+  private async running(): Promise<Heartbeat['running']> {
+    const { runtime, clock } = this.hands;
+    const listed = await runtime.list().catch(() => []);
+    const found = await Promise.all(
+      listed
+        .filter(({ state }) => state === 'running')
+        .map(({ instanceId }) =>
+          withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined),
+        ),
+    );
+    return found.flatMap((workload) => {
+      if (workload?.state !== 'running') return [];
       const { instanceId, startedAt } = workload;
       return [{ instanceId, runId: String(startedAt), runningMs: Math.max(clock.now() - startedAt, 0) }];
     });
-    return { dockerAvailable, gpus: (await gpus.inventory()).gpus, running, diskFreeGb: 0 };
   }
 
   connected(welcome: Welcome, send: Send): void {
@@ -95,15 +122,13 @@ export class Session implements Subscriber {
   }
 
   private async describeInstances(): Promise<Hello['instances']> {
-    const { runtime } = this.hands;
-    const workloads = new Map((await runtime.list()).map((workload) => [workload.instanceId, workload]));
+    const listed = new Map((await this.hands.runtime.list()).map((workload) => [workload.instanceId, workload]));
     const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
-    return Promise.all(
-      known.map(async ({ instanceId, sequence }) => {
-        const workload = workloads.get(instanceId) ?? { state: 'absent' as const };
-        const gpuUuids = workload.state === 'absent' ? [] : workload.gpuUuids;
-        return { instanceId, sequence, gpuUuids, observation: await observe(runtime, instanceId, workload) };
-      }),
-    );
+    return known.map(({ instanceId, sequence }) => {
+      const workload = listed.get(instanceId);
+      const state = workload ? LISTED[workload.state] : WorkloadState.WORKLOAD_STATE_ABSENT;
+      const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+      return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], observation };
+    });
   }
 }

@@ -10,6 +10,7 @@ import { createOperator } from './services/accounts.js';
 import { CommandAnswers } from './services/command-answers.js';
 import { dispatchCommands } from './services/dispatch.js';
 import { HostLinks } from './services/host-links.js';
+import { checkKey } from './services/key-check.js';
 import { LastUsed } from './services/last-used.js';
 import { LogHub } from './services/logs.js';
 import type { Platform } from './services/platform.js';
@@ -43,12 +44,19 @@ export interface ControlPlane {
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
   const { clock = systemClock, ids = randomIds } = overrides;
   const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
+  const sealer = new Sealer(config.secretKey);
+  try {
+    checkKey(store, sealer);
+  } catch (error) {
+    store.close();
+    throw error;
+  }
   const hosts = new HostLinks(clock);
   const platform: Platform = {
     store,
     clock,
     ids,
-    sealer: new Sealer(config.secretKey),
+    sealer,
     hosts,
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),

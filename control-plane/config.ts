@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
@@ -40,7 +40,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     httpAddress: loopback('GPURENT_HTTP_ADDRESS', get('GPURENT_HTTP_ADDRESS')),
     grpcAddress: loopback('GPURENT_GRPC_ADDRESS', get('GPURENT_GRPC_ADDRESS')),
     database,
-    secretKey: secretKey(environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`),
+    secretKey: secretKey(environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`, database),
     logLevel,
   };
 }
@@ -60,11 +60,15 @@ function loopback(name: string, address: string): string {
   return address;
 }
 
-/** Reads the key that seals secrets; makes one where there is none yet, readable by its owner alone. */
-function secretKey(file: string): Buffer {
+/** Reads the key that seals secrets; makes one for a new database, readable by its owner alone. */
+function secretKey(file: string, database: string): Buffer {
+  if (!existsSync(file) && existsSync(database)) {
+    throw new SetupError(`${file} is missing: the secrets in ${database} open with that key alone; put it back`);
+  }
   try {
-    if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
-    chmodSync(file, 0o600);
+    if (!existsSync(file)) {
+      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    }
     const text = readFileSync(file, 'utf8').trim();
     if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error('it does not hold 64 hexadecimal digits');
     return Buffer.from(text, 'hex');

@@ -1,12 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { systemClock } from '../shared/clock.js';
+
+const STOP_PATIENCE_MS = 15_000;
 
 /** A program of ours as a child process. */
 export class Daemon {
   private constructor(
     private readonly child: ChildProcess,
     readonly name: string,
+    private readonly logFile: string,
   ) {}
 
   /** Starts `node script args`; its log goes to `logFile`. */
@@ -19,7 +23,7 @@ export class Daemon {
       detached: true,
     });
     closeSync(log);
-    return new Daemon(child, name);
+    return new Daemon(child, name, logFile);
   }
 
   get pid(): number {
@@ -35,13 +39,17 @@ export class Daemon {
       text += String(chunk);
       if (text.includes('\n')) return JSON.parse(text.slice(0, text.indexOf('\n'))) as T;
     }
-    throw new Error(`${this.name} ended before it was ready`);
+    throw new Error(
+      `${this.name} ended before it was ready: ${readFileSync(this.logFile, 'utf8').trim().split('\n').at(-1) ?? ''}`,
+    );
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = once(this.child, 'exit');
     this.child.kill(signal);
+    const killer = systemClock.schedule(STOP_PATIENCE_MS, () => this.child.kill('SIGKILL'));
     await exited;
+    killer.cancel();
   }
 }

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +9,7 @@ import { ApiClient, type InstanceBody } from './client.js';
 import { Daemon } from './daemon.js';
 
 const run = promisify(execFile);
-const dist = new URL('../', import.meta.url).pathname;
+const dist = fileURLToPath(new URL('../', import.meta.url));
 const controlPlaneScript = join(dist, 'control-plane/main.js');
 const agentScript = join(dist, 'agent/main.js');
 
@@ -49,6 +50,13 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`waited ${PATIENCE_MS / 1000} s in vain for ${what}; the logs are in ${folder}`);
+}
+
+function untilInterrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    interrupted.signal.addEventListener('abort', () => resolve(), { once: true });
+    if (interrupted.signal.aborted) resolve();
+  });
 }
 
 interface Stage {
@@ -229,9 +237,7 @@ async function main(): Promise<void> {
         `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );
       console.log(`Logs:       ${folder}\nCtrl-C stops it all.`);
-      await new Promise<void>((resolve) =>
-        interrupted.signal.addEventListener('abort', () => resolve(), { once: true }),
-      );
+      await untilInterrupted();
     }
   } finally {
     const created = id;

@@ -2,16 +2,28 @@
 export const PROTOCOL_MIN = 1;
 export const PROTOCOL_MAX = 1;
 
-/** The largest message that either side takes, in bytes. */
-export const MAX_MESSAGE_BYTES = 1024 * 1024;
+/** The largest message of a host, in bytes. */
+export const MAX_AGENT_MESSAGE_BYTES = 1024 * 1024;
+/** The largest message to a host, in bytes: a workload with all the environment that the API takes fits in. */
+export const MAX_CONTROL_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /** HTTP/2 keepalive for both ends: a dead peer is noticed within 30 seconds. */
-export const KEEPALIVE_OPTIONS = {
+const KEEPALIVE_OPTIONS = {
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.keepalive_permit_without_calls': 1,
-  'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
-  'grpc.max_send_message_length': MAX_MESSAGE_BYTES,
+} as const;
+
+export const AGENT_OPTIONS = {
+  ...KEEPALIVE_OPTIONS,
+  'grpc.max_send_message_length': MAX_AGENT_MESSAGE_BYTES,
+  'grpc.max_receive_message_length': MAX_CONTROL_MESSAGE_BYTES,
+} as const;
+
+export const GATEWAY_OPTIONS = {
+  ...KEEPALIVE_OPTIONS,
+  'grpc.max_send_message_length': MAX_CONTROL_MESSAGE_BYTES,
+  'grpc.max_receive_message_length': MAX_AGENT_MESSAGE_BYTES,
 } as const;
 
 export const HEARTBEAT_MS = 10_000;

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 
 // From sources this file stands one level below package.json, compiled it stands two.
@@ -7,5 +8,5 @@ const manifest = ['../package.json', '../../package.json']
   .find((url) => existsSync(url));
 
 export const VERSION: string = manifest
-  ? (createRequire(import.meta.url)(manifest.pathname) as { version: string }).version
+  ? (createRequire(import.meta.url)(fileURLToPath(manifest)) as { version: string }).version
   : '0.0.0';

@@ -4,12 +4,14 @@ import { Failure } from '../domain/failure.js';
 import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { Workload } from '../runtime/workload.js';
-import { observe } from './observe.js';
-import { patiently, perform, undo, type Attempt, type Hands } from './perform.js';
+import { Attempt } from './attempt.js';
+import { observeWithLog } from './observe.js';
+import { patiently, perform, undo, type Hands } from './perform.js';
 
 interface Job {
-  command: Command;
-  superseded: AbortController;
+  attempt: Attempt;
+  /** What the instance was meant to be before this command. */
+  before: Desired | undefined;
 }
 
 /** One instance's work: one thing at a time, at most one command waiting. */
@@ -26,6 +28,7 @@ interface Lane {
 export class Executor {
   private readonly lanes = new Map<string, Lane>();
   private readonly floors = new Map<string, number>();
+  private stopping = false;
 
   constructor(
     private readonly hands: Hands,
@@ -34,21 +37,30 @@ export class Executor {
   ) {}
 
   receive(command: Command): void {
+    if (this.stopping) return;
     const { commandId, instanceId, sequence } = command;
     const known = this.journal.command(commandId);
     if (known?.state === 'finished') return this.outbox.result(known.result);
     const lane = this.lanes.get(instanceId);
-    if (lane?.current?.command.commandId === commandId || lane?.next?.command.commandId === commandId) return;
+    if (idOf(lane?.current) === commandId || idOf(lane?.next) === commandId) return;
     const highest = Math.max(this.journal.instance(instanceId)?.sequence ?? 0, this.floors.get(instanceId) ?? 0);
     if (sequence < highest) return this.outbox.result(staleResult(command, highest));
+    const before = this.journal.instance(instanceId)?.desired;
     this.journal.begin(command, desiredBy(command));
-    this.enqueue({ command, superseded: new AbortController() });
+    this.enqueue({ attempt: this.attempt(command, known?.state === 'begun'), before });
   }
 
   /** From Welcome: what is below never runs again, also on a host that lost its journal. */
   raiseFloor(instanceId: string, sequence: number): void {
     this.floors.set(instanceId, sequence);
-    this.journal.raiseFloor(instanceId, sequence);
+  }
+
+  /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    for (const { current } of this.lanes.values())
+      current?.attempt.giveWay(new Failure('SUPERSEDED', 'the agent is stopping'));
+    await this.idle();
   }
 
   /** Whether a command of the instance is waiting or under way. */
@@ -67,15 +79,28 @@ export class Executor {
     await Promise.all([...this.lanes.values()].map(({ tail }) => tail));
   }
 
+  private attempt(command: Command, resumed: boolean): Attempt {
+    const { instanceId } = command;
+    return new Attempt(
+      command,
+      resumed,
+      () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
+      (kind, message) => this.outbox.progress({ instanceId, kind, message }),
+    );
+  }
+
   private enqueue(job: Job): void {
-    const lane = this.lane(job.command.instanceId);
-    const reason = new Failure('SUPERSEDED', 'a newer command of the instance has come');
-    if (lane.next) this.answer(lane.next, staleResult(lane.next.command, job.command.sequence));
+    const { command } = job.attempt;
+    const lane = this.lane(command.instanceId);
+    if (lane.next) this.answer(lane.next, staleResult(lane.next.attempt.command, command.sequence));
     lane.next = job;
-    if (!isDestroy(lane.current?.command)) lane.current?.superseded.abort(reason);
-    void this.append(job.command.instanceId, async () => {
+    const current = lane.current?.attempt;
+    if (current && !isDestroy(current.command)) {
+      current.giveWay(new Failure('SUPERSEDED', 'a newer command of the instance has come'));
+    }
+    void this.append(command.instanceId, async () => {
       // Another one has taken the place of this one while it waited.
-      if (lane.next !== job) return;
+      if (lane.next !== job || this.stopping) return;
       lane.next = undefined;
       lane.current = job;
       try {
@@ -108,65 +133,70 @@ export class Executor {
   }
 
   private async run(job: Job): Promise<void> {
-    const { command, superseded } = job;
-    let accepted = false;
-    const attempt: Attempt = {
-      command,
-      signal: superseded.signal,
-      accept: () => {
-        if (!accepted) this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED));
-        accepted = true;
-      },
-      onProgress: (kind, message) => this.outbox.progress({ instanceId: command.instanceId, kind, message }),
-    };
+    const { attempt } = job;
+    const { command } = attempt;
     try {
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
-      const observation = await observe(this.hands.runtime, command.instanceId, workload);
+      const observation = await observeWithLog(this.hands.runtime, command.instanceId, workload);
       const result = { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE), observation };
       this.answer(job, result, desiredAfter(command, workload));
     } catch (error) {
-      await this.fail(job, attempt, accepted, error);
+      if (!attempt.signal.aborted) await this.fail(job, error);
+      // What comes next brings the instance to where it should be, whatever this one has left.
+      if (attempt.signal.aborted && !this.stopping) this.answer(job, staleResult(command, this.highestOf(command)));
     }
   }
 
-  private async fail(job: Job, attempt: Attempt, accepted: boolean, error: unknown): Promise<void> {
-    const { command } = job;
-    const newest = this.journal.instance(command.instanceId)?.sequence ?? command.sequence;
-    // What comes next brings the instance to where it should be, whatever this one has left.
-    if (isSuperseded(job)) return this.answer(job, staleResult(command, newest));
+  private async fail(job: Job, error: unknown): Promise<void> {
+    const { attempt, before } = job;
+    const { command } = attempt;
     const failure =
       error instanceof Failure ? error : new Failure('CONTAINER_FAILED', messageOf(error), { cause: error });
-    this.hands.logger.warn(
-      { commandId: command.commandId, instanceId: command.instanceId, code: failure.code },
-      failure.message,
-    );
-    const provision = command.desired?.$case === 'running' && command.desired.value.mayCreate;
-    if (accepted || provision) await undo(this.hands, attempt).catch(() => undefined);
-    if (isSuperseded(job)) return this.answer(job, staleResult(command, newest));
-    const outcome =
-      accepted || provision ? CommandOutcome.COMMAND_OUTCOME_FAILED : CommandOutcome.COMMAND_OUTCOME_REFUSED;
-    const result = { ...resultOf(command, outcome), code: failure.code, message: failure.message };
-    this.answer(job, result, provision ? 'absent' : 'stopped');
+    const ids = { commandId: command.commandId, instanceId: command.instanceId, code: failure.code };
+    this.hands.logger.warn(ids, failure.message);
+    // A stop or destroy has no other end than being done: left open, it is sent again.
+    if (command.desired && command.desired.$case !== 'running') return;
+    const reason = { code: failure.code, message: failure.message };
+    if (!attempt.mayHaveActed && !isProvision(command)) {
+      return this.answer(
+        job,
+        { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_REFUSED), ...reason },
+        before ?? 'absent',
+      );
+    }
+    await undo(this.hands, attempt).catch(() => undefined);
+    if (attempt.signal.aborted) return;
+    const { state } = await this.hands.runtime.find(command.instanceId).catch(() => ({ state: 'stopped' }));
+    const result = { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_FAILED), ...reason };
+    this.answer(job, result, state === 'absent' ? 'absent' : 'stopped');
   }
 
-  private answer({ command }: Job, result: CommandResult, desired?: Desired): void {
+  private highestOf({ instanceId, sequence }: Command): number {
+    return this.journal.instance(instanceId)?.sequence ?? sequence;
+  }
+
+  private answer({ attempt: { command } }: Job, result: CommandResult, desired?: Desired): void {
     this.hands.logger.info(
       { commandId: command.commandId, instanceId: command.instanceId, outcome: CommandOutcome[result.outcome] },
       'command finished',
     );
     // A newer command has said by now what the instance is meant to be.
-    const isNewest = this.journal.instance(command.instanceId)?.sequence === command.sequence;
+    const isNewest = this.highestOf(command) === command.sequence;
     this.journal.finish(result, isNewest ? desired : undefined);
     this.outbox.result(result);
   }
 }
 
-function isSuperseded({ superseded }: Job): boolean {
-  return superseded.signal.aborted;
+function idOf(job: Job | undefined): string | undefined {
+  return job?.attempt.command.commandId;
 }
 
-function isDestroy(command: Command | undefined): boolean {
-  return command?.desired?.$case === 'absent';
+function isProvision({ desired }: Command): boolean {
+  return desired?.$case === 'running' && desired.value.mayCreate;
+}
+
+function isDestroy(command: Command): boolean {
+  return command.desired?.$case === 'absent';
 }
 
 function desiredBy({ desired }: Command): Desired {

@@ -2,9 +2,11 @@ import { WorkloadState, type Observation } from '../../shared/gen/gpurent/agent/
 import type { Runtime, Workload } from '../runtime/workload.js';
 
 const LAST_LINES = 200;
+/** Well below what a message may hold. */
+const LAST_LINES_CHARS = 64 * 1024;
 
-/** A workload as the control plane hears of it; with its last lines when it has ended. */
-export async function observe(runtime: Runtime, instanceId: string, workload: Workload): Promise<Observation> {
+/** A workload as the control plane hears of it. */
+export function observe(workload: Workload): Observation {
   const nothing = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
   switch (workload.state) {
     case 'absent':
@@ -18,14 +20,27 @@ export async function observe(runtime: Runtime, instanceId: string, workload: Wo
         sshPort: workload.sshPort ?? 0,
       };
     case 'stopped': {
-      const lines = await runtime.tail(instanceId, LAST_LINES);
       const exit = {
         code: workload.exitCode,
         outOfMemory: workload.outOfMemory,
         ranMs: Math.max(workload.finishedAt - workload.startedAt, 0),
-        lastLines: lines.map(({ text }) => text),
+        lastLines: [],
       };
       return { ...nothing, state: WorkloadState.WORKLOAD_STATE_STOPPED, runId: String(workload.startedAt), exit };
     }
   }
+}
+
+/** The same with the last lines of a run that has ended. A log that cannot be read makes nothing else fail. */
+export async function observeWithLog(runtime: Runtime, instanceId: string, workload: Workload): Promise<Observation> {
+  const observation = observe(workload);
+  if (!observation.exit) return observation;
+  const lines = await runtime.tail(instanceId, LAST_LINES).catch(() => []);
+  return { ...observation, exit: { ...observation.exit, lastLines: newest(lines.map(({ text }) => text)) } };
+}
+
+function newest(lines: string[]): string[] {
+  let chars = 0;
+  const first = lines.findLastIndex((line) => (chars += line.length) > LAST_LINES_CHARS);
+  return lines.slice(first + 1);
 }

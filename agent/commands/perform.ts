@@ -1,26 +1,17 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { Command, Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
-import type { OnProgress, Runtime, Workload } from '../runtime/workload.js';
+import type { Attempt } from './attempt.js';
+import type { Runtime, Workload } from '../runtime/workload.js';
 
 export interface Hands {
   runtime: Runtime;
   gpus: GpuDriver;
   clock: Clock;
   logger: Logger;
-}
-
-/** One command under way. */
-export interface Attempt {
-  command: Command;
-  /** Aborted when a newer command of the instance has come; only what leaves no trace heeds it. */
-  signal: AbortSignal;
-  /** Says that everything was checked and the work begins. */
-  accept: () => void;
-  onProgress: OnProgress;
 }
 
 const SSH_DEADLINE_MS = 60_000;
@@ -44,31 +35,36 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
   }
 }
 
-/** What a failed attempt has begun is undone: a new workload is removed, one with a disk is stopped. */
+/**
+ * What a failed attempt has begun is undone: a workload that it has made, or that has never started, is removed; any other
+ * may hold a renter's disk and is stopped.
+ */
 export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
+  const { runtime } = hands;
   const { instanceId, desired } = attempt.command;
   if (desired?.$case !== 'running') return;
-  const { mayCreate } = desired.value;
-  await untilDone(hands, attempt, () =>
-    mayCreate ? hands.runtime.remove(instanceId) : hands.runtime.stop(instanceId),
-  );
+  await untilDone(hands, attempt, async () => {
+    const neverStarted = (await runtime.find(instanceId)).state === 'created';
+    await (attempt.created || neverStarted ? runtime.remove(instanceId) : runtime.stop(instanceId));
+  });
 }
 
 async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Running): Promise<Workload> {
   const { runtime } = hands;
-  const { command, signal, accept, onProgress } = attempt;
+  const { command, signal, onProgress } = attempt;
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
 
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
-    accept();
+    attempt.accept();
   } else if (found.state === 'stopped') {
     // A provision that is sent again after its workload has run and ended has taken effect.
     if (mayCreate) return found;
     await checkGpus(hands, instanceId, spec.gpuUuids);
     if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
-    accept();
+    signal.throwIfAborted();
+    attempt.accept();
     await runtime.start(instanceId);
   } else {
     if (!mayCreate) {
@@ -79,8 +75,12 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     }
     if (found.state === 'created') await runtime.remove(instanceId);
     await checkGpus(hands, instanceId, spec.gpuUuids);
-    accept();
+    attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
+    // A pull takes its time.
+    await checkGpus(hands, instanceId, spec.gpuUuids);
+    signal.throwIfAborted();
+    attempt.created = true;
     await runtime.create(instanceId, sequence, spec);
   }
   return untilReached(hands, instanceId, spec.sshAuthorizedKey !== '', signal);
@@ -127,6 +127,8 @@ async function untilDone(
 ): Promise<Workload> {
   for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
     try {
+      // A call that has passed its deadline may still land: nothing is done before its outcome is known.
+      await runtime.settled(command.instanceId);
       await act();
       return await runtime.find(command.instanceId);
     } catch (error) {
@@ -135,7 +137,6 @@ async function untilDone(
         `will try again: ${messageOf(error)}`,
       );
       await sleep(clock, delayMs, signal);
-      await runtime.settled(command.instanceId);
     }
   }
 }

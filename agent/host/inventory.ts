@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import si from 'systeminformation';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -11,10 +11,10 @@ const MIB = 1024 * 1024;
 
 /** What this host is and has. `dockerRoot` is where Docker keeps its containers. */
 export async function readInventory(config: AgentConfig, gpus: GpuDriver, dockerRoot: string): Promise<Inventory> {
-  const [cpu, memory, fileSystems, gpuInventory, address] = await Promise.all([
+  const [cpu, memory, diskBytes, gpuInventory, address] = await Promise.all([
     si.cpu(),
     si.mem(),
-    si.fsSize(),
+    sizeOf(dockerRoot),
     gpus.inventory(),
     config.publicAddress || defaultAddress(),
   ]);
@@ -27,7 +27,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     cpuModel: `${cpu.manufacturer} ${cpu.brand}`.trim(),
     cpuCores: cpu.cores,
     memoryMb: Math.floor(memory.total / MIB),
-    diskGb: config.diskGb ?? Math.floor((sizeOf(dockerRoot, fileSystems) * RENTED_SHARE) / GB),
+    diskGb: config.diskGb ?? Math.floor((diskBytes * RENTED_SHARE) / GB),
     diskQuota: 'none',
     driverVersion,
     cudaVersion,
@@ -43,11 +43,9 @@ async function defaultAddress(): Promise<string> {
   return found?.address ?? '127.0.0.1';
 }
 
-function sizeOf(path: string, fileSystems: si.Systeminformation.FsSizeData[]): number {
-  const holds = ({ mount }: { mount: string }) =>
-    path === mount || path.startsWith(mount.endsWith('/') ? mount : `${mount}/`);
-  const [innermost] = fileSystems.filter(holds).sort((a, b) => b.mount.length - a.mount.length);
-  return innermost?.size ?? 0;
+async function sizeOf(path: string): Promise<number> {
+  const { blocks, bsize } = await statfs(path);
+  return blocks * bsize;
 }
 
 /** Changes when the kernel boots. */

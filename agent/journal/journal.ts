@@ -12,6 +12,8 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
+export type MetaKey = 'boot_id' | 'booted_at' | 'epoch';
+
 export type CommandEntry = { state: 'begun' } | { state: 'finished'; result: CommandResult };
 
 const SCHEMA = `
@@ -62,11 +64,11 @@ export class Journal {
     }
   }
 
-  meta(key: 'boot_id' | 'epoch'): string | undefined {
+  meta(key: MetaKey): string | undefined {
     return this.db.prepare<[string], { value: string }>('SELECT value FROM meta WHERE key = ?').get(key)?.value;
   }
 
-  setMeta(key: 'boot_id' | 'epoch', value: string): void {
+  setMeta(key: MetaKey, value: string): void {
     this.db
       .prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
       .run(key, value);
@@ -113,7 +115,7 @@ export class Journal {
     this.db
       .transaction(() => {
         this.db
-          .prepare('UPDATE commands SET result = ? WHERE command_id = ?')
+          .prepare('UPDATE commands SET result = ?, acknowledged = 0 WHERE command_id = ?')
           .run(CommandResult.encode(result).finish(), result.commandId);
         this.db
           .prepare(
@@ -148,25 +150,23 @@ export class Journal {
       .run(entry);
   }
 
-  /** Commands below `sequence` are out of date, also those that were lost with an older journal. */
-  raiseFloor(instanceId: string, sequence: number): void {
-    this.db.prepare('UPDATE instances SET sequence = max(sequence, ?) WHERE instance_id = ?').run(sequence, instanceId);
-  }
-
   setDesired(instanceId: string, desired: Desired): void {
     this.db.prepare('UPDATE instances SET desired = ? WHERE instance_id = ?').run(desired, instanceId);
   }
 
-  /** Numbers and keeps a report; it replaces the instance's older one. */
-  report(report: Omit<WorkloadReport, 'number' | 'sequence'>, desired?: Desired): WorkloadReport {
+  /**
+   * Numbers and keeps a report; it replaces the instance's older one. Numbers begin at `now` (milliseconds since 1970), so that
+   * they rise also over the loss of a journal.
+   */
+  report(report: Omit<WorkloadReport, 'number' | 'sequence'>, now: number, desired?: Desired): WorkloadReport {
     return this.db
       .transaction(() => {
         if (desired) this.setDesired(report.instanceId, desired);
         const row = this.db
-          .prepare<[string], { number: number; sequence: number }>(
-            'UPDATE instances SET report_number = report_number + 1 WHERE instance_id = ? RETURNING report_number AS number, sequence',
+          .prepare<[number, string], { number: number; sequence: number }>(
+            'UPDATE instances SET report_number = max(report_number + 1, ?) WHERE instance_id = ? RETURNING report_number AS number, sequence',
           )
-          .get(report.instanceId);
+          .get(now, report.instanceId);
         if (!row) throw new Error(`instance ${report.instanceId} is not in the journal`);
         const numbered: WorkloadReport = { ...report, ...row };
         this.db

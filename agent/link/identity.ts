@@ -1,10 +1,10 @@
 import { Metadata, credentials } from '@grpc/grpc-js';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { AgentServiceClient, type EnrollResponse, type Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { KEEPALIVE_OPTIONS } from '../../shared/protocol.js';
+import { AGENT_OPTIONS } from '../../shared/protocol.js';
 
 /** Who this host is, and to whom. Readable by its owner alone. */
 export interface Identity {
@@ -48,14 +48,18 @@ export function checkBeforeEnroll(stateDir: string, controlPlane: string): void 
     );
 }
 
-/** Trades the token for an identity and keeps it. Throws SetupError with the control plane's reason. */
+/**
+ * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. Throws
+ * SetupError with the control plane's reason.
+ */
 export async function enroll(
   stateDir: string,
   controlPlane: string,
   token: string,
   inventory: Inventory,
 ): Promise<Identity> {
-  const client = new AgentServiceClient(controlPlane, credentials.createInsecure(), KEEPALIVE_OPTIONS);
+  prepareFolder(stateDir);
+  const client = new AgentServiceClient(controlPlane, credentials.createInsecure(), AGENT_OPTIONS);
   try {
     const answer = await new Promise<EnrollResponse>((resolve, reject) => {
       client.enroll(
@@ -69,10 +73,22 @@ export async function enroll(
       );
     });
     const identity: Identity = { ...answer, controlPlane };
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-    writeFileSync(identityFile(stateDir), `${JSON.stringify(identity, null, 2)}\n`, { mode: 0o600 });
+    const text = `${JSON.stringify(identity, null, 2)}\n`;
+    writeFileSync(`${identityFile(stateDir)}.new`, text, { mode: 0o600, flush: true });
+    renameSync(`${identityFile(stateDir)}.new`, identityFile(stateDir));
     return identity;
   } finally {
     client.close();
+  }
+}
+
+function prepareFolder(stateDir: string): void {
+  try {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    accessSync(stateDir, constants.W_OK);
+  } catch (error) {
+    throw new SetupError(
+      `${stateDir} cannot be written (${messageOf(error)}); run as root, or set GPURENT_AGENT_STATE_DIR`,
+    );
   }
 }

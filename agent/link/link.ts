@@ -10,7 +10,7 @@ import {
   type Welcome,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { KEEPALIVE_OPTIONS } from '../../shared/protocol.js';
+import { AGENT_OPTIONS } from '../../shared/protocol.js';
 import { retryDelayMs } from './backoff.js';
 import type { Identity } from './identity.js';
 import type { Send } from './outbox.js';
@@ -25,6 +25,8 @@ export interface Subscriber {
   receive(message: ControlMessage): void;
 }
 
+const WELCOME_MS = 15_000;
+
 type Stream = ClientDuplexStream<AgentMessage, ControlMessage>;
 
 /** The host's stream to the control plane, dialled again for as long as the agent lives. */
@@ -33,6 +35,7 @@ export class Link {
   private stream: Stream | undefined;
   private retry: Timer | undefined;
   private heartbeat: Timer | undefined;
+  private welcomeDeadline: Timer | undefined;
   private attempts = 0;
   private stopped = false;
 
@@ -58,7 +61,7 @@ export class Link {
       // The comparison with Docker comes first: what the control plane hears in Hello is what it acts upon.
       const hello = await this.subscriber.hello();
       if (this.stopped) return;
-      this.client = new AgentServiceClient(this.identity.controlPlane, credentials.createInsecure(), KEEPALIVE_OPTIONS);
+      this.client = new AgentServiceClient(this.identity.controlPlane, credentials.createInsecure(), AGENT_OPTIONS);
       const metadata = new Metadata();
       metadata.set('authorization', `Bearer ${this.identity.credential}`);
       const stream = this.client.connect(metadata);
@@ -67,6 +70,9 @@ export class Link {
       stream.on('error', (error: ServiceError) => this.lost(stream, error.details || error.message));
       stream.on('end', () => this.lost(stream, 'the control plane has ended the stream'));
       stream.write({ message: { $case: 'hello', value: hello } });
+      this.welcomeDeadline = this.clock.schedule(WELCOME_MS, () =>
+        this.lost(stream, 'the control plane did not answer'),
+      );
     } catch (error) {
       this.lost(this.stream, messageOf(error));
     }
@@ -95,6 +101,7 @@ export class Link {
     } catch (error) {
       return this.lost(stream, messageOf(error));
     }
+    this.welcomeDeadline?.cancel();
     this.attempts = 0;
     this.logger.info({ controlPlane: this.identity.controlPlane }, 'connected');
     const beat = async () => {
@@ -113,6 +120,7 @@ export class Link {
     this.stream = undefined;
     this.client = undefined;
     this.heartbeat?.cancel();
+    this.welcomeDeadline?.cancel();
     stream?.cancel();
     client?.close();
     this.subscriber.disconnected();

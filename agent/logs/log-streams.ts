@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { LogSubscribe } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { LogChunk, LogSubscribe } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Outbox } from '../link/outbox.js';
 import type { LogLine, Runtime } from '../runtime/workload.js';
@@ -24,17 +24,17 @@ export class LogStreams {
   subscribe(request: LogSubscribe): void {
     const { subscriptionId } = request;
     if (this.active.has(subscriptionId)) return;
-    if (this.active.size >= MAX_SUBSCRIPTIONS) return this.end(subscriptionId);
+    const isFull = this.active.size >= MAX_SUBSCRIPTIONS;
     const stop = new AbortController();
     this.active.set(subscriptionId, stop);
-    this.follow(request, stop.signal)
+    (isFull ? Promise.resolve() : this.follow(request, stop.signal))
       .catch((error: unknown) =>
         this.logger.warn({ instanceId: request.instanceId }, `the log cannot be read: ${messageOf(error)}`),
       )
-      .finally(() => {
-        this.active.delete(subscriptionId);
-        if (!stop.signal.aborted) this.end(subscriptionId);
-      });
+      .then(() => this.end(subscriptionId, stop.signal))
+      // Told to stop, there is nothing left to say.
+      .catch(() => undefined)
+      .finally(() => this.active.delete(subscriptionId));
   }
 
   unsubscribe(subscriptionId: string): void {
@@ -50,15 +50,11 @@ export class LogStreams {
     let last = since;
     const send = async (lines: LogLine[], caughtUp: boolean) => {
       last = lines.at(-1)?.at ?? last;
-      for (const chunk of chunksOf(lines)) {
-        while (
-          !signal.aborted &&
-          !this.outbox.logChunk({ subscriptionId, lines: chunk, caughtUp: false, ended: false })
-        ) {
-          await sleep(this.clock, CONGESTION_PAUSE_MS, signal);
-        }
+      const chunks = chunksOf(lines);
+      for (const chunk of caughtUp ? [...chunks, []] : chunks) {
+        const isLast = caughtUp && chunk.length === 0;
+        await this.deliver({ subscriptionId, lines: chunk, caughtUp: isLast, ended: false }, signal);
       }
-      if (caughtUp) this.outbox.logChunk({ subscriptionId, lines: [], caughtUp: true, ended: false });
     };
     const existing = await this.runtime.tail(instanceId, Math.min(Math.max(tail, 1), 1000));
     await send(
@@ -68,8 +64,13 @@ export class LogStreams {
     for await (const lines of this.runtime.follow(instanceId, last, signal)) await send(lines, false);
   }
 
-  private end(subscriptionId: string): void {
-    this.outbox.logChunk({ subscriptionId, lines: [], caughtUp: true, ended: true });
+  /** Waits while the stream is congested. */
+  private async deliver(chunk: LogChunk, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !this.outbox.logChunk(chunk)) await sleep(this.clock, CONGESTION_PAUSE_MS, signal);
+  }
+
+  private async end(subscriptionId: string, signal: AbortSignal): Promise<void> {
+    await this.deliver({ subscriptionId, lines: [], caughtUp: true, ended: true }, signal);
   }
 }
 

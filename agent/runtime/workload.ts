@@ -17,6 +17,8 @@ export interface Traits {
   sshPort: number | null;
 }
 
+export type Listed = Traits & { state: 'created' | 'running' | 'stopped' };
+
 export type Placed = Exclude<Workload, { state: 'absent' }>;
 
 export interface LogLine {
@@ -34,8 +36,8 @@ export type OnProgress = (kind: string, message: string) => void;
  */
 export interface Runtime {
   find(instanceId: string): Promise<Workload>;
-  /** Every workload of this host. */
-  list(): Promise<Placed[]>;
+  /** Every workload of this host, in few words: it answers also when a single one is stuck. */
+  list(): Promise<Listed[]>;
   /** Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** Creates and starts, on a free port of the range. Leaves nothing behind when it throws. */

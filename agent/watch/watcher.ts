@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
-import { observe } from '../commands/observe.js';
+import { observe, observeWithLog } from '../commands/observe.js';
 import { wasInterrupted, type Outage } from '../domain/exit.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
@@ -78,22 +78,25 @@ export class Watcher {
     const settled = this.clock.now() - workload.finishedAt >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
     if (!available || !this.dockerAvailable || !settled) return this.later(CONFIRM_MS, () => this.compare());
-    const interrupted = wasInterrupted(this, workload);
-    await (interrupted ? this.bringBack(instanceId) : this.reportEnd(instanceId, workload));
+    if (!wasInterrupted(this, workload)) return this.reportEnd(instanceId, workload);
+    // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
+    void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
-    const observation = await observe(this.runtime, instanceId, workload);
+    const observation = await observeWithLog(this.runtime, instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
-    this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, 'ended'));
+    this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
 
   private async bringBack(instanceId: string): Promise<void> {
+    const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
+    if (!isStillWanted || (await this.runtime.find(instanceId)).state !== 'stopped') return;
     await this.runtime.start(instanceId);
-    const observation = await observe(this.runtime, instanceId, await this.runtime.find(instanceId));
+    const observation = observe(await this.runtime.find(instanceId));
     const note = 'the host or its Docker went away; the workload was started again';
     this.logger.info({ instanceId }, note);
-    this.outbox.report(this.journal.report({ instanceId, observation, note }));
+    this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
 
   private listen(): void {

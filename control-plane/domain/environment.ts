@@ -27,8 +27,9 @@ export function mergeEnvironment(
   for (const { key, value } of template)
     if (value !== null && carriesToken(value)) merged.set(key, withToken(value, facts));
   for (const [key, value] of overlay(facts)) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, value);
+    // Last, also in order: whoever reads the list from the end finds the platform's own.
+    merged.delete(key);
+    if (value !== null) merged.set(key, value);
   }
   return [...merged].filter(([key]) => !key.startsWith('NVIDIA_')).map(([key, value]) => ({ key, value }));
 }

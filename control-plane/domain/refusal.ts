@@ -34,6 +34,7 @@ export type RefusalCode =
   | 'TEMPLATE_NOT_FOUND'
   | 'TEMPLATE_REQUIRES_OWNER'
   | 'TOKEN_INVALID'
+  | 'UNAVAILABLE'
   | 'VALIDATION_FAILED';
 
 /** A request that the rules turn down. Nothing of it is kept. `extra` joins the error body. */

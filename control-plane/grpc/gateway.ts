@@ -7,7 +7,7 @@ import {
   type EnrollResponse,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { KEEPALIVE_OPTIONS } from '../../shared/protocol.js';
+import { GATEWAY_OPTIONS } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
 import { enrollHost } from '../services/enrollment.js';
 import type { Platform } from '../services/platform.js';
@@ -15,7 +15,7 @@ import { serveHost } from './host-session.js';
 
 /** Where agents dial in. */
 export class Gateway {
-  private readonly server = new Server(KEEPALIVE_OPTIONS);
+  private readonly server = new Server(GATEWAY_OPTIONS);
 
   constructor(
     private readonly platform: Platform,

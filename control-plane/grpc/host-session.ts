@@ -1,4 +1,5 @@
 import { status, type Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
+import type { Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import {
   CommandOutcome,
@@ -14,6 +15,8 @@ import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult 
 import type { Platform } from '../services/platform.js';
 
 type Stream = ServerDuplexStream<AgentMessage, ControlMessage>;
+
+const HELLO_MS = 10_000;
 
 /** One host's stream from its first message to its end. */
 export function serveHost(platform: Platform, logger: Logger, stream: Stream): void {
@@ -36,6 +39,7 @@ class HostSession implements HostLink {
   private greeted = false;
   private congested = false;
   private closed = false;
+  private readonly helloDeadline: Timer;
 
   constructor(
     private readonly platform: Platform,
@@ -44,6 +48,7 @@ class HostSession implements HostLink {
     private readonly machineId: string,
   ) {
     stream.on('data', (message: AgentMessage) => this.receive(message));
+    this.helloDeadline = platform.clock.schedule(HELLO_MS, () => this.close('no hello came'));
     stream.on('drain', () => (this.congested = false));
     stream.on('end', () => this.close('the host has ended its stream'));
     stream.on('error', (error) => this.lost(messageOf(error)));
@@ -65,6 +70,7 @@ class HostSession implements HostLink {
   private lost(reason: string): void {
     if (this.closed) return;
     this.closed = true;
+    this.helloDeadline.cancel();
     if (!this.platform.hosts.detach(this.machineId, this)) return;
     this.platform.logs.hostLost(this.machineId);
     this.logger.info({ reason }, 'host disconnected');
@@ -76,6 +82,8 @@ class HostSession implements HostLink {
       if (this.greeted) this.handle(message);
       else this.greet(message);
     } catch (error) {
+      // Without a welcome the host would wait: it is told to dial again.
+      if (!this.greeted) refuse(this.stream, status.INTERNAL, 'internal error; dial again');
       this.logger.error({ err: error, kind: message.message?.$case }, `a host message failed: ${messageOf(error)}`);
     }
   }
@@ -93,10 +101,10 @@ class HostSession implements HostLink {
     }
     const { epoch, floors } = greetHost(this.platform, this.machineId, hello);
     this.greeted = true;
+    this.helloDeadline.cancel();
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
     this.send({ message: { $case: 'welcome', value: { protocol, epoch, floors, heartbeatMs: HEARTBEAT_MS } } });
     this.platform.hosts.attach(this.machineId, this);
-    this.platform.logs.hostBack(this.machineId);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
   }
 
@@ -110,6 +118,8 @@ class HostSession implements HostLink {
         const { commandId, instanceId, outcome } = message.value;
         recordResult(platform, machineId, message.value);
         this.logger.info({ commandId, instanceId, outcome: CommandOutcome[outcome] }, 'command answered');
+        // The last word on the command is still to come.
+        if (outcome === CommandOutcome.COMMAND_OUTCOME_ACCEPTED) return;
         this.send({ message: { $case: 'resultAck', value: { commandId } } });
         return;
       }

@@ -35,6 +35,7 @@ const STATUS: Readonly<Record<RefusalCode, number>> = {
   TEMPLATE_NOT_FOUND: 404,
   TEMPLATE_REQUIRES_OWNER: 422,
   TOKEN_INVALID: 401,
+  UNAVAILABLE: 503,
   VALIDATION_FAILED: 422,
 };
 
@@ -45,7 +46,7 @@ const HTTP_REFUSALS: Readonly<Record<string, { status: number; code: string; mes
     code: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'send JSON: Content-Type: application/json',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'PAYLOAD_TOO_LARGE', message: 'the body is larger than 1 MiB' },
+  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'PAYLOAD_TOO_LARGE', message: 'the body is too large' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     code: 'MALFORMED_JSON',
@@ -62,8 +63,7 @@ export interface ErrorBody {
 
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    if (error instanceof Refusal)
-      return send(reply, request, STATUS[error.code], { code: error.code, message: error.message, ...error.extra });
+    if (error instanceof Refusal) return sendRefusal(error, request, reply);
     if (error.validation) return send(reply, request, 422, describeValidation(error));
     const refusal = HTTP_REFUSALS[error.code];
     if (refusal) return send(reply, request, refusal.status, { code: refusal.code, message: refusal.message });
@@ -75,13 +75,22 @@ export function handleErrors(app: FastifyInstance): void {
   });
 }
 
+/** Answers with a refusal, from wherever one can be had. */
+export function sendRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { code, message, extra } = refusal;
+  return send(reply, request, STATUS[code], { code, message, ...extra });
+}
+
 function send(
   reply: FastifyReply,
   request: FastifyRequest,
   status: number,
   body: Omit<ErrorBody, 'request_id'>,
 ): FastifyReply {
-  return reply.code(status).send({ ...body, request_id: request.id });
+  return reply
+    .code(status)
+    .header('X-Request-Id', request.id)
+    .send({ ...body, request_id: request.id });
 }
 
 function describeValidation({ validation = [] }: FastifyError) {

@@ -37,8 +37,10 @@ export function notFound(): Refusal {
 /** Every route declares who may call it; one that does not stops the boot. */
 export function enforcePolicies(app: FastifyInstance, platform: Platform): void {
   app.decorateRequest('caller', undefined);
-  app.addHook('onRoute', ({ config, method, url }) => {
+  app.addHook('onRoute', ({ config, method, schema, url }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} declares no policy`);
+    // It is what keeps columns that are nobody's business out of an answer.
+    if (!schema?.response) throw new Error(`${String(method)} ${url} declares no response`);
   });
   app.addHook('onRequest', async (request) => {
     const { policy } = request.routeOptions.config;

@@ -3,10 +3,11 @@ import { Ajv, type Options } from 'ajv';
 import addFormats from 'ajv-formats';
 import { LogController, fastify, type FastifyInstance } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
+import { Refusal } from '../domain/refusal.js';
 import type { Platform } from '../services/platform.js';
-import { handleErrors } from './errors.js';
+import { handleErrors, sendRefusal } from './errors.js';
 import { answerUnknownRoutes } from './not-found.js';
-import { enforcePolicies } from './policy.js';
+import { enforcePolicies, notFound } from './policy.js';
 import { accountRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { healthRoutes } from './routes/health.js';
@@ -17,7 +18,8 @@ import { organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateRoutes } from './routes/templates.js';
 
-const BODY_LIMIT_BYTES = 1024 * 1024;
+const BODY_LIMIT_BYTES = 256 * 1024;
+const MAX_PARAMETER_CHARS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 60_000;
 
@@ -33,10 +35,15 @@ export async function createHttpServer(platform: Platform, logger: Logger): Prom
     logController: new LogController({ disableRequestLogging: true }),
     // A HEAD route would stand beside each GET without a policy of its own.
     exposeHeadRoutes: false,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAMETER_CHARS },
+    // What the router itself cannot read.
+    frameworkErrors: (_error, request, reply) => void sendRefusal(notFound(), request, reply),
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
   app.addHook('onSend', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
   });
+  refuseWhileClosing(app);
   logRequests(app);
   validateStrictly(app);
   parseJson(app);
@@ -62,7 +69,8 @@ export async function createHttpServer(platform: Platform, logger: Logger): Prom
 
 /** Bodies as they are; what comes as text in a query string is read as what the schema says. */
 function validateStrictly(app: FastifyInstance): void {
-  const options: Options = { allErrors: true, useDefaults: true, removeAdditional: false, strict: false };
+  // One error at a time: a body full of them must not cost more than one.
+  const options: Options = { allErrors: false, useDefaults: true, removeAdditional: false, strict: false };
   const body = new Ajv({ ...options, coerceTypes: false });
   const text = new Ajv({ ...options, coerceTypes: true });
   for (const ajv of [body, text]) addFormats.default(ajv);
@@ -71,13 +79,28 @@ function validateStrictly(app: FastifyInstance): void {
 
 /** A POST or DELETE without a body is fine, whatever its content type says. */
 function parseJson(app: FastifyInstance): void {
-  app.removeContentTypeParser('text/plain');
+  app.removeAllContentTypeParsers();
   const parse = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined);
     void parse(request, body as string, (error, value) =>
       error ? done(Object.assign(new Error(error.message), { code: 'MALFORMED_JSON' })) : done(null, value),
     );
+  });
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    done(Object.assign(new Error('not JSON'), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }));
+  });
+}
+
+/** Requests under way are answered; further ones are told to come back. */
+function refuseWhileClosing(app: FastifyInstance): void {
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  app.addHook('onRequest', async () => {
+    if (closing) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
   });
 }
 

@@ -1,7 +1,7 @@
 import type { ApiKeyKind, Caller, SessionCaller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
-import { query } from '../store/sql.js';
+import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
@@ -57,7 +57,7 @@ export function listApiKeys(platform: Platform, caller: Caller): ApiKeyDetails[]
         .where('api_keys.organization_id', '=', caller.organizationId)
         .where('revoked_at', 'is', null)
         .orderBy('api_keys.created_at', 'desc')
-        .orderBy('api_keys.id', 'desc'),
+        .orderBy(sql`api_keys.rowid`, 'desc'),
     ),
   );
   return rows.map(({ member_id, ...row }) => ({

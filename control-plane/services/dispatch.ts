@@ -11,42 +11,57 @@ const BATCH = 200;
 
 /**
  * Sends open commands that are due to hosts that are connected. What it is about to send is committed first; what a host does
- * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent.
+ * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent, and how
+ * many cannot be put into words and hold up nobody else.
  */
-export function dispatchCommands(platform: Platform): { sent: number } {
+export function dispatchCommands(platform: Platform): { sent: number; unsendable: number } {
   const connected = platform.hosts.connectedIds();
-  if (connected.length === 0) return { sent: 0 };
-  const messages = platform.store.transact((tx) => {
-    const due = tx.all(
-      query
-        .selectFrom('commands')
-        .selectAll()
-        .where('state', '=', 'open')
-        .where('next_send_at', '<=', tx.now)
-        .where('machine_id', 'in', connected)
-        .orderBy('next_send_at')
-        .limit(BATCH),
-    );
+  if (connected.length === 0) return { sent: 0, unsendable: 0 };
+  const prepared = platform.store.transact((tx) => {
+    const due = findDue(tx, connected);
     if (due.length === BATCH) tx.nudge('dispatch');
     return due.map((command) => prepare(platform, tx, command));
   });
-  let sent = 0;
-  for (const { machineId, message } of messages) sent += platform.hosts.send(machineId, message) ? 1 : 0;
-  return { sent };
+  const ready = prepared.filter(({ message }) => message !== undefined);
+  const unsent = ready.filter(({ command, message }) => !message || !platform.hosts.send(command.machine_id, message));
+  if (unsent.length > 0) platform.store.transact((tx) => unsent.forEach(({ command }) => putBack(tx, command)));
+  return { sent: ready.length - unsent.length, unsendable: prepared.length - ready.length };
 }
 
-function prepare(platform: Platform, tx: Tx, command: CommandRow): { machineId: string; message: ControlMessage } {
-  const attempts = command.attempts + 1;
-  tx.run(
+function findDue(tx: Tx, machineIds: string[]): CommandRow[] {
+  return tx.all(
     query
-      .updateTable('commands')
-      .set({ attempts, next_send_at: tx.now + resendDelayMs(attempts) })
-      .where('id', '=', command.id),
+      .selectFrom('commands')
+      .selectAll()
+      .where('state', '=', 'open')
+      .where('next_send_at', '<=', tx.now)
+      .where('machine_id', 'in', machineIds)
+      .orderBy('next_send_at')
+      .limit(BATCH),
   );
-  return {
-    machineId: command.machine_id,
-    message: { message: { $case: 'command', value: toWire(platform, tx, command) } },
-  };
+}
+
+interface Prepared {
+  command: CommandRow;
+  message: ControlMessage | undefined;
+}
+
+function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
+  const attempts = command.attempts + 1;
+  const sending = { attempts, next_send_at: tx.now + resendDelayMs(attempts) };
+  tx.run(query.updateTable('commands').set(sending).where('id', '=', command.id));
+  try {
+    return { command, message: { message: { $case: 'command', value: toWire(platform, tx, command) } } };
+  } catch {
+    return { command, message: undefined };
+  }
+}
+
+/** The stream did not take it: due as it was. */
+function putBack(tx: Tx, { id, attempts, next_send_at }: CommandRow): void {
+  tx.run(
+    query.updateTable('commands').set({ attempts, next_send_at }).where('id', '=', id).where('state', '=', 'open'),
+  );
 }
 
 /** The whole desired state, so that the command stands alone. */

@@ -11,11 +11,12 @@ import {
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
-import { finishCommand, findCommand, findOpenCommand, recordCommand } from './instances/commands.js';
+import { findCommand, findOpenCommand, type CommandRow } from './instances/commands.js';
 import {
   addressesOf,
   endWorkload,
-  failCommand,
+  failProvision,
+  failStart,
   findInstanceOfMachine,
   isAlive,
   landCommand,
@@ -26,6 +27,9 @@ import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { findGpus } from './machines.js';
 import type { Platform } from './platform.js';
+
+const MAX_REASON_CHARS = 4_000;
+const LAST_SEEN_GRAIN_MS = 60_000;
 
 /**
  * A host has connected: records what it says of itself, numbers above what it has seen, and sends everything open again.
@@ -44,9 +48,10 @@ export function greetHost(
     const heard = new Map(hello.instances.map((state) => [state.instanceId, state]));
     for (const instance of liveInstances(tx, machineId)) {
       const state = heard.get(instance.id);
-      const sequence = Math.max(instance.sequence, state?.sequence ?? 0);
-      const known = sequence === instance.sequence ? instance : amend(tx, instance, { sequence });
-      if (!state) noticeLoss(tx, known);
+      if (!state) noticeLoss(tx, instance);
+      else if (state.sequence > instance.sequence && isPlausible(instance, state.sequence)) {
+        amend(tx, instance, { sequence: state.sequence });
+      }
     }
     tx.run(
       query
@@ -89,9 +94,8 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
     const command = findCommand(tx, result.commandId);
     const instance = command && findInstanceOfMachine(tx, machineId, command.instance_id);
     if (!instance || command.state !== 'open') return;
-    const reason = { code: result.code, message: result.message };
     const answer = (kind: 'accepted' | 'refused') => {
-      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message: reason.message }));
+      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message: result.message }));
     };
     switch (result.outcome) {
       case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
@@ -101,26 +105,50 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         landCommand(tx, command, instance, result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
-        if (command.kind !== 'start') return failCommand(tx, platform.ids, command, instance, reason);
-        undoRefusedStart(tx, instance, command, reason);
-        return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
-        return failCommand(tx, platform.ids, command, instance, reason);
+        recordFailure(platform, tx, command, instance, result);
+        return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_STALE:
-        return renumber(platform, tx, instance, result);
+        return renumber(tx, command, instance, result.highestSequence);
       default:
         return;
     }
   });
 }
 
-/** The host has seen higher numbers than the store (which may be an older copy): the same intent goes out above them. */
-function renumber(platform: Platform, tx: Tx, instance: Instance, result: CommandResult): void {
-  const command = findCommand(tx, result.commandId);
-  if (!command) return;
-  finishCommand(tx, command, 'stale');
-  const sequence = Math.max(instance.sequence, result.highestSequence);
-  recordCommand(tx, platform.ids, amend(tx, instance, { sequence }), command.kind);
+function recordFailure(
+  platform: Platform,
+  tx: Tx,
+  command: CommandRow,
+  instance: Instance,
+  result: CommandResult,
+): void {
+  const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_REASON_CHARS) };
+  const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
+  switch (command.kind) {
+    case 'provision':
+      return failProvision(tx, command, instance, reason);
+    case 'start':
+      return refused
+        ? undoRefusedStart(tx, platform.ids, instance, command, reason)
+        : failStart(tx, command, instance, reason);
+    default:
+      // A stop or destroy has no other end than being done: it stays open and is sent again.
+      return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
+  }
+}
+
+/** The host has seen higher numbers than the store (which may be an older copy): the same command goes out above them. */
+function renumber(tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
+  if (!isPlausible(instance, highest) || highest < command.sequence) return;
+  const sequence = Math.max(instance.sequence, highest) + 1;
+  tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
+  amend(tx, instance, { sequence });
+}
+
+/** A host that counts far beyond what was ever sent would leave no room to number commands. */
+function isPlausible(instance: Instance, sequence: number): boolean {
+  return sequence <= instance.sequence + 1_000_000;
 }
 
 /** A change that no command asked for. Applied once, if it is newer than the last one. */
@@ -129,34 +157,57 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
     if (!found || !report.observation || report.number <= found.report_number) return;
     const instance = amend(tx, found, { report_number: report.number });
-    if (report.note) recordEvent(tx, instance.id, 'note', report.note);
+    if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_REASON_CHARS));
     if (isAlive(report.observation)) {
       if (instance.status === 'running') amend(tx, instance, addressesOf(tx, instance, report.observation));
       return;
     }
     const command = findOpenCommand(tx, instance.id);
-    const stopping = command?.kind === 'stop' || command?.kind === 'release';
-    // An exit with an unfinished stop is that stop, landing.
-    if (command && stopping) landCommand(tx, command, instance, report.observation);
+    // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
+    if (command && landsWith(command, report)) landCommand(tx, command, instance, report.observation);
     else if (instance.status === 'running' && !command) endWorkload(tx, instance, report.observation);
   });
 }
 
-/** Tells the renter of a step; a host speaks of its own instances only. */
+function landsWith({ kind, sequence }: CommandRow, report: WorkloadReport): boolean {
+  if (kind === 'stop' || kind === 'release') return true;
+  return kind !== 'destroy' && report.sequence >= sequence;
+}
+
+/** Tells the renter of a step; a host speaks of its own instances only. A step that goes on replaces what it said last. */
 export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
   platform.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
-    if (instance) recordEvent(tx, instance.id, progress.kind.slice(0, 64), progress.message.slice(0, 1000));
+    if (!instance) return;
+    const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_REASON_CHARS)];
+    const last = tx.get(
+      query
+        .selectFrom('instance_events')
+        .selectAll()
+        .where('instance_id', '=', instance.id)
+        .orderBy('id', 'desc')
+        .limit(1),
+    );
+    if (last?.kind !== kind) return recordEvent(tx, instance.id, kind, message);
+    tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
   });
 }
 
-/** Health of the host and its GPUs; written only when something has changed. */
+/** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.store.transact((tx) => {
-    const stored = findGpus(tx, machineId);
-    const unchanged = (gpu: Gpu) => stored.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
-    if (stored.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged))
+    const present = findGpus(tx, machineId);
+    const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
+    if (present.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged)) {
       saveGpus(tx, machineId, heartbeat.gpus);
+    }
+    tx.run(
+      query
+        .updateTable('machines')
+        .set({ last_seen_at: tx.now })
+        .where('id', '=', machineId)
+        .where('last_seen_at', '<', tx.now - LAST_SEEN_GRAIN_MS),
+    );
   });
 }

@@ -24,7 +24,7 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
   tx.run(
     query
       .updateTable('gpus')
-      .set({ healthy: 0, reason: 'the host no longer reports it' })
+      .set({ healthy: 0, reason: 'the host no longer reports it', present: 0 })
       .where('machine_id', '=', machineId)
       .where(
         'uuid',
@@ -39,6 +39,7 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
       memory_mb: gpu.memoryMb,
       healthy: gpu.healthy ? (1 as const) : (0 as const),
       reason: gpu.reason || null,
+      present: 1 as const,
     };
     tx.run(
       query

@@ -1,19 +1,29 @@
 import { withTimeout, type Clock } from '../../shared/clock.js';
-import type { LogChunk, LogLine } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { LogChunk } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../shared/ids.js';
 import type { HostLinks } from './host-links.js';
 
 const KEPT_LINES = 1000;
+const KEPT_CHARS = 2 * 1024 * 1024;
+const MAX_LINE_CHARS = 16_384;
 const FIRST_LINES_TIMEOUT_MS = 5_000;
 const IDLE_MS = 30_000;
+/** A stream that has ended is asked for again, but not with every poll. */
+const FOLLOW_AGAIN_MS = 3_000;
 
-interface Subscription {
+export interface FollowedWorkload {
   id: string;
-  instanceId: string;
   machineId: string;
   /** Names the run that is followed: a later start is another stream. */
   run: string;
+  isRunning: boolean;
+}
+
+interface Subscription extends FollowedWorkload {
+  subscriptionId: string;
   lines: string[];
+  chars: number;
+  begunAt: number;
   polledAt: number;
   ended: boolean;
   caughtUp: Promise<void>;
@@ -25,7 +35,8 @@ interface Subscription {
  * what nobody has polled for a while is forgotten.
  */
 export class LogHub {
-  private readonly subscriptions = new Map<string, Subscription>();
+  private readonly byInstance = new Map<string, Subscription>();
+  private readonly byId = new Map<string, Subscription>();
 
   constructor(
     private readonly clock: Clock,
@@ -34,78 +45,76 @@ export class LogHub {
   ) {}
 
   /** Up to 1000 newest lines, oldest first; null when the host cannot be asked and nothing is held. */
-  async tail(instance: { id: string; machineId: string; run: string }): Promise<readonly string[] | null> {
-    const held = this.subscriptions.get(instance.id);
-    const current = held?.run === instance.run ? held : this.follow(instance);
+  async tail(workload: FollowedWorkload): Promise<readonly string[] | null> {
+    const held = this.byInstance.get(workload.id);
+    const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload) ?? held);
     if (!current) return null;
     current.polledAt = this.clock.monotonic();
     await withTimeout(this.clock, FIRST_LINES_TIMEOUT_MS, current.caughtUp, () => undefined);
     return current.lines;
   }
 
-  private follow({ id, machineId, run }: { id: string; machineId: string; run: string }): Subscription | undefined {
-    this.forget(id);
+  private isOutdated(held: Subscription, { run, isRunning }: FollowedWorkload): boolean {
+    return held.run !== run || (held.ended && isRunning && this.clock.monotonic() - held.begunAt >= FOLLOW_AGAIN_MS);
+  }
+
+  /** What is held is let go only once the host has been asked. */
+  private follow(workload: FollowedWorkload): Subscription | undefined {
     const subscriptionId = this.ids.uuid();
-    const request = { subscriptionId, instanceId: id, tail: KEPT_LINES, since: '' };
-    if (!this.hosts.send(machineId, { message: { $case: 'logSubscribe', value: request } })) return undefined;
+    const request = { subscriptionId, instanceId: workload.id, tail: KEPT_LINES, since: '' };
+    if (!this.hosts.send(workload.machineId, { message: { $case: 'logSubscribe', value: request } })) return undefined;
+    this.forget(workload.id);
     let onCaughtUp = () => {};
     const caughtUp = new Promise<void>((resolve) => (onCaughtUp = resolve));
-    const polledAt = this.clock.monotonic();
-    const subscription = {
-      id: subscriptionId,
-      instanceId: id,
-      machineId,
-      run,
-      lines: [],
-      polledAt,
-      ended: false,
-      caughtUp,
-      onCaughtUp,
-    };
-    this.subscriptions.set(id, subscription);
+    const now = this.clock.monotonic();
+    const state = { lines: [], chars: 0, begunAt: now, polledAt: now, ended: false, caughtUp, onCaughtUp };
+    const subscription: Subscription = { ...workload, subscriptionId, ...state };
+    this.byInstance.set(workload.id, subscription);
+    this.byId.set(subscriptionId, subscription);
     return subscription;
   }
 
   /** Lines from a host. A subscription that is not held, or not this host's, is ended there. */
   receive(machineId: string, chunk: LogChunk): void {
-    const subscription = [...this.subscriptions.values()].find(({ id }) => id === chunk.subscriptionId);
+    const subscription = this.byId.get(chunk.subscriptionId);
     if (subscription?.machineId !== machineId) return this.unsubscribe(machineId, chunk.subscriptionId);
-    subscription.lines.push(...chunk.lines.map((line: LogLine) => line.text));
-    subscription.lines.splice(0, subscription.lines.length - KEPT_LINES);
+    for (const { text } of chunk.lines) keep(subscription, text.slice(0, MAX_LINE_CHARS));
     if (chunk.caughtUp || chunk.ended) subscription.onCaughtUp();
     if (chunk.ended) subscription.ended = true;
   }
 
-  /** A host's stream has broken: its lines stay readable, and the next poll after it is back asks anew. */
+  /** A host's stream has broken: its lines stay readable, and a poll after it is back asks anew. */
   hostLost(machineId: string): void {
-    for (const subscription of this.subscriptions.values()) {
+    for (const subscription of this.byId.values()) {
       if (subscription.machineId !== machineId) continue;
       subscription.onCaughtUp();
       subscription.ended = true;
     }
   }
 
-  hostBack(machineId: string): void {
-    for (const { instanceId, machineId: owner, ended } of [...this.subscriptions.values()]) {
-      if (owner === machineId && ended) this.subscriptions.delete(instanceId);
-    }
-  }
-
   /** Ends what nobody polls any more. Answers how many. */
   expire(): { ended: number } {
-    const idle = [...this.subscriptions.values()].filter(({ polledAt }) => this.clock.monotonic() - polledAt > IDLE_MS);
-    for (const { instanceId } of idle) this.forget(instanceId);
+    const idle = [...this.byId.values()].filter(({ polledAt }) => this.clock.monotonic() - polledAt > IDLE_MS);
+    for (const { id } of idle) this.forget(id);
     return { ended: idle.length };
   }
 
   private forget(instanceId: string): void {
-    const subscription = this.subscriptions.get(instanceId);
+    const subscription = this.byInstance.get(instanceId);
     if (!subscription) return;
-    this.subscriptions.delete(instanceId);
-    if (!subscription.ended) this.unsubscribe(subscription.machineId, subscription.id);
+    this.byInstance.delete(instanceId);
+    this.byId.delete(subscription.subscriptionId);
+    if (!subscription.ended) this.unsubscribe(subscription.machineId, subscription.subscriptionId);
   }
 
   private unsubscribe(machineId: string, subscriptionId: string): void {
     this.hosts.send(machineId, { message: { $case: 'logUnsubscribe', value: { subscriptionId } } });
   }
+}
+
+function keep(subscription: Subscription, line: string): void {
+  const { lines } = subscription;
+  lines.push(line);
+  subscription.chars += line.length;
+  while (lines.length > KEPT_LINES || subscription.chars > KEPT_CHARS) subscription.chars -= lines.shift()?.length ?? 0;
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
-import { query } from '../store/sql.js';
+import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import type { Platform } from './platform.js';
 
@@ -50,7 +50,7 @@ function describe(platform: Platform, tx: Tx, machine: Row<'machines'>): Machine
   };
 }
 
-/** A machine's GPUs by position, each with the instance that holds it. */
+/** The GPUs that a machine has now, by position, each with the instance that holds it. */
 export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
   return tx.all(
     query
@@ -61,6 +61,7 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
       .selectAll('gpus')
       .select('gpu_claims.instance_id')
       .where('gpus.machine_id', '=', machineId)
+      .where('gpus.present', '=', 1)
       .orderBy('gpus.position')
       .orderBy('gpus.uuid'),
   );
@@ -73,7 +74,7 @@ export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'd
       .selectFrom('instances')
       .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
       .where('machine_id', '=', machine.id)
-      .where('status', '<>', 'destroyed'),
+      .where('status', '<>', sql.lit('destroyed')),
   );
   return Math.max(machine.disk_gb - (committed?.gb ?? 0), 0);
 }

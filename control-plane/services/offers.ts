@@ -1,3 +1,4 @@
+import type { Compilable } from 'kysely';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -27,18 +28,18 @@ export interface OfferFilter {
 
 /** The market: offers that a deploy would find available now. */
 export function listOffers(platform: Platform, filter: OfferFilter): OfferDetails[] {
-  return allOffers(platform)
+  return describeAll(platform, query.selectFrom('offers').selectAll().where('withdrawn_at', 'is', null))
     .filter((offer) => offer.state === 'available' && matches(offer, filter))
     .sort(orders[filter.sort ?? 'price_asc']);
 }
 
 /** Operators: offers in every state, newest first. */
 export function allOffers(platform: Platform): OfferDetails[] {
-  return platform.store.transact((tx) =>
-    tx
-      .all(query.selectFrom('offers').selectAll().orderBy('created_at', 'desc').orderBy('id'))
-      .map((row) => describeOffer(platform, tx, row)),
-  );
+  return describeAll(platform, query.selectFrom('offers').selectAll().orderBy('created_at', 'desc').orderBy('id'));
+}
+
+function describeAll(platform: Platform, offers: Compilable<Row<'offers'>>): OfferDetails[] {
+  return platform.store.transact((tx) => tx.all(offers).map((offer) => describeOffer(platform, tx, offer)));
 }
 
 /** Refuses with OFFER_NOT_FOUND. */

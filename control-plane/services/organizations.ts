@@ -4,7 +4,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
-import { findLiveInstances, ratesOf } from './instances/queries.js';
+import { findLiveRates } from './instances/queries.js';
 import type { Platform } from './platform.js';
 
 export type OrganizationDetails = Row<'organizations'> & { burn_per_hour_micro: number };
@@ -13,7 +13,7 @@ export type OrganizationDetails = Row<'organizations'> & { burn_per_hour_micro: 
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
   return platform.store.transact((tx) => {
     const organization = getOrganization(tx, caller.organizationId);
-    const burn = burnPerHourMicro(findLiveInstances(tx, organization.id).map(ratesOf));
+    const burn = burnPerHourMicro(findLiveRates(tx, organization.id));
     return { ...organization, burn_per_hour_micro: burn };
   });
 }

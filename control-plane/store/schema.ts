@@ -73,6 +73,7 @@ export interface Schema {
     memory_mb: number;
     healthy: Flag;
     reason: string | null;
+    present: Generated<Flag>;
   };
   offers: {
     id: string;
@@ -167,8 +168,8 @@ export interface Schema {
     organization_id: string;
     kind: 'credit';
     amount_micro: number;
-    reason: string;
-    author_id: string;
+    reason: string | null;
+    author_id: string | null;
     created_at: number;
   };
 }

@@ -10,6 +10,8 @@ import {
 } from 'kysely';
 import type { Schema } from './schema.js';
 
+export { sql } from 'kysely';
+
 /** Builds typed statements; executes nothing. */
 export const query = new Kysely<Schema>({
   dialect: {

@@ -54,7 +54,7 @@ build() {
 
 make_guest_tools() {
   if [ "$guest_tools/init" -nt agent/guest/init ] && [ "$guest_tools/init" -nt scripts/build-guest-tools ]; then return; fi
-  may_install || [ -d "$guest_tools" ] || die 'the tools for containers are built from Debian packages: run this as root on Debian or Ubuntu once'
+  command -v dpkg >/dev/null || die 'the tools for containers are made from Debian packages: run this on Debian or Ubuntu once'
   say 'building the tools that every container is given'
   "$root/scripts/build-guest-tools" "$guest_tools"
 }
@@ -83,9 +83,17 @@ ensure_docker() {
 
 start_dockerd() {
   local run
+  # One that an earlier run was not able to stop holds the data folder: it is used, and left.
+  if [ -e "$local_dir/dockerd-run" ]; then
+    DOCKER_HOST=unix://$(cat "$local_dir/dockerd-run")/docker.sock
+    export DOCKER_HOST
+    if docker_answers; then return; fi
+    unset DOCKER_HOST
+  fi
   run=$(mktemp -d /tmp/gpurent-docker-XXXXXX)
   say 'starting Docker for the time of this run'
   mkdir -p "$local_dir/docker"
+  echo "$run" >"$local_dir/dockerd-run"
   setsid dockerd -H "unix://$run/docker.sock" --data-root "$local_dir/docker" --exec-root "$run/exec" --pidfile "$run/pid" \
     >"$local_dir/dockerd.log" 2>&1 </dev/null &
   dockerd_pid=$!
@@ -104,7 +112,7 @@ stop_dockerd() {
   if [ -z "$dockerd_pid" ]; then return; fi
   kill "$dockerd_pid" 2>/dev/null || true
   wait "$dockerd_pid" 2>/dev/null || true
-  rm -rf "$dockerd_run"
+  rm -rf "$dockerd_run" "$local_dir/dockerd-run"
   dockerd_pid=
 }
 

@@ -250,4 +250,78 @@ describe('refusals and failures', () => {
       return host.outcomes(short).includes('DONE');
     });
   });
+
+  it('a log that cannot be read fails nothing and removes nothing', async () => {
+    const command = await provision(host, 1);
+    await host.runtime.create('i', 1, specOf('image:1'));
+    host.runtime.exit('i', 0);
+    host.runtime.failNext('tail', new Error('the log driver does not support reading'));
+    host.executor.receive(command);
+    await host.answered(command, 'DONE');
+    expect((await host.runtime.find('i')).state).toBe('stopped');
+  });
+
+  it('what an earlier attempt has made is stopped, never removed: it is a renter’s disk', async () => {
+    const release = host.runtime.hold('find');
+    const command = await provision(host, 1);
+    host.executor.receive(command);
+    await eventually('the journal', () => host.journal.command(command.commandId)?.state === 'begun');
+    void host.executor.stop();
+    release();
+    await host.executor.idle();
+    await host.runtime.create('i', 1, specOf('image:1'));
+    host.restart();
+    host.runtime.sshUp = false;
+    host.executor.receive(command);
+    await eventually('the end of patience', () => {
+      host.clock.advance(1_000);
+      return host.outcomes(command).includes('FAILED');
+    });
+    expect((await host.runtime.find('i')).state).toBe('stopped');
+    expect(host.runtime.calls).not.toContain('remove i');
+  });
+
+  it('a start that was cut short by a crash is never called untouched', async () => {
+    await provisioned();
+    const stopping = stop(2);
+    host.executor.receive(stopping);
+    await host.answered(stopping, 'DONE');
+    const command = await start(host, 3);
+    host.journal.begin(command, 'running');
+    host.restart();
+    host.runtime.takenPorts.add(40_000);
+    host.executor.receive(command);
+    await host.answered(command, 'FAILED');
+  });
+
+  it('a refused command leaves the instance meant to be what it was', async () => {
+    await provisioned();
+    const refused = { ...(await start(host, 2)), desired: undefined };
+    host.executor.receive(refused);
+    await host.answered(refused, 'REFUSED');
+    expect(host.journal.instance('i')?.desired).toBe('running');
+  });
+
+  it('last lines are as many as a message can hold', async () => {
+    const command = await provision(host, 1);
+    await host.runtime.create('i', 1, specOf('image:1'));
+    for (let line = 0; line < 200; line++) host.runtime.print('i', `${line} ${'x'.repeat(16_000)}`);
+    host.runtime.exit('i', 0);
+    host.executor.receive(command);
+    const { observation } = await host.answered(command, 'DONE');
+    const lines = observation?.exit?.lastLines ?? [];
+    expect(lines.at(-1)).toMatch(/^199 /);
+    expect(lines.join('').length).toBeLessThanOrEqual(64 * 1024);
+  });
+
+  it('an agent that stops takes up nothing new and leaves what it cut short to be sent again', async () => {
+    host.runtime.hold('fetchImage');
+    const pulling = await provision(host, 1, { image: 'slow:1' });
+    host.executor.receive(pulling);
+    await eventually('the pull', () => host.progress.some(({ kind }) => kind === 'pulling'));
+    await host.executor.stop();
+    expect(host.journal.command(pulling.commandId)).toEqual({ state: 'begun' });
+    host.executor.receive(stop(2));
+    expect(host.journal.instance('i')?.sequence).toBe(1);
+  });
 });

@@ -164,14 +164,32 @@ describe('requests that are not right', () => {
     expect(answer.headers.get('x-request-id')).toBe(answer.body['request_id']);
   });
 
-  it('name every unknown and missing field', async () => {
-    const answer = await renter.api.request('POST', '/v1/api-keys', { nmae: 'x' });
-    expect(answer.body).toMatchObject({
-      details: expect.arrayContaining([
-        { path: 'nmae', message: 'this field is unknown' },
-        { path: 'name', message: 'this field is required' },
-      ]) as unknown,
-    });
+  it.each([
+    [
+      { name: 'x', nmae: 'x' },
+      { path: 'nmae', message: 'this field is unknown' },
+    ],
+    [{}, { path: 'name', message: 'this field is required' }],
+  ])('name the field: %j', async (body, detail) => {
+    const answer = await renter.api.request('POST', '/v1/api-keys', body);
+    expect(answer.body).toMatchObject({ code: 'VALIDATION_FAILED', details: [detail] });
+  });
+
+  it('are fine without a body, whatever the content type says', async () => {
+    for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+      const answer = await renter.api.request('POST', '/v1/instances/x/stop', '', { 'Content-Type': type });
+      expect(answer, type).toMatchObject({ status: 404, body: { code: 'INSTANCE_NOT_FOUND' } });
+    }
+  });
+
+  it('to an address that cannot be read are answered as to one that is none', async () => {
+    for (const path of [`/v1/instances/${'x'.repeat(5_000)}`, '/v1/instances/%ff']) {
+      const answer = await renter.api.request<Record<string, string>>('GET', path);
+      expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+      expect(answer.headers.get('x-request-id')).toBe(answer.body['request_id']);
+    }
+    const long = await renter.api.request('GET', `/v1/instances/${'x'.repeat(500)}`);
+    expect(long).toMatchObject({ status: 404, body: { code: 'INSTANCE_NOT_FOUND' } });
   });
 
   it('take a body of another type for what it is', async () => {

@@ -105,7 +105,7 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
       name: 'k',
       public_key: makePublicKey('-t', 'ed25519'),
     });
-    for (const ssh_key_id of [key.id, NOWHERE]) {
+    for (const ssh_key_id of [key.id, NOWHERE, 'nope']) {
       expect(await refusalOf({ ...body, ssh_key_id })).toMatchObject({ status: 404, code: 'SSH_KEY_NOT_FOUND' });
     }
   });
@@ -131,6 +131,8 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
     [{ label: 'x'.repeat(65) }, 'label'],
     [{ lable: 'x' }, 'lable'],
     [{ env_overrides: [{ key: 'k', value: 'x'.repeat(4097) }] }, 'env_overrides.0.value'],
+    [{ env_overrides: [{ key: 'GPU_COUNT=99', value: '' }] }, 'env_overrides.0.key'],
+    [{ env_overrides: Array.from({ length: 101 }, () => ({ key: 'k', value: '' })) }, 'env_overrides'],
   ])('with %j, which names %s', async (fields, path) => {
     const { body } = await deployable();
     const refusal = await refusalOf({ ...body, ...fields });

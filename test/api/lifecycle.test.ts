@@ -130,12 +130,40 @@ describe('commands', () => {
   it('that the host calls stale go out again above what it has seen', async () => {
     const agent = await test.host({ automatic: false });
     const { id } = await deployOn(agent);
-    agent.stale(await nextCommand(agent), 41);
+    const command = await nextCommand(agent);
+    agent.stale(command, 41);
+    await eventually('the answer to be read', () => agent.acknowledged.includes(command.commandId));
+    test.advance(6_000);
     const renumbered = await eventually('the renumbered command', () =>
-      agent.held.find(({ sequence }) => sequence === 42),
+      agent.received.find(({ sequence }) => sequence === 42),
     );
+    expect(renumbered.commandId).toBe(command.commandId);
     agent.done(renumbered);
     await statusIs(renter.api, id, 'running');
+  });
+});
+
+describe('a stop or destroy', () => {
+  it('that the host cannot do now stays open and is sent again until it is done', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    await statusIs(renter.api, id, 'running');
+    agent.automatic = false;
+    for (const [action, desired, status] of [
+      ['POST', 'stopped', 'stopped'],
+      ['DELETE', 'absent', 'destroyed'],
+    ] as const) {
+      await renter.api.request(action, `/v1/instances/${id}${action === 'POST' ? '/stop' : ''}`);
+      const command = await eventually('the command', () => agent.held.find((held) => held.desired === desired));
+      agent.fail(command, 'DOCKER_UNREACHABLE', 'Docker does not answer on this host');
+      await eventually('the answer to be read', () => agent.acknowledged.includes(command.commandId));
+      agent.forget(command);
+      test.advance(6_000);
+      agent.done(await eventually('the command again', () => agent.held.find((held) => held.desired === desired)));
+      await statusIs(renter.api, id, status);
+    }
+    const events = await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`);
+    expect(events.items.map(({ kind }) => kind)).toContain('stop_delayed');
   });
 });
 
@@ -180,6 +208,39 @@ describe('a start', () => {
     agent.beat();
     expect((await renter.api.request('POST', `/v1/instances/${id}/start`)).status).toBe(202);
     await statusIs(renter.api, id, 'running');
+  });
+
+  it('that is refused leaves the undoing of an earlier one in force', async () => {
+    const agent = await test.host();
+    const id = await stoppedOn(agent);
+    const first = renter.api.request('POST', `/v1/instances/${id}/start`);
+    const landed = await nextCommand(agent);
+    test.clock.advance(10_000);
+    expect((await first).status).toBe(503);
+    agent.lose(landed);
+    const second = renter.api.request('POST', `/v1/instances/${id}/start`);
+    const later = await eventually('the second start', () =>
+      agent.held.find(({ desired, sequence }) => desired === 'running' && sequence > landed.sequence),
+    );
+    agent.refuse(later, 'DOCKER_UNREACHABLE', 'Docker does not answer on this host');
+    expect((await second).status).toBe(409);
+    const undo = await eventually('the undoing', () =>
+      agent.held.find(({ desired, sequence }) => desired === 'stopped' && sequence > later.sequence),
+    );
+    agent.done(undo);
+    expect(agent.workloads.get(id)?.state).toBe('WORKLOAD_STATE_STOPPED');
+  });
+
+  it('that fails after all tells its caller at once, and why', async () => {
+    const agent = await test.host();
+    const id = await stoppedOn(agent);
+    const answer = renter.api.request('POST', `/v1/instances/${id}/start`);
+    agent.fail(await nextCommand(agent), 'GPUS_UNAVAILABLE', 'the GPU is in use on the host');
+    expect(await answer).toMatchObject({
+      status: 409,
+      body: { code: 'START_REFUSED', message: 'the GPU is in use on the host' },
+    });
+    expect(await statusIs(renter.api, id, 'stopped')).toMatchObject({ error_code: 'gpus_unavailable' });
   });
 
   it('on a host that is not connected is refused and nothing is recorded', async () => {
@@ -274,6 +335,28 @@ describe('logs', () => {
     expect(agent.subscriptions.size).toBe(1);
     test.advance(31_000);
     await eventually('the end of the subscription', () => agent.subscriptions.size === 0);
+  });
+
+  it('go on after their stream has ended, and stay readable while the host is away', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    const read = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
+    await statusIs(renter.api, id, 'running');
+    agent.print(id, 'one');
+    await eventually('the line', async () => (await read()).length === 1);
+    const [subscriptionId] = agent.subscriptions.keys();
+    agent.subscriptions.clear();
+    agent.sendRaw({ logChunk: { subscriptionId, lines: [], ended: true } });
+    agent.print(id, 'two');
+    test.clock.advance(3_000);
+    await eventually('what came after', async () => (await read()).includes('two'));
+    agent.disconnect();
+    await eventually('the control plane to notice', async () => {
+      const machine = await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent.hostId}`);
+      return !machine.connected;
+    });
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    expect(await read()).toEqual(['one', 'two']);
   });
 
   it('are empty until the workload has run, and refuse a tail out of range', async () => {

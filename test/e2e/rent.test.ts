@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { containersOf, docker } from '../harness/docker.js';
+import { containersOf, docker, makeImage } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { makePublicKey } from '../harness/keys.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
@@ -121,6 +121,30 @@ describe('SSH', () => {
     const { Env } = (await docker.getContainer(`gpurent-${id}`).inspect()).Config;
     expect(Env.filter((entry) => entry.startsWith('GPURENT_SSH_AUTHORIZED_KEY'))).toHaveLength(1);
     await renter.destroy(id);
+  });
+});
+
+describe('an image', () => {
+  it.each([
+    ['USER 1234:5678', 'uid=1234 gid=5678 /'],
+    ['USER 1234', 'uid=1234 gid=0 /'],
+    ['USER worker', 'uid=1000 gid=1000 /home/worker'],
+    ['ENV HOME=/data', 'uid=0 gid=0 /data'],
+  ])('that says %s has its own command run so', async (instruction, expected) => {
+    const print = 'echo "uid=$(id -u) gid=$(id -g) $HOME"; trap "echo bye; exit" QUIT; while :; do sleep 0.1; done';
+    const command = `CMD ${JSON.stringify(['sh', '-c', print])}`;
+    const image = await makeImage('gpurent/test-image', [instruction, command], 'SIGQUIT');
+    const owner = await RealRenter.on(real, { image });
+    const { id } = await owner.deploy();
+    const up = await statusIs(owner.api, id, 'running', LONG_MS);
+    expect(await owner.ssh(up, 'id -u')).toBe('0');
+    const logs = async () => (await owner.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
+    await eventually('its line', async () => (await logs()).includes(expected));
+    await owner.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(owner.api, id, 'stopped', LONG_MS);
+    expect(await logs()).toEqual([expected, 'bye']);
+    await owner.destroy(id);
+    await docker.getImage(image).remove();
   });
 });
 

@@ -1,9 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import Docker from 'dockerode';
 import { createServer } from 'node:net';
 
 /** What `scripts/test` prepares: a Docker Engine, our tools, and a small image that holds a static shell. */
 export const DOCKER_SOCKET = (process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock').replace('unix://', '');
-export const GUEST_TOOLS = new URL('../../.local/guest-tools', import.meta.url).pathname;
+export const GUEST_TOOLS = fileURLToPath(new URL('../../.local/guest-tools', import.meta.url));
 export const SAMPLE_IMAGE = 'gpurent/sample:1';
 
 export const docker = new Docker({ socketPath: DOCKER_SOCKET });
@@ -19,6 +20,14 @@ export async function execIn(instanceId: string, ...command: string[]): Promise<
   const stream = await exec.start({});
   stream.resume();
   await new Promise((resolve) => stream.once('end', resolve));
+}
+
+/** The sample image with other words of its own, in the form of Dockerfile instructions. */
+export async function makeImage(name: string, instructions: string[], stopSignal: string): Promise<string> {
+  const container = await docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'], StopSignal: stopSignal });
+  await container.commit({ repo: name, tag: '1', changes: instructions.join('\n') });
+  await container.remove();
+  return `${name}:1`;
 }
 
 /** Listens on a port of this machine; answers how to stop. */

@@ -164,6 +164,11 @@ export class FakeAgent {
     );
   }
 
+  /** The command, should it come again, is taken for new. */
+  forget({ commandId }: WireCommand): void {
+    this.results.delete(commandId);
+  }
+
   /** Sends the last answer to the command once more. */
   repeat(command: WireCommand): void {
     this.send({ commandResult: this.results.get(command.commandId) });
@@ -265,7 +270,8 @@ export class FakeAgent {
   private answer(command: WireCommand, outcome: Outcome, fields: Record<string, unknown> = {}): void {
     const result = this.result(command, outcome, fields);
     if (outcome !== 'ACCEPTED') {
-      this.results.set(command.commandId, result);
+      // A stale answer is not final: the same command may come again above what it was below.
+      if (outcome !== 'STALE') this.results.set(command.commandId, result);
       const index = this.held.indexOf(command);
       if (index >= 0) this.held.splice(index, 1);
     }

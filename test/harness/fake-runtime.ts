@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../agent/domain/failure.js';
-import type { LogLine, OnProgress, Placed, Runtime, Workload } from '../../agent/runtime/workload.js';
+import type { Listed, LogLine, OnProgress, Placed, Runtime, Workload } from '../../agent/runtime/workload.js';
 
 interface FakeContainer {
   workload: Placed;
@@ -9,7 +9,7 @@ interface FakeContainer {
   ended: (() => void)[];
 }
 
-type Call = 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find';
+type Call = 'tail' | 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find';
 
 /** Workloads in memory; calls can be made to wait or to fail. */
 export class FakeRuntime implements Runtime {
@@ -79,7 +79,7 @@ export class FakeRuntime implements Runtime {
     return this.containers.get(instanceId)?.workload ?? { state: 'absent' };
   }
 
-  async list(): Promise<Placed[]> {
+  async list(): Promise<Listed[]> {
     return [...this.containers.values()].map(({ workload }) => workload);
   }
 
@@ -123,6 +123,7 @@ export class FakeRuntime implements Runtime {
   }
 
   async tail(instanceId: string, count: number): Promise<LogLine[]> {
+    await this.enter('tail');
     return (this.containers.get(instanceId)?.lines ?? []).slice(-count);
   }
 

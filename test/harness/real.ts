@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from '
 import { eventually } from './eventually.js';
 
 const run = promisify(execFile);
-const dist = new URL('../../dist/', import.meta.url).pathname;
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const CONTROL_PLANE = join(dist, 'control-plane/main.js');
 const AGENT = join(dist, 'agent/main.js');
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };

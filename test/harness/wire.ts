@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import {
   credentials,
   loadPackageDefinition,
@@ -47,7 +48,9 @@ export interface WireClient {
 
 const relative = 'proto/gpurent/agent/v1/agent.proto';
 // From sources this file stands two levels below the root, compiled it stands three.
-const file = ['../../', '../../../'].map((up) => new URL(up + relative, import.meta.url).pathname).find(existsSync);
+const file = ['../../', '../../../']
+  .map((up) => fileURLToPath(new URL(up + relative, import.meta.url)))
+  .find(existsSync);
 
 export function dialWire(address: string): WireClient {
   if (!file) throw new Error(`${relative} is not here`);

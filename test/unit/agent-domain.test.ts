@@ -3,6 +3,7 @@ import { parseCudaVersion, parseGpuList } from '../../agent/domain/nvidia-smi.js
 import { candidatePorts } from '../../agent/domain/ports.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
 import { containerOptions } from '../../agent/runtime/docker/container-options.js';
+import { imageDefaults } from '../../agent/runtime/docker/images.js';
 import { LineReader } from '../../agent/runtime/docker/log-lines.js';
 import { specOf } from '../suites/runtime-suite.js';
 
@@ -97,7 +98,7 @@ describe('a container', () => {
     openFiles: 1024,
     gpuAttachment: { env: ['NVIDIA_VISIBLE_DEVICES=GPU-1'], deviceRequests: [] },
   };
-  const image = { entrypoint: ['/entry'], command: ['run'], user: 'app:app' };
+  const image = { entrypoint: ['/entry'], command: ['run'], user: 'app:app', stopSignal: 'SIGQUIT', setsHome: false };
 
   it('takes nothing but values from what is sent', () => {
     const env = [
@@ -108,13 +109,31 @@ describe('a container', () => {
     const options = containerOptions(specOf('image:1', { env }), image, placement);
     expect(options.Env).toContain('MINE=x');
     expect(options.Env?.filter((entry) => entry.startsWith('NVIDIA_'))).toEqual(['NVIDIA_VISIBLE_DEVICES=GPU-1']);
-    expect(options.Env?.filter((entry) => entry.startsWith('GPURENT_RUN_AS'))).toEqual(['GPURENT_RUN_AS=app']);
+    expect(options.Env?.filter((entry) => entry.startsWith('GPURENT_RUN_AS'))).toEqual(['GPURENT_RUN_AS=app:app']);
     expect(options.HostConfig?.Mounts).toHaveLength(1);
   });
 
   it('runs the template’s command, or what the image says', () => {
     expect(containerOptions(specOf('image:1'), image, placement).Cmd).toEqual(['/entry', 'run']);
     expect(containerOptions(specOf('image:1', { command: ['mine'] }), image, placement).Cmd).toEqual(['mine']);
+  });
+});
+
+describe('an image', () => {
+  it('that says nothing, or null, has no defaults', () => {
+    const nothing = { entrypoint: [], command: [], user: '', stopSignal: '', setsHome: false };
+    expect(imageDefaults({})).toEqual(nothing);
+    expect(imageDefaults({ Entrypoint: null, Cmd: null, User: null, Env: null })).toEqual(nothing);
+  });
+
+  it('runs what it says', () => {
+    expect(imageDefaults({ Entrypoint: null, Cmd: ['bash'], User: '1000', Env: ['HOME=/data'] })).toEqual({
+      entrypoint: [],
+      command: ['bash'],
+      user: '1000',
+      stopSignal: '',
+      setsHome: true,
+    });
   });
 });
 

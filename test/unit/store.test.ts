@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { parseConfig } from '../../control-plane/config.js';
 import { Store, type WorkerName } from '../../control-plane/store/store.js';
 import { query } from '../../control-plane/store/sql.js';
+import { checkKey } from '../../control-plane/services/key-check.js';
 import { Sealer } from '../../control-plane/services/sealer.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -79,4 +81,24 @@ it('seals values for one purpose, with one key', () => {
   expect(() => new Sealer(Buffer.alloc(32, 2)).open('a', sealed)).toThrow();
   sealed[40] = (sealed[40] ?? 0) ^ 1;
   expect(() => sealer.open('a', sealed)).toThrow();
+});
+
+it('a database is not opened with another key, nor a new key made beside it', () => {
+  const store = new Store(file, new ManualClock());
+  checkKey(store, new Sealer(Buffer.alloc(32, 1)));
+  checkKey(store, new Sealer(Buffer.alloc(32, 1)));
+  expect(() => checkKey(store, new Sealer(Buffer.alloc(32, 2)))).toThrow(/not the one that this database/);
+  store.close();
+  expect(() => parseConfig({ GPURENT_DATABASE: file })).toThrow(/gpurent\.db\.key is missing/);
+  const fresh = parseConfig({ GPURENT_DATABASE: join(folder, 'new.db') });
+  expect(parseConfig({ GPURENT_DATABASE: join(folder, 'new.db') }).secretKey).toEqual(fresh.secretKey);
+});
+
+it.each([
+  [{ GPURENT_HTTP_ADDRESS: '0.0.0.0:8080' }, /plain text/],
+  [{ GPURENT_GRPC_ADDRESS: 'nowhere' }, /HOST:PORT/],
+  [{ GPURENT_DATABSE: 'x' }, /GPURENT_DATABSE is not a setting/],
+  [{ GPURENT_LOG_LEVEL: 'loud' }, /GPURENT_LOG_LEVEL/],
+])('a wrong setting %j is named', (environment, saying) => {
+  expect(() => parseConfig({ GPURENT_DATABASE: file, ...environment })).toThrow(saying);
 });

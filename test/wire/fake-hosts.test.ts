@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,7 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 
-const program = new URL('../../dist/test/harness/fake-hosts.js', import.meta.url).pathname;
+const program = fileURLToPath(new URL('../../dist/test/harness/fake-hosts.js', import.meta.url));
 
 let test: TestControlPlane;
 let folder: string;

@@ -109,6 +109,32 @@ describe('a host speaks of itself alone:', () => {
   });
 });
 
+describe('a host that says what cannot be', () => {
+  it('harms nobody: ports, addresses, numbers and words beyond measure', async () => {
+    const agent = await test.host({ automatic: false });
+    const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    const command = await eventually('the command', () => agent.held[0]);
+    agent.stale(command, 2 ** 53 - 1);
+    agent.sendRaw({ progress: { instanceId: id, kind: 'k'.repeat(100), message: 'm'.repeat(100_000) } });
+    const { commandId, instanceId, sequence } = command;
+    const observation = {
+      state: 'WORKLOAD_STATE_RUNNING',
+      sshPort: 22,
+      openUrl: 'javascript:alert(1)',
+      jupyterUrl: 'https://ok/',
+    };
+    agent.sendRaw({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
+    const up = await statusIs(renter.api, id, 'running');
+    expect(up).toMatchObject({ ssh_port: null, ssh_host: null, open_url: null, jupyter_url: 'https://ok/' });
+    const events = await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`);
+    expect(Math.max(...events.items.map(({ message }) => message.length))).toBeLessThanOrEqual(4_000);
+    agent.automatic = true;
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+  });
+});
+
 describe('a control plane that starts again', () => {
   it('sends what was open and finds everything as it was', async () => {
     const agent = await test.host({ automatic: false });

@@ -52,7 +52,11 @@ export interface Placement {
 export interface ImageDefaults {
   entrypoint: string[];
   command: string[];
+  /** `name`, `uid`, `name:group` or `uid:gid`; empty: root. */
   user: string;
+  /** How its command wants to be ended; empty: SIGTERM. */
+  stopSignal: string;
+  setsHome: boolean;
 }
 
 /**
@@ -75,6 +79,8 @@ export function containerOptions(
     Image: spec.image,
     Hostname: placement.instanceId.slice(0, 8),
     User: '0:0',
+    // To our init, which ends the command with the image's own signal.
+    StopSignal: 'SIGTERM',
     Entrypoint: [`${TOOLS_DIR}/bin/sh`, `${TOOLS_DIR}/init`],
     Cmd: spec.command.length > 0 ? spec.command : [...image.entrypoint, ...image.command],
     Env: environmentOf(spec, image, gpuAttachment.env),
@@ -117,6 +123,8 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, gpus: string[])
     GPURENT_SSH_USER: spec.sshUser,
     GPURENT_SSH_AUTHORIZED_KEY: spec.sshAuthorizedKey,
     GPURENT_RUN_AS: runAs(image.user),
+    GPURENT_SETS_HOME: image.setsHome ? '1' : '0',
+    GPURENT_STOP_SIGNAL: image.stopSignal.replace(/^SIG/, ''),
     GPURENT_INTERACTIVE: spec.interactive ? '1' : '0',
     GPURENT_ONSTART: spec.onstart,
   };
@@ -130,6 +138,5 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, gpus: string[])
 
 /** Init itself is root; the image's command runs as the image's user. */
 function runAs(user: string): string {
-  const name = user.split(':')[0] ?? '';
-  return name === 'root' || name === '0' ? '' : name;
+  return /^(root|0)?(:|$)/.test(user) ? '' : user;
 }

@@ -1,3 +1,4 @@
+import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -7,7 +8,7 @@ import { Failure } from '../../domain/failure.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
 import type { PortAllocator } from '../../host/ports.js';
-import type { LogLine, OnProgress, Placed, Runtime, Workload } from '../workload.js';
+import type { Listed, LogLine, OnProgress, Placed, Runtime, Traits, Workload } from '../workload.js';
 import { LABEL, NETWORK, containerName, containerOptions } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { fetchImage, readImage } from './images.js';
@@ -17,6 +18,13 @@ const PORT_TRIES = 5;
 const STOP_GRACE_S = 10;
 const POLL_MS = 200;
 const SSH_PROBE_MS = 2_000;
+/** How Docker's list names a state; what it names otherwise does not run. */
+const LISTED_STATES: Readonly<Record<string, Listed['state']>> = {
+  running: 'running',
+  restarting: 'running',
+  paused: 'running',
+  created: 'created',
+};
 const NEVER = '0001-01-01T00:00:00Z';
 
 export interface DockerHost {
@@ -37,11 +45,11 @@ export class DockerRuntime implements Runtime {
 
   /** Makes the network on which containers cannot see each other. Safe to repeat. */
   async prepare(): Promise<void> {
-    const networks = await this.engine.call('', 'list networks', DEADLINE_MS.inspect, (docker) =>
+    const networks = await this.engine.call('list networks', DEADLINE_MS.inspect, (docker) =>
       docker.listNetworks({ filters: { name: [`^${NETWORK}$`] } }),
     );
     if (networks.length > 0) return;
-    await this.engine.call('', 'create the network', DEADLINE_MS.create, (docker) =>
+    await this.engine.call('create the network', DEADLINE_MS.create, (docker) =>
       docker.createNetwork({
         Name: NETWORK,
         Driver: 'bridge',
@@ -56,12 +64,12 @@ export class DockerRuntime implements Runtime {
     return info ? describe(info) : { state: 'absent' };
   }
 
-  async list(): Promise<Placed[]> {
-    const containers = await this.engine.call('', 'list containers', DEADLINE_MS.inspect, (docker) =>
+  /** One call, whatever a single container may be stuck in. */
+  async list(): Promise<Listed[]> {
+    const containers = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.host.hostId}`] } }),
     );
-    const found = await Promise.all(containers.map(({ Labels }) => this.find(Labels[LABEL.instance] ?? '')));
-    return found.filter((workload) => workload.state !== 'absent');
+    return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
   }
 
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
@@ -86,7 +94,7 @@ export class DockerRuntime implements Runtime {
         gpuAttachment,
       });
       try {
-        await this.engine.call(instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
+        await this.engine.bring(instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
           docker.createContainer(options),
         );
         await this.start(instanceId);
@@ -104,7 +112,7 @@ export class DockerRuntime implements Runtime {
 
   async start(instanceId: string): Promise<void> {
     try {
-      await this.engine.call(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
+      await this.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
       );
     } catch (error) {
@@ -117,16 +125,18 @@ export class DockerRuntime implements Runtime {
     }
   }
 
+  /** Docker's own stop may hang: after its grace the workload is killed, whether or not that call was answered. */
   async stop(instanceId: string): Promise<void> {
-    const container = containerName(instanceId);
+    const container = (docker: Docker) => docker.getContainer(containerName(instanceId));
     if (!isUp(await this.find(instanceId))) return;
-    const asked = this.engine.call(instanceId, 'stop the container', DEADLINE_MS.remove, (docker) =>
-      docker.getContainer(container).stop({ t: STOP_GRACE_S }),
-    );
-    await asked.catch((error: unknown) => ignoreStatus(error, 304, 404));
+    await this.engine
+      .call('stop the container', DEADLINE_MS.stop, (docker) => container(docker).stop({ t: STOP_GRACE_S }))
+      .catch((error: unknown) => {
+        if (!isTimeout(error)) ignoreStatus(error, 304, 404);
+      });
     while (isUp(await this.find(instanceId))) {
       await this.engine
-        .call(instanceId, 'kill the container', DEADLINE_MS.inspect, (docker) => docker.getContainer(container).kill())
+        .call('kill the container', DEADLINE_MS.inspect, (docker) => container(docker).kill())
         .catch((error: unknown) => ignoreStatus(error, 404, 409));
       await sleep(this.clock, POLL_MS);
     }
@@ -135,7 +145,7 @@ export class DockerRuntime implements Runtime {
   async remove(instanceId: string): Promise<void> {
     while ((await this.inspect(instanceId)) !== undefined) {
       await this.engine
-        .call(instanceId, 'remove the container', DEADLINE_MS.remove, (docker) =>
+        .call('remove the container', DEADLINE_MS.remove, (docker) =>
           docker.getContainer(containerName(instanceId)).remove({ force: true, v: true }),
         )
         // 409: the removal is under way.
@@ -146,7 +156,7 @@ export class DockerRuntime implements Runtime {
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {
     const output = await this.engine
-      .call(instanceId, 'read the log', DEADLINE_MS.inspect, (docker) =>
+      .call('read the log', DEADLINE_MS.inspect, (docker) =>
         docker
           .getContainer(containerName(instanceId))
           .logs({ follow: false, stdout: true, stderr: true, timestamps: true, tail: lines }),
@@ -160,13 +170,14 @@ export class DockerRuntime implements Runtime {
 
   async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {
     const after = since === '' ? {} : { since: String(Math.floor(Date.parse(since) / 1000)) };
-    const stream = (await this.engine.call(instanceId, 'follow the log', DEADLINE_MS.inspect, (docker) =>
+    const stream = (await this.engine.call('follow the log', DEADLINE_MS.inspect, (docker) =>
       docker
         .getContainer(containerName(instanceId))
         .logs({ follow: true, stdout: true, stderr: true, timestamps: true, ...(after as { since?: never }) }),
     )) as unknown as Readable;
     const stop = () => stream.destroy();
     signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
     const reader = new LineReader();
     try {
       for await (const chunk of stream) {
@@ -210,7 +221,7 @@ export class DockerRuntime implements Runtime {
   /** Docker's word on a container of ours; a container of another host of the same Docker is none. */
   private async inspect(instanceId: string): Promise<ContainerInspectInfo | undefined> {
     try {
-      const info = await this.engine.call(instanceId, 'inspect the container', DEADLINE_MS.inspect, (docker) =>
+      const info = await this.engine.call('inspect the container', DEADLINE_MS.inspect, (docker) =>
         docker.getContainer(containerName(instanceId)).inspect(),
       );
       return info.Config.Labels[LABEL.host] === this.host.hostId ? info : undefined;
@@ -222,13 +233,7 @@ export class DockerRuntime implements Runtime {
 }
 
 function describe({ Config, State }: ContainerInspectInfo): Placed {
-  const label = (name: string) => Config.Labels[name] ?? '';
-  const traits = {
-    instanceId: label(LABEL.instance),
-    sequence: Number(label(LABEL.sequence)),
-    gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
-    sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
-  };
+  const traits = traitsOf(Config.Labels);
   if (State.StartedAt === NEVER) return { ...traits, state: 'created' };
   const startedAt = Date.parse(State.StartedAt);
   if (State.Running) return { ...traits, state: 'running', startedAt };
@@ -242,8 +247,22 @@ function describe({ Config, State }: ContainerInspectInfo): Placed {
   };
 }
 
+function traitsOf(labels: Record<string, string>): Traits {
+  const label = (name: string) => labels[name] ?? '';
+  return {
+    instanceId: label(LABEL.instance),
+    sequence: Number(label(LABEL.sequence)),
+    gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
+    sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
+  };
+}
+
 function isUp(workload: Workload): boolean {
   return workload.state === 'running';
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'DOCKER_TIMEOUT';
 }
 
 function ignoreStatus(error: unknown, ...statuses: number[]): void {

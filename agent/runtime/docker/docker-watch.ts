@@ -20,11 +20,12 @@ export class EngineWatch implements DockerWatch {
       event: ['die', 'oom', 'destroy'],
       label: [`${LABEL.host}=${this.hostId}`],
     };
-    const stream = (await this.engine.call('', 'open its events', DEADLINE_MS.inspect, (docker) =>
+    const stream = (await this.engine.call('open its events', DEADLINE_MS.inspect, (docker) =>
       docker.getEvents({ filters }),
     )) as unknown as Readable;
     const stop = () => stream.destroy();
     signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
     try {
       let text = '';
       for await (const chunk of stream) {

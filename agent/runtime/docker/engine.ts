@@ -7,6 +7,7 @@ export const DEADLINE_MS = {
   create: 240_000,
   start: 180_000,
   inspect: 30_000,
+  stop: 25_000,
   remove: 180_000,
   pullSilence: 60_000,
 } as const;
@@ -22,14 +23,17 @@ export class Engine {
     socketPath: string,
     private readonly clock: Clock,
   ) {
-    this.docker = new Docker({ socketPath });
+    // The library would let DOCKER_HOST name another machine's Docker all the same.
+    this.docker = new Docker({ socketPath, host: undefined, port: undefined });
   }
 
-  /**
-   * The answer of `call`, made for `owner`. Throws Failure DOCKER_UNREACHABLE, and DOCKER_TIMEOUT when the deadline passes;
-   * the call itself then goes on and {@link settled} knows of it.
-   */
-  async call<T>(owner: string, what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
+  /** The answer of `call`. Throws Failure DOCKER_UNREACHABLE, and DOCKER_TIMEOUT when the deadline passes. */
+  async call<T>(what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
+    return this.within(what, deadlineMs, call(this.docker));
+  }
+
+  /** A call that brings something of `owner` into being: when its deadline passes it may still land, and is remembered. */
+  async bring<T>(owner: string, what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
     const promise = call(this.docker);
     const calls = this.unanswered.get(owner) ?? new Set();
     this.unanswered.set(owner, calls.add(promise));
@@ -38,6 +42,22 @@ export class Engine {
       if (calls.size === 0) this.unanswered.delete(owner);
     };
     promise.then(forget, forget);
+    return this.within(what, deadlineMs, promise);
+  }
+
+  /** Resolves once every such call of the owner is answered. */
+  async settled(owner: string): Promise<void> {
+    await Promise.allSettled([...(this.unanswered.get(owner) ?? [])]);
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return this.call('answer', 5_000, (docker) => docker.ping()).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  private async within<T>(what: string, deadlineMs: number, promise: Promise<T>): Promise<T> {
     try {
       return await withTimeout(this.clock, deadlineMs, promise, () => {
         throw new Failure('DOCKER_TIMEOUT', `Docker did not ${what} within ${deadlineMs / 1000} seconds`);
@@ -49,21 +69,10 @@ export class Engine {
     }
   }
 
-  async settled(owner: string): Promise<void> {
-    await Promise.allSettled([...(this.unanswered.get(owner) ?? [])]);
-  }
-
-  async isAvailable(): Promise<boolean> {
-    return this.call('', 'answer', 5_000, (docker) => docker.ping()).then(
-      () => true,
-      () => false,
-    );
-  }
-
   /** Throws SetupError saying what to do when Docker cannot be used. */
   async require(socketPath: string): Promise<void> {
     try {
-      await this.call('', 'answer', 10_000, (docker) => docker.ping());
+      await this.call('answer', 10_000, (docker) => docker.ping());
     } catch (error) {
       const cause = error instanceof Error && error.cause ? error.cause : error;
       throw new SetupError(

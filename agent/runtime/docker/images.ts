@@ -1,3 +1,4 @@
+import type Docker from 'dockerode';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Clock, Timer } from '../../../shared/clock.js';
 import { Failure } from '../../domain/failure.js';
@@ -12,7 +13,10 @@ interface PullEvent {
   progressDetail?: { current?: number; total?: number };
 }
 
-/** Pulls the image unless the host has it. Throws Failure IMAGE_UNAVAILABLE with Docker's reason. */
+/**
+ * Pulls the image; one that was made on this host, and came from no registry, is used as it is. A registry is asked also for
+ * what the host has: another renter's password may have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+ */
 export async function fetchImage(
   engine: Engine,
   clock: Clock,
@@ -20,7 +24,7 @@ export async function fetchImage(
   onProgress: OnProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!spec.registry && (await readImage(engine, spec.image))) return;
+  if (await isMadeHere(engine, spec.image)) return;
   onProgress('pulling', `pulling ${spec.image}`);
   try {
     await pull(engine, clock, spec, onProgress, signal);
@@ -33,18 +37,51 @@ export async function fetchImage(
   onProgress('pulled', `pulled ${spec.image}`);
 }
 
+async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
+  const image = await inspectImage(engine, name);
+  return image !== undefined && noneOf(image.RepoDigests);
+}
+
 /** What the image says of itself; undefined when the host does not have it. */
 export async function readImage(engine: Engine, name: string): Promise<ImageDefaults | undefined> {
+  const image = await inspectImage(engine, name);
+  return image && imageDefaults(image.Config);
+}
+
+async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
-    const { Config } = await engine.call('', 'inspect the image', DEADLINE_MS.inspect, (docker) =>
-      docker.getImage(name).inspect(),
-    );
-    const list = (value: string | string[] | undefined) => (value === undefined ? [] : [value].flat());
-    return { entrypoint: list(Config.Entrypoint), command: list(Config.Cmd), user: Config.User };
+    return await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => docker.getImage(name).inspect());
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw error;
   }
+}
+
+/** Docker says null for an empty list. */
+function noneOf(list: string[] | null): boolean {
+  return list === null || list.length === 0;
+}
+
+type Words = string | string[] | null | undefined;
+
+interface ImageConfig {
+  Entrypoint?: Words;
+  Cmd?: Words;
+  User?: string | null | undefined;
+  StopSignal?: string | null | undefined;
+  Env?: string[] | null | undefined;
+}
+
+/** Docker leaves out, or answers null for, what an image does not say. */
+export function imageDefaults(config: ImageConfig): ImageDefaults {
+  const list = (value: Words) => (value ? [value].flat() : []);
+  return {
+    entrypoint: list(config.Entrypoint),
+    command: list(config.Cmd),
+    user: config.User ?? '',
+    stopSignal: config.StopSignal ?? '',
+    setsHome: config.Env?.some((entry) => entry.startsWith('HOME=')) ?? false,
+  };
 }
 
 async function pull(
@@ -56,9 +93,7 @@ async function pull(
 ): Promise<void> {
   const name = /[:@][^/]+$/.test(spec.image) ? spec.image : `${spec.image}:latest`;
   const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: registryOf(name) } } : {};
-  const stream = await engine.call('', 'begin the pull', DEADLINE_MS.pullSilence, (docker) =>
-    docker.pull(name, options),
-  );
+  const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));
   const progress = new PullProgress(onProgress);
   await new Promise<void>((resolve, reject) => {
     let silence: Timer;
@@ -74,6 +109,7 @@ async function pull(
       clock.schedule(DEADLINE_MS.pullSilence, () => end(new Error('the registry sent nothing for a minute')));
     silence = watch();
     signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) return onAbort();
     engine.docker.modem.followProgress(
       stream,
       (error) => end(error),

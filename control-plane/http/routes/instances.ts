@@ -46,12 +46,16 @@ const Instance = Type.Object({
   template: Template,
 });
 
+/** A hundred overrides of the longest kind. */
+const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
+
 const DeployBody = body({
   offer_id: Uuid,
   template_id: Uuid,
   disk_gb: Type.Integer({ minimum: 10, maximum: 20000 }),
   label: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
-  ssh_key_id: Type.Optional(nullable(Uuid)),
+  // Whatever names no key that may be attached is SSH_KEY_NOT_FOUND.
+  ssh_key_id: Type.Optional(nullable(Type.String())),
   env_overrides: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
 });
 
@@ -60,7 +64,11 @@ const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.St
 export const instanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances',
-    { config: { policy: MEMBER }, schema: { body: DeployBody, response: { 201: Instance } } },
+    {
+      bodyLimit: DEPLOY_LIMIT_BYTES,
+      config: { policy: MEMBER },
+      schema: { body: DeployBody, response: { 201: Instance } },
+    },
     (request, reply) => {
       const { label = null, ssh_key_id = null, ...rest } = request.body;
       void reply.code(201);

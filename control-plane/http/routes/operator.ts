@@ -62,6 +62,8 @@ const OfferBody = body({
 
 const optionalText = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()], { default: null });
 
+const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
+
 const TemplateBody = body({
   name: Type.String({ minLength: 1, maxLength: 64 }),
   description: Type.String({ maxLength: 1000, default: '' }),
@@ -73,7 +75,7 @@ const TemplateBody = body({
   cuda_max: Type.Union([Type.String({ pattern: '^\\d+(\\.\\d+)*$' }), Type.Null()], { default: null }),
   ssh_user: Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$', default: 'root' }),
   env: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
-  onstart: optionalText(65536),
+  onstart: optionalText(30_000),
   command: Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 100, default: [] }),
   ports: Type.Array(TemplatePort, { maxItems: 16, default: [] }),
   coming_soon: Type.Boolean({ default: false }),
@@ -93,7 +95,7 @@ const Credit = Type.Object({
   organization_id: Uuid,
   amount_micro: Micro,
   balance_micro: Micro,
-  reason: Type.String(),
+  reason: nullable(Type.String()),
   created_at: Timestamp,
 });
 
@@ -163,7 +165,7 @@ export const operatorRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/operator/templates',
-    { config, schema: { body: TemplateBody, response: { 201: Template } } },
+    { config, bodyLimit: TEMPLATE_LIMIT_BYTES, schema: { body: TemplateBody, response: { 201: Template } } },
     (request, reply) => {
       void reply.code(201);
       return templateView(createSystemTemplate(platform, request.body));

@@ -6,8 +6,8 @@ import { IdParams, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
-    key: Type.String({ minLength: 1, maxLength: 256 }),
-    value: nullable(Type.String({ maxLength: 4096 })),
+    key: Type.String({ minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
+    value: nullable(Type.String({ maxLength: 4096, pattern: '^[^\\u0000]*$' })),
     secret: Type.Boolean({ default: false }),
   },
   { additionalProperties: false },

@@ -52,6 +52,19 @@ export function findOpenCommand(tx: Tx, instanceId: string): CommandRow | undefi
   );
 }
 
+/** The command that this one has closed, or came after. */
+export function findPreviousCommand(tx: Tx, { instance_id, sequence }: CommandRow): CommandRow | undefined {
+  return tx.get(
+    query
+      .selectFrom('commands')
+      .selectAll()
+      .where('instance_id', '=', instance_id)
+      .where('sequence', '<', sequence)
+      .orderBy('sequence', 'desc')
+      .limit(1),
+  );
+}
+
 export function findCommand(tx: Tx, id: string): CommandRow | undefined {
   return tx.get(query.selectFrom('commands').selectAll().where('id', '=', id));
 }

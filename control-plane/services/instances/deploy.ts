@@ -14,7 +14,7 @@ import { describeTemplate, findTemplate, type RegistryCredential, type TemplateD
 import { claimGpus } from './claims.js';
 import { recordCommand } from './commands.js';
 import { checkPayment } from './payment-check.js';
-import { findLiveInstances, ratesOf, type Instance } from './queries.js';
+import { findLiveRates, type Instance } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { recordEvent } from './transitions.js';
 import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
@@ -132,7 +132,7 @@ function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: Dep
 }
 
 function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, { disk_gb }: DeployRequest): void {
-  const live = findLiveInstances(tx, organizationId);
+  const live = findLiveRates(tx, organizationId);
   if (live.length >= INSTANCE_LIMIT) {
     throw new Refusal('INSTANCE_LIMIT_REACHED', `the organization has ${live.length} instances; destroy one first`, {
       limit: INSTANCE_LIMIT,
@@ -143,7 +143,7 @@ function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, 
     storagePricePerGbHourMicro: offer.storage_price_per_gb_hour_micro,
     diskGb: disk_gb,
   });
-  checkPayment(tx, organizationId, burnPerHourMicro(live.map(ratesOf)) + added);
+  checkPayment(tx, organizationId, burnPerHourMicro(live) + added);
 }
 
 function pickFreeGpus(offer: OfferDetails): GpuDetails[] {
@@ -177,7 +177,7 @@ function createInstance(platform: Platform, tx: Tx, caller: Caller, deployment: 
     disk_gb: request.disk_gb,
     price_per_hour_micro: offer.price_per_hour_micro,
     storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
-    template_snapshot: JSON.stringify(template),
+    template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
     workload_sealed: sealer.seal(WORKLOAD_PURPOSE, workloadOf(platform, template, deployment, accessToken)),
     access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
     ssh_user: template.ssh_user,

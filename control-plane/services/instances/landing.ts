@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -11,6 +10,9 @@ import { amend, recordEvent, transition, type InstanceChanges } from './transiti
 const NO_ERROR = { error_code: null, error_message: null };
 const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
+const LOWEST_PORT = 1024;
+const HIGHEST_PORT = 65_535;
+const MAX_URL_CHARS = 2_048;
 
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
 export function landCommand(
@@ -99,44 +101,57 @@ function keptLines(exit: Exit | undefined): { last_lines?: string } {
   return exit ? { last_lines: JSON.stringify(exit.lastLines.slice(-MAX_KEPT_LINES)) } : {};
 }
 
-/** The host could not do it and has cleaned up after itself: the workload is down. */
-export function failCommand(
-  tx: Tx,
-  ids: Ids,
-  command: CommandRow,
-  instance: Instance,
-  reason: { code: string; message: string },
-): void {
+export interface Reason {
+  code: string;
+  message: string;
+}
+
+/** The host could not make it and has cleaned up after itself: the workload is down. */
+export function failProvision(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
-  if (instance.status === 'creating') {
-    dropClaims(tx, instance.id);
-    transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason.message });
-    recordEvent(tx, instance.id, 'provision_failed', reason.message);
-  } else if (instance.status === 'starting') {
-    if (instance.gpus_released) dropClaims(tx, instance.id);
-    const error_code = reason.code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : 'start_failed';
-    transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
-    recordEvent(tx, instance.id, error_code, reason.message);
-  }
+  if (instance.status !== 'creating') return;
+  dropClaims(tx, instance.id);
+  transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason.message });
+  recordEvent(tx, instance.id, 'provision_failed', reason.message);
+}
+
+/** The host took the start up and could not carry it through: the workload is down, its disk is kept. */
+export function failStart(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
+  finishCommand(tx, command, 'failed', reason);
+  if (instance.status !== 'starting') return;
+  if (instance.gpus_released) dropClaims(tx, instance.id);
+  const error_code = startErrorOf(reason) ?? 'start_failed';
+  transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
+  recordEvent(tx, instance.id, error_code, reason.message);
+}
+
+/** What a failed start leaves on the instance, where the contract has a name for it. */
+export function startErrorOf({ code }: Reason): string | null {
+  return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }
 
 export function isAlive({ state }: Observation): boolean {
   return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
 }
 
-/** Where the workload is reached, as its host says. */
+/** Where the workload is reached, as its host says; what cannot be an address is none. */
 export function addressesOf(
   tx: Tx,
   instance: Instance,
   observation: Observation | undefined,
 ): Pick<Instance, 'ssh_host' | 'ssh_port' | 'jupyter_url' | 'open_url'> {
-  const port = observation?.sshPort || null;
+  const said = observation?.sshPort ?? 0;
+  const port = said >= LOWEST_PORT && said <= HIGHEST_PORT ? said : null;
   return {
     ssh_host: port === null ? null : findMachineRow(tx, instance.machine_id).public_address,
     ssh_port: port,
-    jupyter_url: observation?.jupyterUrl || null,
-    open_url: observation?.openUrl || null,
+    jupyter_url: webAddress(observation?.jupyterUrl),
+    open_url: webAddress(observation?.openUrl),
   };
+}
+
+function webAddress(url: string | undefined): string | null {
+  return url && url.length <= MAX_URL_CHARS && /^https?:\/\//.test(url) ? url : null;
 }
 
 /** The instance that a host speaks of, if it is one of that host's own. */

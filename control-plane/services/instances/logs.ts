@@ -15,8 +15,9 @@ export async function readLogs(
   const instance = platform.store.transact((tx) => getOwnInstance(tx, caller, id));
   if (instance.started_at === null) return [];
   const gone = instance.status === 'destroying' || instance.status === 'destroyed';
-  const run = `${instance.status === 'running' ? 'up' : 'down'} since ${instance.status_changed_at}`;
-  const live = gone ? null : await platform.logs.tail({ id, machineId: instance.machine_id, run });
+  const isRunning = instance.status === 'running';
+  const run = `${isRunning ? 'up' : 'down'} since ${instance.status_changed_at}`;
+  const live = gone ? null : await platform.logs.tail({ id, machineId: instance.machine_id, run, isRunning });
   const kept = JSON.parse(instance.last_lines ?? '[]') as string[];
   return (live?.length ? live : kept).slice(-tail);
 }

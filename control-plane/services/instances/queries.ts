@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type Instance = Row<'instances'>;
@@ -21,24 +21,21 @@ export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   return instance;
 }
 
-/** An organisation's instances that are not destroyed. */
-export function findLiveInstances(tx: Tx, organizationId: string): Instance[] {
+/** What an organisation's instances that are not destroyed cost, by how they stand. */
+export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
   return tx.all(
     query
       .selectFrom('instances')
-      .selectAll()
+      .select([
+        'id',
+        'status',
+        'price_per_hour_micro as pricePerHourMicro',
+        'storage_price_per_gb_hour_micro as storagePricePerGbHourMicro',
+        'disk_gb as diskGb',
+      ])
       .where('organization_id', '=', organizationId)
-      .where('status', '<>', 'destroyed'),
+      .where('status', '<>', sql.lit('destroyed')),
   );
-}
-
-export function ratesOf(instance: Instance): Rates & { status: InstanceStatus } {
-  return {
-    status: instance.status,
-    pricePerHourMicro: instance.price_per_hour_micro,
-    storagePricePerGbHourMicro: instance.storage_price_per_gb_hour_micro,
-    diskGb: instance.disk_gb,
-  };
 }
 
 /** The GPUs that the instance was given, held or released. */

@@ -1,7 +1,7 @@
 import type { Caller } from '../../domain/caller.js';
 import { allowedActions } from '../../domain/instance-state.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../organizations.js';
 import type { Platform } from '../platform.js';
@@ -30,18 +30,25 @@ export function listInstances(platform: Platform, caller: Caller, includeDestroy
       .selectAll()
       .where('organization_id', '=', caller.organizationId)
       .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc');
+      .orderBy(sql`rowid`, 'desc');
     const rows = tx.all(includeDestroyed ? all : all.where('status', '<>', 'destroyed'));
     return rows.map((row) => describeInstance(platform, tx, row));
   });
 }
 
-/** What happened to an instance, newest first. Refuses with INSTANCE_NOT_FOUND. */
+const SHOWN_EVENTS = 500;
+
+/** The last 500 things that happened to an instance, newest first. Refuses with INSTANCE_NOT_FOUND. */
 export function listEvents(platform: Platform, caller: Caller, id: string): Row<'instance_events'>[] {
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     return tx.all(
-      query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id).orderBy('id', 'desc'),
+      query
+        .selectFrom('instance_events')
+        .selectAll()
+        .where('instance_id', '=', instance.id)
+        .orderBy('id', 'desc')
+        .limit(SHOWN_EVENTS),
     );
   });
 }
@@ -55,7 +62,7 @@ export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instanc
     allowed_actions: allowedActions(row.status),
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
     deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
-    template: { ...(JSON.parse(template_snapshot) as TemplateDetails), readme: null, onstart: null },
+    template: JSON.parse(template_snapshot) as TemplateDetails,
   };
 }
 

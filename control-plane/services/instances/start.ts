@@ -1,3 +1,4 @@
+import type { Ids } from '../../../shared/ids.js';
 import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
@@ -7,9 +8,10 @@ import type { CommandAnswer } from '../command-answers.js';
 import { findMachineRow } from '../machines.js';
 import type { Platform } from '../platform.js';
 import { dropClaims, reclaimGpus } from './claims.js';
-import { findCommand, finishCommand, recordCommand, type CommandRow } from './commands.js';
+import { findCommand, findPreviousCommand, finishCommand, recordCommand, type CommandRow } from './commands.js';
+import { startErrorOf, type Reason } from './landing.js';
 import { checkPayment } from './payment-check.js';
-import { findInstance, findLiveInstances, getOwnInstance, ratesOf, type Instance } from './queries.js';
+import { findInstance, findLiveRates, getOwnInstance, type Instance } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { checkAction } from './stop.js';
 import { recordEvent, transition } from './transitions.js';
@@ -39,13 +41,13 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'start');
-    const others = findLiveInstances(tx, instance.organization_id).filter((other) => other.id !== id);
-    const burn = burnPerHourMicro([...others, { ...instance, status: 'starting' as const }].map(ratesOf));
-    checkPayment(tx, instance.organization_id, burn);
+    const live = findLiveRates(tx, instance.organization_id);
+    const withThis = live.map((other) => (other.id === id ? { ...other, status: 'starting' as const } : other));
+    checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
     checkHost(platform, tx, instance);
     reclaimGpus(tx, instance);
 
-    const starting = transition(tx, instance, 'starting');
+    const starting = transition(tx, instance, 'starting', { error_code: null, error_message: null });
     recordEvent(tx, id, 'start_requested', 'start requested');
     const { instance: recorded, command } = recordCommand(tx, platform.ids, starting, 'start');
     return {
@@ -78,30 +80,47 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
  * and command are still the ones that were sent; a start that was answered at the last moment stands.
  */
 function giveUp(platform: Platform, sent: CommandRow): void {
-  const status = platform.store.transact((tx) => {
+  const outcome = platform.store.transact((tx): Outcome => {
     const instance = findInstance(tx, sent.instance_id);
     const command = findCommand(tx, sent.id);
-    if (command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null)) return 'started';
-    if (instance?.status !== 'starting' || command?.state !== 'open') return instance?.status;
+    if (command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null))
+      return { is: 'started' };
+    if (command?.state === 'refused' || command?.state === 'failed')
+      return { is: 'refused', message: command.message ?? '' };
+    if (instance?.status !== 'starting' || command?.state !== 'open')
+      return { is: 'overtaken', by: instance?.status ?? 'gone' };
     const stopped = transition(tx, instance, 'stopped');
     recordEvent(tx, instance.id, 'start_unavailable', 'the host did not answer in time; the start is undone');
     recordCommand(tx, platform.ids, stopped, instance.gpus_released ? 'release' : 'stop');
-    return 'undone';
+    return { is: 'undone' };
   });
-  if (status === 'undone') throw new Refusal('START_UNAVAILABLE', 'the host did not answer in time; try again shortly');
-  if (status !== 'started') throw new Refusal('INVALID_STATE', `the instance is ${status} by now`);
+  switch (outcome.is) {
+    case 'started':
+      return;
+    case 'undone':
+      throw new Refusal('START_UNAVAILABLE', 'the host did not answer in time; try again shortly');
+    case 'refused':
+      throw new Refusal('START_REFUSED', outcome.message);
+    case 'overtaken':
+      throw new Refusal('INVALID_STATE', `the instance is ${outcome.by} by now`);
+  }
 }
 
-/** The host refused, before touching anything: back to `stopped`; GPUs that this start had claimed anew go at once. */
-export function undoRefusedStart(
-  tx: Tx,
-  instance: Instance,
-  command: CommandRow,
-  reason: { code: string; message: string },
-): void {
+type Outcome =
+  { is: 'started' } | { is: 'undone' } | { is: 'refused'; message: string } | { is: 'overtaken'; by: string };
+
+/**
+ * The host refused, before touching anything: back to `stopped`. GPUs that this start had claimed anew go at once, unless an
+ * earlier start may have landed and is still to be undone: then its undoing, which this start had closed, is recorded again.
+ */
+export function undoRefusedStart(tx: Tx, ids: Ids, instance: Instance, command: CommandRow, reason: Reason): void {
   finishCommand(tx, command, 'refused', reason);
   if (instance.status !== 'starting') return;
-  if (instance.gpus_released) dropClaims(tx, instance.id);
-  transition(tx, instance, 'stopped');
+  const error_code = startErrorOf(reason);
+  const stopped = transition(tx, instance, 'stopped', { error_code, error_message: error_code && reason.message });
   recordEvent(tx, instance.id, 'start_refused', reason.message);
+  const previous = findPreviousCommand(tx, command);
+  const undoing = previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release');
+  if (undoing) recordCommand(tx, ids, stopped, previous.kind);
+  else if (instance.gpus_released) dropClaims(tx, instance.id);
 }

@@ -30,12 +30,18 @@ export function amend(tx: Tx, instance: Instance, changes: InstanceChanges): Ins
   return next;
 }
 
+/** Writes what has changed, so that what others have written in the same transaction stands. */
 function write(tx: Tx, before: Instance, after: Instance): void {
-  const { id, ...columns } = after;
+  const names = (Object.keys(after) as (keyof Instance)[]).filter((name) => after[name] !== before[name]);
+  if (names.length === 0) return;
   const changed = tx.run(
-    query.updateTable('instances').set(columns).where('id', '=', id).where('status', '=', before.status),
+    query
+      .updateTable('instances')
+      .set(Object.fromEntries(names.map((name) => [name, after[name]])))
+      .where('id', '=', before.id)
+      .where('status', '=', before.status),
   );
-  if (changed !== 1) throw new Error(`instance ${id} is no longer ${before.status}`);
+  if (changed !== 1) throw new Error(`instance ${before.id} is no longer ${before.status}`);
 }
 
 /** Adds to the timeline that the renter reads. */

@@ -110,6 +110,8 @@ CREATE TABLE gpus (
   memory_mb INTEGER NOT NULL,
   healthy INTEGER NOT NULL,
   reason TEXT,
+  -- 0 once the host no longer reports it: the row stays for those that hold a claim on it.
+  present INTEGER NOT NULL DEFAULT 1,
   PRIMARY KEY (machine_id, uuid)
 ) STRICT, WITHOUT ROWID;
 
@@ -194,7 +196,8 @@ CREATE TABLE instances (
   destroyed_at INTEGER
 ) STRICT;
 CREATE INDEX instances_by_organization ON instances (organization_id, created_at);
-CREATE INDEX instances_by_machine ON instances (machine_id, status);
+CREATE INDEX instances_live_by_organization ON instances (organization_id) WHERE status <> 'destroyed';
+CREATE INDEX instances_live_by_machine ON instances (machine_id) WHERE status <> 'destroyed';
 
 -- The GPUs that an instance was given, which it keeps in mind when they are released.
 CREATE TABLE instance_gpus (
@@ -245,10 +248,10 @@ CREATE INDEX instance_events_by_instance ON instance_events (instance_id, id);
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY,
   organization_id TEXT NOT NULL REFERENCES organizations (id),
-  kind TEXT NOT NULL CHECK (kind IN ('credit')),
+  kind TEXT NOT NULL,
   amount_micro INTEGER NOT NULL,
-  reason TEXT NOT NULL,
-  author_id TEXT NOT NULL REFERENCES users (id),
+  reason TEXT,
+  author_id TEXT REFERENCES users (id),
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX transactions_by_organization ON transactions (organization_id, created_at);
