@@ -131,9 +131,9 @@ describe('an image', () => {
     ['USER worker', 'uid=1000 gid=1000 /home/worker'],
     ['ENV HOME=/data', 'uid=0 gid=0 /data'],
   ])('that says %s has its own command run so', async (instruction, expected) => {
-    const print = 'echo "uid=$(id -u) gid=$(id -g) $HOME"; trap "echo bye; exit" QUIT; while :; do sleep 0.1; done';
+    const print = 'echo "uid=$(id -u) gid=$(id -g) $HOME"; trap "echo bye; exit" WINCH; while :; do sleep 0.1; done';
     const command = `CMD ${JSON.stringify(['sh', '-c', print])}`;
-    const image = await makeImage('gpurent/test-image', [instruction, command], 'SIGQUIT');
+    const image = await makeImage('gpurent/test-image', [instruction, command], 'SIGWINCH');
     const owner = await RealRenter.on(real, { image });
     const { id } = await owner.deploy();
     const up = await statusIs(owner.api, id, 'running', LONG_MS);
