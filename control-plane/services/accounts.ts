@@ -5,10 +5,7 @@ import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { hashPassword, verifyPassword } from './passwords.js';
 import type { Platform } from './platform.js';
-import { hashToken } from './tokens.js';
-
-const SESSION_MS = 30 * 24 * 60 * 60 * 1000;
-const SESSION_PREFIX = 'ses_';
+import { openSession } from './sessions.js';
 
 export interface SignedIn {
   /** `ses_` and 64 hexadecimal digits; shown once, stored as a hash. */
@@ -40,7 +37,7 @@ export async function signUp(
         .insertInto('memberships')
         .values({ organization_id: organization.id, user_id: user.id, role: 'admin', joined_at: tx.now }),
     );
-    return { ...openSession(tx, platform, user.id), user, organization: { ...organization, role: 'admin' } };
+    return { ...openSession(tx, platform.ids, user.id), user, organization: { ...organization, role: 'admin' } };
   });
 }
 
@@ -75,7 +72,7 @@ export async function signIn(platform: Platform, request: { email: string; passw
   return store.transact((tx) => {
     const organization = firstOrganization(tx, user.id);
     if (!organization) throw new Refusal('INVALID_CREDENTIALS', 'this user belongs to no organization');
-    return { ...openSession(tx, platform, user.id), user, organization };
+    return { ...openSession(tx, platform.ids, user.id), user, organization };
   });
 }
 
@@ -102,21 +99,6 @@ function createUser(
   };
   tx.run(query.insertInto('users').values(row));
   return row;
-}
-
-function openSession(tx: Tx, { ids }: Platform, userId: string): { token: string; expiresAt: number } {
-  const token = SESSION_PREFIX + ids.hex(32);
-  const expiresAt = tx.now + SESSION_MS;
-  tx.run(
-    query.insertInto('sessions').values({
-      id: ids.uuid(),
-      user_id: userId,
-      token_hash: hashToken(token),
-      created_at: tx.now,
-      expires_at: expiresAt,
-    }),
-  );
-  return { token, expiresAt };
 }
 
 function firstOrganization(tx: Tx, userId: string): SignedIn['organization'] | undefined {

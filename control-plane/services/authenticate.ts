@@ -3,11 +3,8 @@ import { Refusal } from '../domain/refusal.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import type { Platform } from './platform.js';
+import { useSession } from './sessions.js';
 import { hashToken } from './tokens.js';
-
-const SESSION_MS = 30 * 24 * 60 * 60 * 1000;
-/** A session's end slides, but not with every request. */
-const SLIDE_AFTER_MS = 60 * 60 * 1000;
 
 /**
  * Who a bearer token belongs to. Refuses with TOKEN_INVALID (missing, malformed, expired, revoked: one answer for all)
@@ -62,23 +59,8 @@ function findApiKey(tx: Tx, token: string): ApiKeyCaller | undefined {
 }
 
 function findSession(tx: Tx, token: string, organizationId: string | undefined): SessionCaller | undefined {
-  const session = tx.get(
-    query
-      .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user_id')
-      .select(['sessions.id', 'sessions.expires_at', 'users.id as userId', 'users.email', 'users.is_operator'])
-      .where('token_hash', '=', hashToken(token))
-      .where('expires_at', '>', tx.now),
-  );
+  const session = useSession(tx, token);
   if (!session) return undefined;
-  if (session.expires_at - tx.now < SESSION_MS - SLIDE_AFTER_MS) {
-    tx.run(
-      query
-        .updateTable('sessions')
-        .set({ expires_at: tx.now + SESSION_MS })
-        .where('id', '=', session.id),
-    );
-  }
   const memberships = tx.all(
     query
       .selectFrom('memberships')

@@ -294,6 +294,30 @@ describe('refusals and failures', () => {
     await host.answered(command, 'FAILED');
   });
 
+  it('a start that passed its deadline is undone only once its outcome is known: a late one must not stay', async () => {
+    await provisioned();
+    const stopping = stop(2);
+    host.executor.receive(stopping);
+    await host.answered(stopping, 'DONE');
+    host.runtime.failNext(
+      'start',
+      new Failure('DOCKER_TIMEOUT', 'Docker did not start the container within 180 seconds'),
+    );
+    const command = await start(host, 3);
+    const begun = host.runtime.calls.length;
+    const release = host.runtime.hold('start');
+    host.executor.receive(command);
+    await eventually('the start', () => host.runtime.calls.slice(begun).includes('start i'));
+    const landLate = host.runtime.leaveUnanswered('i');
+    release();
+    await eventually('the failure', () => host.runtime.settledAsked > 0);
+    expect(host.outcomes(command)).not.toContain('FAILED');
+    expect(host.runtime.calls.slice(begun)).toEqual(['start i']);
+    landLate();
+    await host.answered(command, 'FAILED');
+    expect(host.runtime.calls.slice(begun)).toEqual(['start i', 'stop i']);
+  });
+
   it('a refused command leaves the instance meant to be what it was', async () => {
     await provisioned();
     const refused = { ...(await start(host, 2)), desired: undefined };

@@ -22,10 +22,11 @@ function asTimePasses(what: string, look: () => boolean): Promise<boolean> {
 }
 
 it('reports a workload that ended by itself, once Docker still answers some seconds later', async () => {
-  host.watch();
+  const watcher = host.watch();
   host.clock.advance(60_000);
   host.runtime.exit('i', 3);
   host.emitEvent();
+  await watcher.compare();
   await host.executor.idle();
   expect(host.reports).toEqual([]);
   await asTimePasses('the report', () => host.reports.length > 0);
@@ -45,6 +46,17 @@ it('keeps a report until it is acknowledged', async () => {
   expect(host.journal.unacknowledgedReports()).toHaveLength(1);
   host.journal.acknowledgeReport('i', host.reports[0]?.number ?? 0);
   expect(host.journal.unacknowledgedReports()).toEqual([]);
+});
+
+it('numbers reports upwards, also after its journal was lost', async () => {
+  host.watch();
+  host.clock.advance(60_000);
+  host.runtime.exit('i', 0);
+  await asTimePasses('the report', () => host.reports.length > 0);
+  expect(host.reports[0]?.number).toBeGreaterThan(Date.parse('2026-01-01'));
+  const instance = { instanceId: 'i', observation: undefined, note: '' };
+  const next = host.journal.report(instance, 0);
+  expect(next.number).toBe((host.reports[0]?.number ?? 0) + 1);
 });
 
 it('brings back what went down with Docker, though Docker said exit 0 first', async () => {

@@ -79,6 +79,12 @@ export class TestControlPlane {
   async stop(): Promise<void> {
     for (const agent of this.agents) agent.close();
     await this.core.stop();
+    this.cleanUp();
+  }
+
+  /** Removes what is left of one that was stopped by itself. */
+  cleanUp(): void {
+    for (const agent of this.agents) agent.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 

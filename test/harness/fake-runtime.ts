@@ -19,6 +19,8 @@ export class FakeRuntime implements Runtime {
   /** Ports that something else listens on. */
   readonly takenPorts = new Set<number>();
   sshUp = true;
+  /** How often somebody has waited for an unanswered call. */
+  settledAsked = 0;
   private readonly containers = new Map<string, FakeContainer>();
   private readonly gates = new Map<Call, Promise<void>>();
   private readonly failures = new Map<Call, Error[]>();
@@ -149,6 +151,7 @@ export class FakeRuntime implements Runtime {
   }
 
   async settled(instanceId: string): Promise<void> {
+    if (this.unanswered.has(instanceId)) this.settledAsked += 1;
     await this.unanswered.get(instanceId);
   }
 
