@@ -12,6 +12,15 @@ export interface SessionCaller {
   role: Role;
 }
 
+/** A signed-in user who belongs to no organisation now: its own account is all that is open to it. */
+export interface HomelessCaller {
+  kind: 'homeless';
+  sessionId: string;
+  userId: string;
+  email: string;
+  isOperator: boolean;
+}
+
 /** An API key: a member of its organisation, whatever its creator is. */
 export interface ApiKeyCaller {
   kind: 'api_key';
@@ -24,4 +33,7 @@ export interface ApiKeyCaller {
   organizationId: string;
 }
 
+/** Who acts in an organisation. */
 export type Caller = SessionCaller | ApiKeyCaller;
+/** Who acts on its own account. */
+export type AccountCaller = SessionCaller | HomelessCaller;

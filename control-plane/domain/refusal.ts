@@ -3,6 +3,7 @@ import { CodedError } from '../../shared/coded-error.js';
 /** Every code that the API can answer with, other than what the HTTP layer itself refuses. */
 export type RefusalCode =
   | 'ADMIN_REQUIRED'
+  | 'ALREADY_MEMBER'
   | 'API_KEY_NOT_FOUND'
   | 'CAPACITY_UNAVAILABLE'
   | 'DISK_TOO_LARGE'
@@ -13,9 +14,12 @@ export type RefusalCode =
   | 'INSUFFICIENT_BALANCE'
   | 'INVALID_CREDENTIALS'
   | 'INVALID_STATE'
+  | 'INVITE_NOT_FOUND'
+  | 'LAST_ADMIN'
   | 'MACHINE_DISK_EXHAUSTED'
   | 'MACHINE_IN_MAINTENANCE'
   | 'MACHINE_NOT_FOUND'
+  | 'MEMBER_NOT_FOUND'
   | 'NOT_FOUND'
   | 'OFFER_NOT_FOUND'
   | 'OFFER_NOT_PINNABLE'

@@ -4,6 +4,7 @@ import { Refusal, type RefusalCode } from '../domain/refusal.js';
 /** The one place where a refusal becomes a status. */
 const STATUS: Readonly<Record<RefusalCode, number>> = {
   ADMIN_REQUIRED: 403,
+  ALREADY_MEMBER: 409,
   API_KEY_NOT_FOUND: 404,
   CAPACITY_UNAVAILABLE: 409,
   DISK_TOO_LARGE: 422,
@@ -14,9 +15,12 @@ const STATUS: Readonly<Record<RefusalCode, number>> = {
   INSUFFICIENT_BALANCE: 402,
   INVALID_CREDENTIALS: 401,
   INVALID_STATE: 409,
+  INVITE_NOT_FOUND: 404,
+  LAST_ADMIN: 409,
   MACHINE_DISK_EXHAUSTED: 409,
   MACHINE_IN_MAINTENANCE: 409,
   MACHINE_NOT_FOUND: 404,
+  MEMBER_NOT_FOUND: 404,
   NOT_FOUND: 404,
   OFFER_NOT_FOUND: 404,
   OFFER_NOT_PINNABLE: 409,

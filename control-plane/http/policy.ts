@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Caller, SessionCaller } from '../domain/caller.js';
+import type { AccountCaller, Caller, SessionCaller } from '../domain/caller.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { authenticate } from '../services/authenticate.js';
 import type { Platform } from '../services/platform.js';
@@ -26,7 +26,7 @@ declare module 'fastify' {
     policy?: Policy | typeof PUBLIC;
   }
   interface FastifyRequest {
-    caller: Caller | undefined;
+    caller: Caller | AccountCaller | undefined;
   }
 }
 
@@ -50,8 +50,12 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
   });
 }
 
-function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller {
+function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller | AccountCaller {
   const caller = identify(platform, request);
+  if (caller.kind === 'homeless') {
+    if (policy === ACCOUNT) return caller;
+    throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one, or accept an invitation');
+  }
   if (caller.kind === 'api_key') {
     if (policy.apiKey !== 'allowed') throw new Refusal(policy.apiKey, refusalsOfKeys[policy.apiKey]);
   } else if (policy.session === 'admin' && caller.role !== 'admin') {
@@ -70,7 +74,7 @@ function operatorOf(platform: Platform, request: FastifyRequest): Caller {
   throw notFound();
 }
 
-function identify(platform: Platform, request: FastifyRequest): Caller {
+function identify(platform: Platform, request: FastifyRequest): Caller | AccountCaller {
   const token = /^Bearer ([\x21-\x7e]+)$/.exec(request.headers.authorization ?? '')?.[1];
   const organizationId = request.headers['x-org-id'];
   return authenticate(platform, token, typeof organizationId === 'string' ? organizationId : undefined);
@@ -84,8 +88,16 @@ const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Par
 
 /** The caller of a route whose policy lets members in. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new Error('this route has no caller');
-  return request.caller;
+  const { caller } = request;
+  if (!caller || caller.kind === 'homeless') throw new Error('this route has no caller');
+  return caller;
+}
+
+/** The user of a route that is about the user's own account. */
+export function accountOf(request: FastifyRequest): AccountCaller {
+  const { caller } = request;
+  if (!caller || caller.kind === 'api_key') throw new Error('this route has no account');
+  return caller;
 }
 
 /** The caller of a route whose policy lets only sessions in. */

@@ -1,8 +1,9 @@
-import type { Role } from '../domain/caller.js';
+import type { AccountCaller, Role } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { foundOrganization } from './organizations.js';
 import { hashPassword, verifyPassword } from './passwords.js';
 import type { Platform } from './platform.js';
 import { openSession } from './sessions.js';
@@ -12,7 +13,8 @@ export interface SignedIn {
   token: string;
   expiresAt: number;
   user: Row<'users'>;
-  organization: Row<'organizations'> & { role: Role };
+  /** The first that the user joined; null for one who belongs to none. */
+  organization: (Row<'organizations'> & { role: Role }) | null;
 }
 
 /** Creates a user and an organisation of which it is the admin. Refuses with EMAIL_TAKEN. */
@@ -24,20 +26,8 @@ export async function signUp(
   const { store, ids } = platform;
   return store.transact((tx) => {
     const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
-    const organization = {
-      id: ids.uuid(),
-      name: `${request.name}'s organization`,
-      balance_micro: 0,
-      payments_frozen_at: null,
-      created_at: tx.now,
-    };
-    tx.run(query.insertInto('organizations').values(organization));
-    tx.run(
-      query
-        .insertInto('memberships')
-        .values({ organization_id: organization.id, user_id: user.id, role: 'admin', joined_at: tx.now }),
-    );
-    return { ...openSession(tx, platform.ids, user.id), user, organization: { ...organization, role: 'admin' } };
+    const organization = foundOrganization(tx, ids, user.id, `${request.name}'s organization`);
+    return { ...openSession(tx, ids, user.id), user, organization: { ...organization, role: 'admin' } };
   });
 }
 
@@ -48,17 +38,7 @@ export async function createOperator(platform: Platform, request: { email: strin
     const name = request.email.split('@')[0] ?? request.email;
     const id = platform.ids.uuid();
     createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true });
-    const organizationId = platform.ids.uuid();
-    tx.run(
-      query
-        .insertInto('organizations')
-        .values({ id: organizationId, name: 'Operators', balance_micro: 0, created_at: tx.now }),
-    );
-    tx.run(
-      query
-        .insertInto('memberships')
-        .values({ organization_id: organizationId, user_id: id, role: 'admin', joined_at: tx.now }),
-    );
+    foundOrganization(tx, platform.ids, id, 'Operators');
   });
 }
 
@@ -70,13 +50,30 @@ export async function signIn(platform: Platform, request: { email: string; passw
   const matches = await verifyPassword(request.password, user?.password_hash ?? (await unknownUserHash));
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
-    const organization = firstOrganization(tx, user.id);
-    if (!organization) throw new Refusal('INVALID_CREDENTIALS', 'this user belongs to no organization');
+    const organization = firstOrganization(tx, user.id) ?? null;
     return { ...openSession(tx, platform.ids, user.id), user, organization };
   });
 }
 
 const unknownUserHash = hashPassword('nobody has this password');
+
+/** Sets a new password and ends every other session of the user. Refuses with INVALID_CREDENTIALS. */
+export async function changePassword(
+  platform: Platform,
+  caller: AccountCaller,
+  request: { current_password: string; new_password: string },
+): Promise<void> {
+  const { store } = platform;
+  const { user } = describeUser(platform, caller.userId);
+  if (!(await verifyPassword(request.current_password, user.password_hash))) {
+    throw new Refusal('INVALID_CREDENTIALS', 'the current password is wrong');
+  }
+  const password_hash = await hashPassword(request.new_password);
+  store.transact((tx) => {
+    tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
+    tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id).where('id', '<>', caller.sessionId));
+  });
+}
 
 export function signOut(platform: Platform, sessionId: string): void {
   platform.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));

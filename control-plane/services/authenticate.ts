@@ -1,4 +1,4 @@
-import type { ApiKeyCaller, Caller, SessionCaller } from '../domain/caller.js';
+import type { AccountCaller, ApiKeyCaller, Caller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
@@ -14,7 +14,7 @@ export function authenticate(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
-): Caller {
+): Caller | AccountCaller {
   if (!token) throw invalidToken();
   const caller = platform.store.transact((tx) =>
     token.startsWith('svc_') ? findApiKey(tx, token) : findSession(tx, token, organizationId),
@@ -58,7 +58,7 @@ function findApiKey(tx: Tx, token: string): ApiKeyCaller | undefined {
   };
 }
 
-function findSession(tx: Tx, token: string, organizationId: string | undefined): SessionCaller | undefined {
+function findSession(tx: Tx, token: string, organizationId: string | undefined): AccountCaller | undefined {
   const session = useSession(tx, token);
   if (!session) return undefined;
   const memberships = tx.all(
@@ -71,14 +71,9 @@ function findSession(tx: Tx, token: string, organizationId: string | undefined):
   );
   const active =
     organizationId === undefined ? memberships[0] : memberships.find((m) => m.organization_id === organizationId);
-  if (!active) throw otherOrganization();
-  return {
-    kind: 'session',
-    sessionId: session.id,
-    userId: session.userId,
-    email: session.email,
-    isOperator: session.is_operator === 1,
-    organizationId: active.organization_id,
-    role: active.role,
-  };
+  const { id: sessionId, userId, email } = session;
+  const user = { sessionId, userId, email, isOperator: session.is_operator === 1 };
+  if (active) return { ...user, kind: 'session', organizationId: active.organization_id, role: active.role };
+  if (organizationId !== undefined) throw otherOrganization();
+  return { ...user, kind: 'homeless' };
 }

@@ -1,5 +1,6 @@
 import { burnPerHourMicro } from '../domain/burn.js';
-import type { Caller, SessionCaller } from '../domain/caller.js';
+import type { Ids } from '../../shared/ids.js';
+import type { AccountCaller, Caller, Role, SessionCaller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -16,6 +17,44 @@ export function describeOrganization(platform: Platform, caller: Caller): Organi
     const burn = burnPerHourMicro(findLiveRates(tx, organization.id));
     return { ...organization, burn_per_hour_micro: burn };
   });
+}
+
+/** A new organisation, with the user as its admin. */
+export function createOrganization(
+  platform: Platform,
+  caller: AccountCaller,
+  request: { name: string },
+): OrganizationDetails {
+  return platform.store.transact((tx) => ({
+    ...foundOrganization(tx, platform.ids, caller.userId, request.name),
+    burn_per_hour_micro: 0,
+  }));
+}
+
+export function renameOrganization(
+  platform: Platform,
+  caller: SessionCaller,
+  request: { name: string },
+): OrganizationDetails {
+  platform.store.transact((tx) =>
+    tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId)),
+  );
+  return describeOrganization(platform, caller);
+}
+
+export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {
+  const organization = { id: ids.uuid(), name, balance_micro: 0, payments_frozen_at: null, created_at: tx.now };
+  tx.run(query.insertInto('organizations').values(organization));
+  join(tx, organization.id, userId, 'admin');
+  return organization;
+}
+
+export function join(tx: Tx, organizationId: string, userId: string, role: Role): void {
+  tx.run(
+    query
+      .insertInto('memberships')
+      .values({ organization_id: organizationId, user_id: userId, role, joined_at: tx.now }),
+  );
 }
 
 /** Operators: every organisation, newest first. */

@@ -1,4 +1,4 @@
-import type { Caller, SessionCaller } from '../domain/caller.js';
+import type { AccountCaller, Caller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -11,7 +11,7 @@ export type SshKeyDetails = Row<'ssh_keys'>;
 /** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has. */
 export function addSshKey(
   platform: Platform,
-  caller: SessionCaller,
+  caller: AccountCaller,
   request: { name: string; public_key: string },
 ): Row<'ssh_keys'> {
   const { line, fingerprint } = parseSshPublicKey(request.public_key);
@@ -37,7 +37,7 @@ export function addSshKey(
 }
 
 /** The caller's own keys, newest first. */
-export function listSshKeys(platform: Platform, caller: SessionCaller): Row<'ssh_keys'>[] {
+export function listSshKeys(platform: Platform, caller: AccountCaller): Row<'ssh_keys'>[] {
   return platform.store.transact((tx) =>
     tx.all(
       query
@@ -51,7 +51,7 @@ export function listSshKeys(platform: Platform, caller: SessionCaller): Row<'ssh
 }
 
 /** Instances deployed with the key keep it. Refuses with SSH_KEY_NOT_FOUND. */
-export function removeSshKey(platform: Platform, caller: SessionCaller, id: string): void {
+export function removeSshKey(platform: Platform, caller: AccountCaller, id: string): void {
   platform.store.transact((tx) => {
     const removed = tx.run(query.deleteFrom('ssh_keys').where('id', '=', id).where('user_id', '=', caller.userId));
     if (removed === 0) throw new Refusal('SSH_KEY_NOT_FOUND', 'you have no SSH key with this id');

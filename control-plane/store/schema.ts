@@ -17,6 +17,15 @@ export interface Schema {
     created_at: number;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
+  invites: {
+    id: string;
+    organization_id: string;
+    email: string;
+    role: Role;
+    token_hash: string;
+    created_at: number;
+    expires_at: number;
+  };
   api_keys: {
     id: string;
     organization_id: string;

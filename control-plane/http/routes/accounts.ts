@@ -1,19 +1,26 @@
 import { Type } from 'typebox';
-import { describeUser, signIn, signOut, signUp, type SignedIn } from '../../services/accounts.js';
-import { ACCOUNT, PUBLIC, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso } from '../schemas.js';
-import { NoContent, type Routes } from './routes.js';
+import { changePassword, describeUser, signIn, signOut, signUp, type SignedIn } from '../../services/accounts.js';
+import { acceptInvite } from '../../services/invites.js';
+import { leave } from '../../services/members.js';
+import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
+import { Timestamp, Uuid, body, iso, nullable } from '../schemas.js';
+import { IdParams, NoContent, type Routes } from './routes.js';
 
-const Email = Type.String({ format: 'email', maxLength: 254 });
+export const Email = Type.String({ format: 'email', maxLength: 254 });
 const Password = Type.String({ minLength: 12, maxLength: 256 });
-const RoleName = Type.Union([Type.Literal('admin'), Type.Literal('member')]);
+export const RoleName = Type.Enum(['admin', 'member']);
 const User = Type.Object({ id: Uuid, email: Type.String(), name: Type.String(), created_at: Timestamp });
 const Organization = Type.Object({ id: Uuid, name: Type.String(), role: RoleName });
-const Session = Type.Object({ token: Type.String(), expires_at: Timestamp, user: User, organization: Organization });
+const Session = Type.Object({
+  token: Type.String(),
+  expires_at: Timestamp,
+  user: User,
+  organization: nullable(Organization),
+});
 const Me = Type.Object({
   user: Type.Intersect([User, Type.Object({ is_operator: Type.Boolean() })]),
   memberships: Type.Array(Type.Object({ organization_id: Uuid, name: Type.String(), role: RoleName })),
-  active_organization_id: Uuid,
+  active_organization_id: nullable(Uuid),
 });
 
 export const accountRoutes: Routes = (app, platform) => {
@@ -45,14 +52,49 @@ export const accountRoutes: Routes = (app, platform) => {
     '/v1/auth/sign-out',
     { config: { policy: ACCOUNT }, schema: { response: { 204: NoContent } } },
     (request, reply) => {
-      signOut(platform, sessionOf(request).sessionId);
+      signOut(platform, accountOf(request).sessionId);
       void reply.code(204);
       return null;
     },
   );
 
+  app.post(
+    '/v1/auth/password',
+    {
+      config: { policy: ACCOUNT },
+      schema: {
+        body: body({ current_password: Type.String({ maxLength: 256 }), new_password: Password }),
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      await changePassword(platform, accountOf(request), request.body);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.delete(
+    '/v1/me/organizations/:id',
+    { config: { policy: ACCOUNT }, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      leave(platform, accountOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.post(
+    '/v1/invites/:token/accept',
+    {
+      config: { policy: ACCOUNT },
+      schema: { params: Type.Object({ token: Type.String() }), response: { 200: Organization } },
+    },
+    (request) => acceptInvite(platform, accountOf(request), request.params.token),
+  );
+
   app.get('/v1/me', { config: { policy: ACCOUNT }, schema: { response: { 200: Me } } }, (request) => {
-    const caller = sessionOf(request);
+    const caller = accountOf(request);
     const { user, memberships } = describeUser(platform, caller.userId);
     return {
       user: { ...user, is_operator: user.is_operator === 1, created_at: iso(user.created_at) },
@@ -61,7 +103,7 @@ export const accountRoutes: Routes = (app, platform) => {
         name,
         role,
       })),
-      active_organization_id: caller.organizationId,
+      active_organization_id: caller.kind === 'session' ? caller.organizationId : null,
     };
   });
 };

@@ -1,8 +1,16 @@
 import { Type } from 'typebox';
-import { describeOrganization } from '../../services/organizations.js';
-import { MEMBER, callerOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, iso } from '../schemas.js';
-import type { Routes } from './routes.js';
+import { createInvite, listInvites, withdrawInvite, type InviteDetails } from '../../services/invites.js';
+import { changeRole, listMembers, removeMember, type Member as MemberDetails } from '../../services/members.js';
+import {
+  createOrganization,
+  describeOrganization,
+  renameOrganization,
+  type OrganizationDetails,
+} from '../../services/organizations.js';
+import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
+import { Micro, Timestamp, Uuid, body, iso, items } from '../schemas.js';
+import { Email, RoleName } from './accounts.js';
+import { IdParams, NoContent, type Routes } from './routes.js';
 
 const Organization = Type.Object({
   id: Uuid,
@@ -12,18 +20,112 @@ const Organization = Type.Object({
   burn_per_hour_micro: Micro,
   created_at: Timestamp,
 });
+const NameBody = body({ name: Type.String({ minLength: 1, maxLength: 64 }) });
+const Member = Type.Object({
+  id: Uuid,
+  email: Type.String(),
+  name: Type.String(),
+  role: RoleName,
+  joined_at: Timestamp,
+});
+const Invite = Type.Object({
+  id: Uuid,
+  email: Type.String(),
+  role: RoleName,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+});
 
 export const organizationRoutes: Routes = (app, platform) => {
-  app.get(
+  app.post(
+    '/v1/orgs',
+    { config: { policy: ACCOUNT }, schema: { body: NameBody, response: { 201: Organization } } },
+    (request, reply) => {
+      void reply.code(201);
+      return organizationView(createOrganization(platform, accountOf(request), request.body));
+    },
+  );
+
+  app.get('/v1/orgs/current', { config: { policy: MEMBER }, schema: { response: { 200: Organization } } }, (request) =>
+    organizationView(describeOrganization(platform, callerOf(request))),
+  );
+
+  app.patch(
     '/v1/orgs/current',
-    { config: { policy: MEMBER }, schema: { response: { 200: Organization } } },
-    (request) => {
-      const organization = describeOrganization(platform, callerOf(request));
-      return {
-        ...organization,
-        payments_frozen: organization.payments_frozen_at !== null,
-        created_at: iso(organization.created_at),
-      };
+    { config: { policy: ADMIN }, schema: { body: NameBody, response: { 200: Organization } } },
+    (request) => organizationView(renameOrganization(platform, sessionOf(request), request.body)),
+  );
+
+  app.get(
+    '/v1/orgs/current/members',
+    { config: { policy: ADMIN }, schema: { response: { 200: items(Member) } } },
+    (request) => ({ items: listMembers(platform, sessionOf(request)).map(memberView) }),
+  );
+
+  app.patch(
+    '/v1/orgs/current/members/:id',
+    {
+      config: { policy: ADMIN },
+      schema: { params: IdParams, body: body({ role: RoleName }), response: { 200: Member } },
+    },
+    (request) => memberView(changeRole(platform, sessionOf(request), request.params.id, request.body.role)),
+  );
+
+  app.delete(
+    '/v1/orgs/current/members/:id',
+    { config: { policy: ADMIN }, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      removeMember(platform, sessionOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.get(
+    '/v1/orgs/current/invites',
+    { config: { policy: ADMIN }, schema: { response: { 200: items(Invite) } } },
+    (request) => ({ items: listInvites(platform, sessionOf(request)).map(inviteView) }),
+  );
+
+  app.post(
+    '/v1/orgs/current/invites',
+    {
+      config: { policy: ADMIN },
+      schema: {
+        body: body({ email: Email, role: Type.Enum(['admin', 'member'], { default: 'member' }) }),
+        response: { 201: Type.Object({ invite: Invite, token: Type.String() }) },
+      },
+    },
+    (request, reply) => {
+      const { token, ...invite } = createInvite(platform, sessionOf(request), request.body);
+      void reply.code(201);
+      return { invite: inviteView(invite), token };
+    },
+  );
+
+  app.delete(
+    '/v1/orgs/current/invites/:id',
+    { config: { policy: ADMIN }, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      withdrawInvite(platform, sessionOf(request), request.params.id);
+      void reply.code(204);
+      return null;
     },
   );
 };
+
+function organizationView(organization: OrganizationDetails) {
+  return {
+    ...organization,
+    payments_frozen: organization.payments_frozen_at !== null,
+    created_at: iso(organization.created_at),
+  };
+}
+
+function memberView(member: MemberDetails) {
+  return { ...member, joined_at: iso(member.joined_at) };
+}
+
+function inviteView(invite: InviteDetails) {
+  return { ...invite, created_at: iso(invite.created_at), expires_at: iso(invite.expires_at) };
+}

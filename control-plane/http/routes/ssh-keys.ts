@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/ssh-keys.js';
-import { ACCOUNT, sessionOf } from '../policy.js';
+import { ACCOUNT, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
@@ -14,7 +14,7 @@ const SshKey = Type.Object({
 
 export const sshKeyRoutes: Routes = (app, platform) => {
   app.get('/v1/ssh-keys', { config: { policy: ACCOUNT }, schema: { response: { 200: items(SshKey) } } }, (request) => ({
-    items: listSshKeys(platform, sessionOf(request)).map(sshKeyView),
+    items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
   }));
 
   app.post(
@@ -31,7 +31,7 @@ export const sshKeyRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return sshKeyView(addSshKey(platform, sessionOf(request), request.body));
+      return sshKeyView(addSshKey(platform, accountOf(request), request.body));
     },
   );
 
@@ -39,7 +39,7 @@ export const sshKeyRoutes: Routes = (app, platform) => {
     '/v1/ssh-keys/:id',
     { config: { policy: ACCOUNT }, schema: { params: IdParams, response: { 204: NoContent } } },
     (request, reply) => {
-      removeSshKey(platform, sessionOf(request), request.params.id);
+      removeSshKey(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
