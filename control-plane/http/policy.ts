@@ -15,6 +15,8 @@ export const PUBLIC = 'public';
 export const MEMBER: Policy = { session: 'any', apiKey: 'allowed' };
 /** The signed-in user's own account. */
 export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID' };
+/** A member who is signed in: no script. */
+export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID' };
 /** Credentials: sessions only, and a key is told that it takes more than itself. */
 export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED' };
 export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED' };

@@ -1,4 +1,4 @@
-import { Type, type TSchema } from 'typebox';
+import { Type, type TOptional, type TSchema } from 'typebox';
 
 export const Timestamp = Type.String({ description: 'ISO 8601, UTC, with milliseconds' });
 export const Uuid = Type.String({ format: 'uuid' });
@@ -11,6 +11,12 @@ export function nullable<T extends TSchema>(schema: T) {
 /** A request body: unknown fields are errors. */
 export function body<T extends Record<string, TSchema>>(properties: T) {
   return Type.Object(properties, { additionalProperties: false });
+}
+
+/** Properties that may be left out. */
+export function optional<T extends Record<string, TSchema>>(properties: T): { [K in keyof T]: TOptional<T[K]> } {
+  const entries = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)]);
+  return Object.fromEntries(entries) as { [K in keyof T]: TOptional<T[K]> };
 }
 
 export function items<T extends TSchema>(schema: T) {

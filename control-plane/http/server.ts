@@ -13,10 +13,11 @@ import { apiKeyRoutes } from './routes/api-keys.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceRoutes } from './routes/instances.js';
 import { offerRoutes } from './routes/offers.js';
+import { operatorMachineRoutes } from './routes/operator-machines.js';
 import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
-import { templateRoutes } from './routes/templates.js';
+import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_PARAMETER_CHARS = 4_096;
@@ -56,9 +57,11 @@ export async function createHttpServer(platform: Platform, logger: Logger): Prom
     apiKeyRoutes,
     instanceRoutes,
     offerRoutes,
+    operatorMachineRoutes,
     operatorRoutes,
     organizationRoutes,
     sshKeyRoutes,
+    templateEditingRoutes,
     templateRoutes,
   ];
   for (const register of routes)

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { Caller } from '../domain/caller.js';
-import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../domain/environment.js';
+import type { EnvEntry } from '../domain/environment.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -46,56 +45,6 @@ export interface TemplateDetails {
   registry_private: boolean;
   deactivated_at: number | null;
   created_at: number;
-}
-
-/** What its author says of a template; the rest is derived. */
-export type TemplateRequest = Omit<
-  TemplateDetails,
-  'id' | 'hash_id' | 'visibility' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
-> & { registry: RegistryCredential | null };
-
-/** Operators: a template that everyone may deploy. */
-export function createSystemTemplate(platform: Platform, request: TemplateRequest): TemplateDetails {
-  const { registry, env, mode, command, ports, coming_soon, recommended, ...plain } = request;
-  const { sealer } = platform;
-  return platform.store.transact((tx) => {
-    const row: Row<'templates'> = {
-      ...plain,
-      id: platform.ids.uuid(),
-      hash_id: hashOf(request),
-      organization_id: null,
-      visibility: 'system',
-      mode: JSON.stringify(mode),
-      command: JSON.stringify(command),
-      ports: JSON.stringify(ports),
-      env_sealed: sealer.seal('template.env', env),
-      registry_sealed: registry && sealer.seal('template.registry', registry),
-      uses_access_token: usesAccessToken(request) ? 1 : 0,
-      coming_soon: coming_soon ? 1 : 0,
-      recommended: recommended ? 1 : 0,
-      created_at: tx.now,
-      deactivated_at: null,
-    };
-    tx.run(query.insertInto('templates').values(row));
-    return describeTemplate(platform, row);
-  });
-}
-
-/** Names what a template runs: the same for its copies, another one when anything that runs changes. */
-function hashOf(template: TemplateRequest): string {
-  const { image, arch, kind, mode, ssh_user, onstart, command, ports } = template;
-  const env = template.env.map(({ key, value, secret }) => [key, secret ? null : value]);
-  return createHash('sha256')
-    .update(JSON.stringify([kind, image, arch, mode, ssh_user, env, onstart, command, ports]))
-    .digest('hex');
-}
-
-function usesAccessToken({ mode, ports, env }: TemplateRequest): boolean {
-  return (
-    mode.includes('jupyter') ||
-    ports.some((port) => port.guard !== 'none') ||
-    env.some(({ value }) => value?.includes(ACCESS_TOKEN_PLACEHOLDER))
-  );
 }
 
 export interface TemplateFilter {

@@ -43,6 +43,7 @@ describe('an invitation', () => {
   it('lets in the one whose address it names, once', async () => {
     const [admin, guest, other] = [await test.renter(0), await test.renter(0), await test.renter(0)];
     const token = await invite(admin, guest);
+    test.clock.advance(1);
     const stolen = await other.api.request('POST', `/v1/invites/${token}/accept`);
     expect(stolen).toMatchObject({ status: 404, body: { code: 'INVITE_NOT_FOUND' } });
     const joined = await guest.api.post<Record<string, unknown>>(`/v1/invites/${token}/accept`);

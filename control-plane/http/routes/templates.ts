@@ -1,8 +1,15 @@
 import { Type } from 'typebox';
+import {
+  createTemplate,
+  deactivateTemplate,
+  duplicateTemplate,
+  ownOf,
+  updateTemplate,
+} from '../../services/template-editing.js';
 import { getTemplate, getTemplateByHash, listTemplates, type TemplateDetails } from '../../services/templates.js';
-import { MEMBER, callerOf } from '../policy.js';
-import { Timestamp, Uuid, iso, isoOrNull, items, nullable } from '../schemas.js';
-import { IdParams, type Routes } from './routes.js';
+import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
+import { IdParams, NoContent, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
@@ -52,6 +59,33 @@ export const Template = Type.Object({
   created_at: Timestamp,
 });
 
+const text = (maxLength: number) => nullable(Type.String({ maxLength }));
+
+export const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
+
+export const requiredTemplateFields = {
+  name: Type.String({ minLength: 1, maxLength: 64 }),
+  image: Type.String({ minLength: 1, maxLength: 512 }),
+};
+
+export const optionalTemplateFields = {
+  description: Type.String({ maxLength: 1000 }),
+  readme: text(65_536),
+  kind: TemplateKind,
+  mode: Type.Array(TemplateMode, { maxItems: 2, uniqueItems: true }),
+  arch: Type.String({ maxLength: 32 }),
+  cuda_max: nullable(Type.String({ pattern: '^\\d+(\\.\\d+)*$', maxLength: 32 })),
+  ssh_user: Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }),
+  env: Type.Array(EnvVariable, { maxItems: 100 }),
+  onstart: text(30_000),
+  command: Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 100 }),
+  ports: Type.Array(TemplatePort, { maxItems: 16 }),
+  registry: nullable(body({ username: Type.String({ maxLength: 256 }), password: Type.String({ maxLength: 4096 }) })),
+};
+
+const TemplateBody = body({ ...requiredTemplateFields, ...optional(optionalTemplateFields) });
+const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
+
 const TemplateQuery = Type.Partial(
   Type.Object({ tab: Type.Enum(['recommended', 'system', 'public', 'organization']), mode: TemplateMode }),
 );
@@ -76,6 +110,50 @@ export const templateRoutes: Routes = (app, platform) => {
       schema: { params: Type.Object({ hash_id: Type.String() }), response: { 200: Template } },
     },
     (request) => templateView(getTemplateByHash(platform, callerOf(request), request.params.hash_id)),
+  );
+};
+
+export const templateEditingRoutes: Routes = (app, platform) => {
+  app.post(
+    '/v1/templates',
+    {
+      bodyLimit: TEMPLATE_LIMIT_BYTES,
+      config: { policy: MEMBER_SESSION },
+      schema: { body: TemplateBody, response: { 201: Template } },
+    },
+    (request, reply) => {
+      void reply.code(201);
+      return templateView(createTemplate(platform, ownOf(sessionOf(request)), request.body));
+    },
+  );
+
+  app.patch(
+    '/v1/templates/:id',
+    {
+      bodyLimit: TEMPLATE_LIMIT_BYTES,
+      config: { policy: MEMBER_SESSION },
+      schema: { params: IdParams, body: TemplatePatch, response: { 200: Template } },
+    },
+    (request) => templateView(updateTemplate(platform, ownOf(sessionOf(request)), request.params.id, request.body)),
+  );
+
+  app.delete(
+    '/v1/templates/:id',
+    { config: { policy: MEMBER_SESSION }, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      deactivateTemplate(platform, ownOf(sessionOf(request)), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.post(
+    '/v1/templates/:id/duplicate',
+    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 201: Template } } },
+    (request, reply) => {
+      void reply.code(201);
+      return templateView(duplicateTemplate(platform, callerOf(request), request.params.id));
+    },
   );
 };
 

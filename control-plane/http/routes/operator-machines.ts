@@ -1,0 +1,142 @@
+import { Type } from 'typebox';
+import {
+  createEnrollmentToken,
+  listEnrollmentTokens,
+  revokeEnrollmentToken,
+  type EnrollmentTokenDetails,
+} from '../../services/enrollment.js';
+import { getMachine, listMachines, type MachineDetails } from '../../services/machines.js';
+import { allOffers, createOffer, withdrawOffer } from '../../services/offers.js';
+import { OPERATOR } from '../policy.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { Offer, offerView } from './offers.js';
+import { IdParams, NoContent, type Routes } from './routes.js';
+
+const Token = Type.Object({
+  id: Uuid,
+  max_uses: Type.Integer(),
+  uses: Type.Integer(),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  revoked_at: nullable(Timestamp),
+});
+
+const Machine = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  region: Type.String(),
+  public_address: Type.String(),
+  cpu_model: Type.String(),
+  cpu_cores: Type.Integer(),
+  memory_mb: Type.Integer(),
+  disk_gb: Type.Integer(),
+  disk_available_gb: Type.Integer(),
+  disk_quota: Type.String(),
+  driver_version: nullable(Type.String()),
+  cuda_version: nullable(Type.String()),
+  agent_version: nullable(Type.String()),
+  connected: Type.Boolean(),
+  enrolled_at: Timestamp,
+  last_seen_at: nullable(Timestamp),
+  gpus: Type.Array(
+    Type.Object({
+      uuid: Type.String(),
+      model: Type.String(),
+      memory_mb: Type.Integer(),
+      healthy: Type.Boolean(),
+      reason: nullable(Type.String()),
+      instance_id: nullable(Uuid),
+    }),
+  ),
+});
+
+const OfferBody = body({
+  machine_id: Uuid,
+  num_gpus: Type.Integer({ minimum: 1, maximum: 64 }),
+  price_per_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }),
+  storage_price_per_gb_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
+});
+
+/** Operators: who may enrol a host, which hosts there are, and what of them is on the market. */
+export const operatorMachineRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
+
+  app.post(
+    '/v1/operator/enrollment-tokens',
+    {
+      config,
+      schema: {
+        body: body({
+          max_uses: Type.Integer({ minimum: 1, maximum: 10_000, default: 1 }),
+          expires_in_hours: Type.Integer({ minimum: 1, maximum: 720, default: 24 }),
+        }),
+        response: { 201: Type.Intersect([Token, Type.Object({ token: Type.String() })]) },
+      },
+    },
+    (request, reply) => {
+      const { token, ...row } = createEnrollmentToken(platform, request.body);
+      void reply.code(201);
+      return { ...tokenView(row), token };
+    },
+  );
+  app.get('/v1/operator/enrollment-tokens', { config, schema: { response: { 200: items(Token) } } }, () => ({
+    items: listEnrollmentTokens(platform).map(tokenView),
+  }));
+  app.delete(
+    '/v1/operator/enrollment-tokens/:id',
+    { config, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      revokeEnrollmentToken(platform, request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.get('/v1/operator/machines', { config, schema: { response: { 200: items(Machine) } } }, () => ({
+    items: listMachines(platform).map(machineView),
+  }));
+  app.get(
+    '/v1/operator/machines/:id',
+    { config, schema: { params: IdParams, response: { 200: Machine } } },
+    (request) => machineView(getMachine(platform, request.params.id)),
+  );
+
+  app.get('/v1/operator/offers', { config, schema: { response: { 200: items(Offer) } } }, () => ({
+    items: allOffers(platform).map(offerView),
+  }));
+  app.post(
+    '/v1/operator/offers',
+    { config, schema: { body: OfferBody, response: { 201: Offer } } },
+    (request, reply) => {
+      void reply.code(201);
+      return offerView(createOffer(platform, request.body));
+    },
+  );
+  app.delete(
+    '/v1/operator/offers/:id',
+    { config, schema: { params: IdParams, response: { 204: NoContent } } },
+    (request, reply) => {
+      withdrawOffer(platform, request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+};
+
+function tokenView(row: EnrollmentTokenDetails) {
+  return {
+    ...row,
+    created_at: iso(row.created_at),
+    expires_at: iso(row.expires_at),
+    revoked_at: isoOrNull(row.revoked_at),
+  };
+}
+
+function machineView(machine: MachineDetails) {
+  return {
+    ...machine,
+    enrolled_at: iso(machine.enrolled_at),
+    last_seen_at: isoOrNull(machine.last_seen_at),
+    gpus: machine.gpus.map((gpu) => ({ ...gpu, healthy: gpu.healthy === 1 })),
+  };
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+let other: Renter;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  [renter, other] = [await test.renter(), await test.renter()];
+});
+afterAll(() => test.stop());
+
+interface TemplateBody {
+  id: string;
+  hash_id: string;
+  name: string;
+  visibility: string;
+  env: { key: string; value: string | null; secret: boolean }[];
+  [field: string]: unknown;
+}
+
+const secret = { key: 'TOKEN', value: 'very secret', secret: true };
+
+function create(by: Renter, fields: Record<string, unknown> = {}): Promise<TemplateBody> {
+  return by.api.post<TemplateBody>('/v1/templates', { name: 'Mine', image: 'mine:1', ...fields });
+}
+
+async function environmentOf(template_id: string, by: Renter): Promise<Record<string, string>> {
+  const agent = await test.host({ automatic: false });
+  await by.api.post<InstanceBody>('/v1/instances', { offer_id: await test.offer(agent), template_id, disk_gb: 10 });
+  const { running } = await eventually('the command', () => agent.held[0]);
+  return Object.fromEntries(running?.spec.env.map(({ key, value }) => [key, value]) ?? []);
+}
+
+describe('a template of an organization', () => {
+  it('is its own: seen, changed and deployed by nobody else', async () => {
+    const template = await create(renter, { env: [secret, { key: 'A', value: '1', secret: false }] });
+    expect(template).toMatchObject({ visibility: 'organization', mode: ['ssh'], ssh_user: 'root', recommended: false });
+    expect(JSON.stringify(template)).not.toContain('very secret');
+    for (const [method, path] of [
+      ['GET', `/v1/templates/${template.id}`],
+      ['GET', `/v1/templates/by-hash/${template.hash_id}`],
+      ['PATCH', `/v1/templates/${template.id}`],
+      ['DELETE', `/v1/templates/${template.id}`],
+      ['POST', `/v1/templates/${template.id}/duplicate`],
+    ] as const) {
+      const body = method === 'PATCH' ? { name: 'Theirs' } : undefined;
+      const answer = await other.api.request(method, path, body);
+      expect(answer, path).toMatchObject({ status: 404, body: { code: 'TEMPLATE_NOT_FOUND' } });
+    }
+    expect(await environmentOf(template.id, renter)).toMatchObject({ TOKEN: 'very secret', A: '1' });
+  });
+
+  it('keeps a secret that is sent back as it is shown, and changes it when it is given', async () => {
+    const { id, hash_id } = await create(renter, { env: [secret] });
+    const shown = await renter.api.get<TemplateBody>(`/v1/templates/${id}`);
+    const patch = async (fields: Record<string, unknown>) =>
+      (await renter.api.request<TemplateBody>('PATCH', `/v1/templates/${id}`, fields)).body;
+    const kept = await patch({ env: shown.env, command: ['run'] });
+    expect(kept.hash_id).not.toBe(hash_id);
+    expect((await environmentOf(id, renter))['TOKEN']).toBe('very secret');
+    await patch({ env: [{ ...secret, value: 'changed' }] });
+    expect((await environmentOf(id, renter))['TOKEN']).toBe('changed');
+    expect(await patch({ name: 'Renamed' })).toMatchObject({ name: 'Renamed', command: ['run'] });
+  });
+
+  it('that is deactivated is gone for new deploys', async () => {
+    const { id } = await create(renter);
+    expect((await renter.api.request('DELETE', `/v1/templates/${id}`)).status).toBe(204);
+    expect((await renter.api.request('GET', `/v1/templates/${id}`)).status).toBe(404);
+    expect((await renter.api.request('DELETE', `/v1/templates/${id}`)).status).toBe(404);
+  });
+
+  it.each([
+    [{ recommended: true }, 'recommended'],
+    [{ mode: ['vnc'] }, 'mode.0'],
+    [{ ssh_user: 'Root!' }, 'ssh_user'],
+    [{ ports: [{ port: 0 }] }, 'ports.0.port'],
+    [{ env: [{ key: 'A=B', value: 'x' }] }, 'env.0.key'],
+  ])('with %j is refused, naming %s', async (fields, path) => {
+    const before = test.dump();
+    const answer = await renter.api.request('POST', '/v1/templates', { name: 'x', image: 'x', ...fields });
+    expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED', details: [{ path }] } });
+    expect(test.dump()).toEqual(before);
+  });
+});
+
+describe('a copy', () => {
+  it('belongs to who made it, runs the same, and takes no registry password along', async () => {
+    const registry = { username: 'u', password: 'p' };
+    const system = await test.operator.post<TemplateBody>('/v1/operator/templates', {
+      name: 'System',
+      image: 'registry.test/private:1',
+      registry,
+      recommended: true,
+    });
+    const { secret: token } = await renter.api.post<{ secret: string }>('/v1/api-keys', { name: 'script' });
+    const script = test.api.as(token);
+    const copy = await script.post<TemplateBody>(`/v1/templates/${system.id}/duplicate`);
+    expect(copy).toMatchObject({
+      visibility: 'organization',
+      hash_id: system.hash_id,
+      registry_private: false,
+      recommended: false,
+    });
+    const own = await create(renter, { registry });
+    expect(await script.post(`/v1/templates/${own.id}/duplicate`)).toMatchObject({ registry_private: true });
+    const listed = await renter.api.get<{ items: TemplateBody[] }>('/v1/templates?tab=organization&mode=ssh');
+    expect(listed.items.map(({ id }) => id)).toContain(copy.id);
+    expect(await script.request('PATCH', `/v1/templates/${copy.id}`, { name: 'x' })).toMatchObject({ status: 401 });
+  });
+});
+
+it('the system’s templates are the operators’ to change', async () => {
+  const { id } = await test.operator.post<TemplateBody>('/v1/operator/templates', { name: 'System', image: 'x:1' });
+  expect((await renter.api.request('PATCH', `/v1/templates/${id}`, { name: 'x' })).status).toBe(404);
+  const changed = await test.operator.request('PATCH', `/v1/operator/templates/${id}`, { coming_soon: true });
+  expect(changed.body).toMatchObject({ coming_soon: true, name: 'System', image: 'x:1' });
+  const { id: mine } = await create(renter);
+  expect((await test.operator.request('PATCH', `/v1/operator/templates/${mine}`, { name: 'x' })).status).toBe(404);
+  expect((await test.operator.request('DELETE', `/v1/operator/templates/${id}`)).status).toBe(204);
+});
