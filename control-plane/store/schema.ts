@@ -154,6 +154,13 @@ export interface Schema {
     status_changed_at: number;
     destroyed_at: number | null;
   };
+  idempotency_keys: {
+    organization_id: string;
+    key: string;
+    request_hash: string;
+    instance_id: string;
+    created_at: number;
+  };
   instance_gpus: { instance_id: string; gpu_uuid: string };
   gpu_claims: { machine_id: string; gpu_uuid: string; instance_id: string; claimed_at: number };
   commands: {

@@ -210,3 +210,40 @@ it('says who deployed', async () => {
     deployed_via_api_key: { kind: 'personal' },
   });
 });
+
+describe('an Idempotency-Key', () => {
+  const send = (body: unknown, key: string, api = renter.api) =>
+    api.request<InstanceBody>('POST', '/v1/instances', body, { 'Idempotency-Key': key });
+
+  it('makes one deploy of a request and its repetitions, for a day', async () => {
+    const { body } = await deployable({ gpus: 3 });
+    const first = await send(body, 'k1');
+    expect(first.status).toBe(201);
+    await statusIs(renter.api, first.body.id, 'running');
+    const again = await send({ ...body, label: null }, 'k1');
+    expect(again).toMatchObject({ status: 201, body: { id: first.body.id, status: 'running' } });
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    test.clock.advance(86_400_000);
+    test.agents.at(-1)?.beat();
+    await eventually('the offer', async () => {
+      return (await renter.api.get<{ state: string }>(`/v1/offers/${body.offer_id}`)).state === 'available';
+    });
+    expect((await send(body, 'k1')).body.id).not.toBe(first.body.id);
+  });
+
+  it('stands for one request of one organization, and remembers no refusal', async () => {
+    const { body } = await deployable({ gpus: 3 });
+    expect((await send({ ...body, template_id: NOWHERE }, 'k2')).status).toBe(404);
+    const first = await send(body, 'k2');
+    expect(first.status).toBe(201);
+    await statusIs(renter.api, first.body.id, 'running');
+    const before = test.dump();
+    const reused = await send({ ...body, disk_gb: 11 }, 'k2');
+    expect(reused).toMatchObject({ status: 409, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    expect(test.dump()).toEqual(before);
+    const other = await test.renter();
+    const theirs = await send(body, 'k2', other.api);
+    expect(theirs.status).toBe(201);
+    expect(theirs.body.id).not.toBe(first.body.id);
+  });
+});

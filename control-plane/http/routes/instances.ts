@@ -59,6 +59,8 @@ const DeployBody = body({
   env_overrides: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
 });
 
+const DeployHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
+
 const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() });
 
 export const instanceRoutes: Routes = (app, platform) => {
@@ -67,12 +69,15 @@ export const instanceRoutes: Routes = (app, platform) => {
     {
       bodyLimit: DEPLOY_LIMIT_BYTES,
       config: { policy: MEMBER },
-      schema: { body: DeployBody, response: { 201: Instance } },
+      schema: { headers: DeployHeaders, body: DeployBody, response: { 201: Instance } },
     },
     (request, reply) => {
       const { label = null, ssh_key_id = null, ...rest } = request.body;
+      const key = request.headers['idempotency-key'];
+      const { instance, replayed } = deploy(platform, callerOf(request), { ...rest, label, ssh_key_id }, key);
       void reply.code(201);
-      return instanceView(deploy(platform, callerOf(request), { ...rest, label, ssh_key_id }));
+      if (replayed) void reply.header('Idempotent-Replayed', 'true');
+      return instanceView(instance);
     },
   );
 

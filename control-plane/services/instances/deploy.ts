@@ -13,6 +13,7 @@ import { findAttachableKey } from '../ssh-keys.js';
 import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from '../templates.js';
 import { claimGpus } from './claims.js';
 import { recordCommand } from './commands.js';
+import { findReplayed, idempotencyOf, remember } from './idempotency.js';
 import { checkPayment } from './payment-check.js';
 import { findLiveRates, type Instance } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
@@ -33,10 +34,20 @@ const SUPPORTED_ARCH = 'x86_64';
 
 /**
  * Rents an offer: the contract's deploy refusals in their stated order, then GPUs, instance and provision command in the
- * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3).
+ * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3). With an idempotency key, the same
+ * request within a day answers the same instance as it now stands.
  */
-export function deploy(platform: Platform, caller: Caller, request: DeployRequest): InstanceDetails {
+export function deploy(
+  platform: Platform,
+  caller: Caller,
+  request: DeployRequest,
+  idempotencyKey?: string,
+): { instance: InstanceDetails; replayed: boolean } {
+  const idempotency =
+    idempotencyKey === undefined ? undefined : idempotencyOf(caller.organizationId, idempotencyKey, request);
   return platform.store.transact((tx) => {
+    const replayed = idempotency && findReplayed(tx, idempotency);
+    if (replayed) return { instance: describeInstance(platform, tx, replayed), replayed: true };
     const template = findTemplate(tx, caller.organizationId, request.template_id);
     checkTemplate(template, caller);
     const offer = findOffer(platform, tx, request.offer_id);
@@ -49,7 +60,8 @@ export function deploy(platform: Platform, caller: Caller, request: DeployReques
     const instance = createInstance(platform, tx, caller, { request, template, offer, sshKey, gpus });
     const provisioned = recordCommand(tx, platform.ids, instance, 'provision').instance;
     recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
-    return describeInstance(platform, tx, provisioned);
+    if (idempotency) remember(tx, idempotency, instance.id);
+    return { instance: describeInstance(platform, tx, provisioned), replayed: false };
   });
 }
 

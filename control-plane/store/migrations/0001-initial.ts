@@ -210,6 +210,16 @@ CREATE INDEX instances_by_organization ON instances (organization_id, created_at
 CREATE INDEX instances_live_by_organization ON instances (organization_id) WHERE status <> 'destroyed';
 CREATE INDEX instances_live_by_machine ON instances (machine_id) WHERE status <> 'destroyed';
 
+-- Which deploy an Idempotency-Key stands for; a refusal is not remembered.
+CREATE TABLE idempotency_keys (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  key TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, key)
+) STRICT, WITHOUT ROWID;
+
 -- The GPUs that an instance was given, which it keeps in mind when they are released.
 CREATE TABLE instance_gpus (
   instance_id TEXT NOT NULL REFERENCES instances (id),

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { Refusal } from '../../domain/refusal.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { findInstance, type Instance } from './queries.js';
+
+const REMEMBERED_MS = 24 * 60 * 60 * 1000;
+
+/** What a client sent to make one request, and no other, of all its repetitions. */
+export interface Idempotency {
+  organizationId: string;
+  key: string;
+  requestHash: string;
+}
+
+export function idempotencyOf(organizationId: string, key: string, request: object): Idempotency {
+  return { organizationId, key, requestHash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+}
+
+/** The instance that the key has deployed within a day. Refuses with IDEMPOTENCY_KEY_REUSED when the request is another. */
+export function findReplayed(tx: Tx, { organizationId, key, requestHash }: Idempotency): Instance | undefined {
+  const known = tx.get(
+    query
+      .selectFrom('idempotency_keys')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+      .where('key', '=', key)
+      .where('created_at', '>', tx.now - REMEMBERED_MS),
+  );
+  if (!known) return undefined;
+  if (known.request_hash !== requestHash) {
+    throw new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
+  }
+  return findInstance(tx, known.instance_id);
+}
+
+export function remember(tx: Tx, { organizationId, key, requestHash }: Idempotency, instanceId: string): void {
+  const values = { request_hash: requestHash, instance_id: instanceId, created_at: tx.now };
+  tx.run(
+    query
+      .insertInto('idempotency_keys')
+      .values({ organization_id: organizationId, key, ...values })
+      .onConflict((conflict) => conflict.columns(['organization_id', 'key']).doUpdateSet(values)),
+  );
+}
