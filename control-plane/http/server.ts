@@ -13,7 +13,7 @@ import { apiKeyRoutes } from './routes/api-keys.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceRoutes } from './routes/instances.js';
 import { offerRoutes } from './routes/offers.js';
-import { operatorMachineRoutes } from './routes/operator-machines.js';
+import { operatorMachineRoutes, operatorOfferRoutes } from './routes/operator-machines.js';
 import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
@@ -58,6 +58,7 @@ export async function createHttpServer(platform: Platform, logger: Logger): Prom
     instanceRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    operatorOfferRoutes,
     operatorRoutes,
     organizationRoutes,
     sshKeyRoutes,

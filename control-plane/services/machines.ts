@@ -1,4 +1,5 @@
-import { Refusal } from '../domain/refusal.js';
+import type { Maintenance } from '../domain/machine.js';
+import { Refusal, invalidField } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
@@ -32,6 +33,33 @@ export function findMachine(tx: Tx, id: string): Row<'machines'> {
   const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id).where('removed_at', 'is', null));
   if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
   return machine;
+}
+
+/** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
+export function setCordoned(platform: Platform, id: string, cordoned: boolean): MachineDetails {
+  return change(platform, id, (now) => ({ cordoned_at: cordoned ? now : null }));
+}
+
+/**
+ * Operators: a window in which nothing starts, nor within the hour before it; null: none. Refuses with MACHINE_NOT_FOUND, and
+ * with VALIDATION_FAILED for a window that is over or ends before it begins.
+ */
+export function setMaintenance(platform: Platform, id: string, window: Maintenance | null): MachineDetails {
+  return change(platform, id, (now) => {
+    if (window && window.endsAt <= window.startsAt) throw invalidField('ends_at', 'must be after starts_at');
+    if (window && window.endsAt <= now) throw invalidField('ends_at', 'must be in the future');
+    return { maintenance_starts_at: window?.startsAt ?? null, maintenance_ends_at: window?.endsAt ?? null };
+  });
+}
+
+function change(platform: Platform, id: string, columns: (now: number) => Partial<Row<'machines'>>): MachineDetails {
+  return platform.store.transact((tx) => {
+    const machine = { ...findMachine(tx, id), ...columns(tx.now) };
+    const { cordoned_at, maintenance_starts_at, maintenance_ends_at } = machine;
+    const changes = { cordoned_at, maintenance_starts_at, maintenance_ends_at };
+    tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
+    return describe(platform, tx, machine);
+  });
 }
 
 /** A machine that the store refers to, removed or not. */

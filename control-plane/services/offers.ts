@@ -75,6 +75,20 @@ export function createOffer(
   });
 }
 
+export type Prices = Pick<Row<'offers'>, 'price_per_hour_micro' | 'storage_price_per_gb_hour_micro'>;
+
+/** Operators: prices for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
+export function repriceOffer(platform: Platform, id: string, prices: Partial<Prices>): OfferDetails {
+  return platform.store.transact((tx) => {
+    const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
+    if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    const { price_per_hour_micro, storage_price_per_gb_hour_micro } = { ...offer, ...prices };
+    const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro };
+    tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
+    return describeOffer(platform, tx, { ...offer, ...columns });
+  });
+}
+
 /** Operators: nobody can rent it any more; instances that run on it stay. Refuses with OFFER_NOT_FOUND. */
 export function withdrawOffer(platform: Platform, id: string): void {
   platform.store.transact((tx) => {

@@ -8,7 +8,8 @@ import type { Tx } from '../store/store.js';
 import { findLiveRates } from './instances/queries.js';
 import type { Platform } from './platform.js';
 
-export type OrganizationDetails = Row<'organizations'> & { burn_per_hour_micro: number };
+export type OrganizationRow = Row<'organizations'>;
+export type OrganizationDetails = OrganizationRow & { burn_per_hour_micro: number };
 
 /** The caller's active organisation, with what one hour of it costs now. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
@@ -86,6 +87,19 @@ export function grantCredit(
     tx.run(query.insertInto('transactions').values(row));
     tx.run(query.updateTable('organizations').set({ balance_micro: balance }).where('id', '=', organizationId));
     return { ...row, balance_micro: balance };
+  });
+}
+
+/**
+ * Operators: a payment dispute freezes an organisation's payments until it is closed: nothing is deployed or started, what runs
+ * goes on. Refuses with ORGANIZATION_NOT_FOUND.
+ */
+export function setDisputed(platform: Platform, id: string, disputed: boolean): Row<'organizations'> {
+  return platform.store.transact((tx) => {
+    const organization = getOrganization(tx, id);
+    const payments_frozen_at = disputed ? (organization.payments_frozen_at ?? tx.now) : null;
+    tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
+    return { ...organization, payments_frozen_at };
   });
 }
 

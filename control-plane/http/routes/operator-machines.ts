@@ -5,10 +5,10 @@ import {
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
 } from '../../services/enrollment.js';
-import { getMachine, listMachines, type MachineDetails } from '../../services/machines.js';
-import { allOffers, createOffer, withdrawOffer } from '../../services/offers.js';
+import { getMachine, listMachines, setCordoned, setMaintenance, type MachineDetails } from '../../services/machines.js';
+import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/offers.js';
 import { OPERATOR } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
 import { Offer, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
@@ -36,6 +36,8 @@ const Machine = Type.Object({
   cuda_version: nullable(Type.String()),
   agent_version: nullable(Type.String()),
   connected: Type.Boolean(),
+  cordoned: Type.Boolean(),
+  maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),
   enrolled_at: Timestamp,
   last_seen_at: nullable(Timestamp),
   gpus: Type.Array(
@@ -50,14 +52,15 @@ const Machine = Type.Object({
   ),
 });
 
-const OfferBody = body({
-  machine_id: Uuid,
-  num_gpus: Type.Integer({ minimum: 1, maximum: 64 }),
+const prices = {
   price_per_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }),
   storage_price_per_gb_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
-});
+};
+const OfferBody = body({ machine_id: Uuid, num_gpus: Type.Integer({ minimum: 1, maximum: 64 }), ...prices });
+const PriceBody = body(optional(prices));
+const Time = Type.String({ format: 'date-time' });
 
-/** Operators: who may enrol a host, which hosts there are, and what of them is on the market. */
+/** Operators: who may enrol a host, and which hosts there are. */
 export const operatorMachineRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -101,6 +104,30 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     (request) => machineView(getMachine(platform, request.params.id)),
   );
 
+  const changed = { params: IdParams, response: { 200: Machine } };
+  app.post('/v1/operator/machines/:id/cordon', { config, schema: changed }, (request) =>
+    machineView(setCordoned(platform, request.params.id, true)),
+  );
+  app.post('/v1/operator/machines/:id/uncordon', { config, schema: changed }, (request) =>
+    machineView(setCordoned(platform, request.params.id, false)),
+  );
+  app.put(
+    '/v1/operator/machines/:id/maintenance',
+    { config, schema: { ...changed, body: body({ starts_at: Time, ends_at: Time }) } },
+    (request) => {
+      const [startsAt, endsAt] = [Date.parse(request.body.starts_at), Date.parse(request.body.ends_at)];
+      return machineView(setMaintenance(platform, request.params.id, { startsAt, endsAt }));
+    },
+  );
+  app.delete('/v1/operator/machines/:id/maintenance', { config, schema: changed }, (request) =>
+    machineView(setMaintenance(platform, request.params.id, null)),
+  );
+};
+
+/** Operators: what of the machines is on the market, and at which price. */
+export const operatorOfferRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
+
   app.get('/v1/operator/offers', { config, schema: { response: { 200: items(Offer) } } }, () => ({
     items: allOffers(platform).map(offerView),
   }));
@@ -121,6 +148,11 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+  app.patch(
+    '/v1/operator/offers/:id',
+    { config, schema: { params: IdParams, body: PriceBody, response: { 200: Offer } } },
+    (request) => offerView(repriceOffer(platform, request.params.id, request.body)),
+  );
 };
 
 function tokenView(row: EnrollmentTokenDetails) {
@@ -135,8 +167,14 @@ function tokenView(row: EnrollmentTokenDetails) {
 function machineView(machine: MachineDetails) {
   return {
     ...machine,
+    cordoned: machine.cordoned_at !== null,
+    maintenance: maintenanceOf(machine),
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),
     gpus: machine.gpus.map((gpu) => ({ ...gpu, healthy: gpu.healthy === 1 })),
   };
+}
+
+function maintenanceOf({ maintenance_starts_at: starts, maintenance_ends_at: ends }: MachineDetails) {
+  return starts === null || ends === null ? null : { starts_at: iso(starts), ends_at: iso(ends) };
 }

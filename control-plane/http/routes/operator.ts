@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { grantCredit, listOrganizations } from '../../services/organizations.js';
+import { grantCredit, listOrganizations, setDisputed, type OrganizationRow } from '../../services/organizations.js';
 import { SYSTEM, createTemplate, deactivateTemplate, updateTemplate } from '../../services/template-editing.js';
 import { OPERATOR, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
@@ -19,7 +19,13 @@ const TemplateBody = body({
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
-const Organization = Type.Object({ id: Uuid, name: Type.String(), balance_micro: Micro, created_at: Timestamp });
+const Organization = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  balance_micro: Micro,
+  payments_frozen: Type.Boolean(),
+  created_at: Timestamp,
+});
 
 const Credit = Type.Object({
   id: Uuid,
@@ -62,7 +68,7 @@ export const operatorRoutes: Routes = (app, platform) => {
   );
 
   app.get('/v1/operator/organizations', { config, schema: { response: { 200: items(Organization) } } }, () => ({
-    items: listOrganizations(platform).map((row) => ({ ...row, created_at: iso(row.created_at) })),
+    items: listOrganizations(platform).map(organizationView),
   }));
   app.post(
     '/v1/operator/organizations/:id/credits',
@@ -83,4 +89,19 @@ export const operatorRoutes: Routes = (app, platform) => {
       return { ...credit, created_at: iso(credit.created_at) };
     },
   );
+
+  app.post(
+    '/v1/operator/organizations/:id/dispute',
+    { config, schema: { params: IdParams, response: { 200: Organization } } },
+    (request) => organizationView(setDisputed(platform, request.params.id, true)),
+  );
+  app.delete(
+    '/v1/operator/organizations/:id/dispute',
+    { config, schema: { params: IdParams, response: { 200: Organization } } },
+    (request) => organizationView(setDisputed(platform, request.params.id, false)),
+  );
 };
+
+function organizationView(row: OrganizationRow) {
+  return { ...row, payments_frozen: row.payments_frozen_at !== null, created_at: iso(row.created_at) };
+}
