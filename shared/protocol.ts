@@ -3,9 +3,9 @@ export const PROTOCOL_MIN = 1;
 export const PROTOCOL_MAX = 1;
 
 /** The largest message of a host, in bytes. */
-export const MAX_AGENT_MESSAGE_BYTES = 1024 * 1024;
+const MAX_AGENT_MESSAGE_BYTES = 1024 * 1024;
 /** The largest message to a host, in bytes: a workload with all the environment that the API takes fits in. */
-export const MAX_CONTROL_MESSAGE_BYTES = 8 * 1024 * 1024;
+const MAX_CONTROL_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /** HTTP/2 keepalive for both ends: a dead peer is noticed within 30 seconds. */
 const KEEPALIVE_OPTIONS = {

@@ -8,7 +8,7 @@ export interface Rates {
 }
 
 /** One hour of an instance's disk, in micro-dollars. */
-export function diskPerHourMicro(rates: Rates): number {
+function diskPerHourMicro(rates: Rates): number {
   return rates.storagePricePerGbHourMicro * rates.diskGb;
 }
 

@@ -16,7 +16,7 @@ interface Presence {
 }
 
 /** A host that has been silent for longer is not connected. */
-export const LIVENESS_LIMIT_MS = 30_000;
+const LIVENESS_LIMIT_MS = 30_000;
 
 /** Which hosts are connected at this moment. Holds no fact that a restart could lose. */
 export class HostLinks {

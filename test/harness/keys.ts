@@ -13,6 +13,3 @@ export function makePublicKey(...options: string[]): string {
     rmSync(folder, { recursive: true });
   }
 }
-
-export const ED25519_KEY =
-  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGm7X1P5cJ0Q8Zl8T1s3b3hV4Wq0nC2S7m0mC0qFh5l3 someone@somewhere';

@@ -17,7 +17,7 @@ export interface RuntimeUnderTest {
   exit(instanceId: string, code: number): Promise<void>;
 }
 
-export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti';
+const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti';
 
 /** A workload that prints what is appended to a file. */
 const PRINTS_FILE = ['sh', '-c', 'touch /out; exec tail -f /out'];

@@ -11,7 +11,7 @@ export const LABEL = {
 
 export const NETWORK = 'gpurent';
 /** Where our SSH listens inside the container, out of the way of the image's own. */
-export const SSH_CONTAINER_PORT = 22022;
+const SSH_CONTAINER_PORT = 22022;
 const TOOLS_DIR = '/.gpurent';
 
 /** Docker's default set less NET_RAW and MKNOD. */

@@ -20,7 +20,7 @@ export const EnvVariable = Type.Object(
   { additionalProperties: false },
 );
 
-export const TemplatePort = Type.Object(
+const TemplatePort = Type.Object(
   {
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     protocol: Type.Enum(['tcp', 'udp', 'http'], { default: 'http' }),
@@ -31,8 +31,8 @@ export const TemplatePort = Type.Object(
   { additionalProperties: false },
 );
 
-export const TemplateKind = Type.Enum(['container', 'vm']);
-export const TemplateMode = Type.Enum(['ssh', 'jupyter']);
+const TemplateKind = Type.Enum(['container', 'vm']);
+const TemplateMode = Type.Enum(['ssh', 'jupyter']);
 
 export const Template = Type.Object({
   id: Uuid,
