@@ -34,7 +34,7 @@ const DEFAULTS = {
   GPURENT_AGENT_REGION: 'default',
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
   GPURENT_AGENT_BIND_ADDRESS: '0.0.0.0',
-  GPURENT_AGENT_PORTS: '40000-40999',
+  GPURENT_AGENT_PORTS: '20000-20999',
   GPURENT_AGENT_GPUS: 'nvidia',
   GPURENT_AGENT_DISK_GB: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
@@ -97,7 +97,7 @@ function parsePorts(value: string): PortRange {
   const match = /^(\d+)-(\d+)$/.exec(value);
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
   if (!match || first < 1024 || last > 65535 || first > last) {
-    throw new SetupError(`GPURENT_AGENT_PORTS is "${value}"; give FIRST-LAST within 1024-65535, such as 40000-40999`);
+    throw new SetupError(`GPURENT_AGENT_PORTS is "${value}"; give FIRST-LAST within 1024-65535, such as 20000-20999`);
   }
   return { first, last };
 }

@@ -9,7 +9,7 @@ import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, execIn,
 import { eventually } from '../harness/eventually.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
 
-const ports = { first: 42_000, last: 42_004 };
+const ports = { first: 22_100, last: 22_104 };
 const bindAddress = '127.0.0.1';
 
 async function makeRuntime(): Promise<DockerRuntime> {

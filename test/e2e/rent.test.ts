@@ -15,7 +15,7 @@ let real: RealPlatform;
 let renter: RealRenter;
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '43000-43009' });
+  real = await RealPlatform.start({ ports: '23000-23009' });
   renter = await RealRenter.on(real);
 });
 afterAll(() => real.stop());
