@@ -29,7 +29,7 @@ export class Watcher {
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    /** When the host booted, in milliseconds since 1970; 0 if it has not since the agent last ran. */
+    /** When the host booted, in milliseconds since 1970; 0 if it never has under this journal. */
     readonly bootedAt: number,
   ) {}
 

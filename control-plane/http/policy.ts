@@ -8,20 +8,22 @@ import type { Platform } from '../services/platform.js';
 export interface Policy {
   session: 'any' | 'admin' | 'operator';
   apiKey: 'allowed' | 'TOKEN_INVALID' | 'ADMIN_REQUIRED' | 'NOT_FOUND';
+  /** Whether a user who belongs to no organisation may call it, too. */
+  homeless: 'allowed' | 'refused';
 }
 
 export const PUBLIC = 'public';
 /** Any member, also a script. */
-export const MEMBER: Policy = { session: 'any', apiKey: 'allowed' };
+export const MEMBER: Policy = { session: 'any', apiKey: 'allowed', homeless: 'refused' };
 /** The signed-in user's own account. */
-export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID' };
+export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', homeless: 'allowed' };
 /** A member who is signed in: no script. */
-export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID' };
+export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', homeless: 'refused' };
 /** Credentials: sessions only, and a key is told that it takes more than itself. */
-export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED' };
-export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED' };
+export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
+export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
 /** For everyone else these routes do not exist. */
-export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND' };
+export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', homeless: 'refused' };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -55,7 +57,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
 function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller | AccountCaller {
   const caller = identify(platform, request);
   if (caller.kind === 'homeless') {
-    if (policy === ACCOUNT) return caller;
+    if (policy.homeless === 'allowed') return caller;
     throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one, or accept an invitation');
   }
   if (caller.kind === 'api_key') {

@@ -9,10 +9,11 @@ import {
   type SequenceFloor,
   type WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { query } from '../store/sql.js';
+import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from './instances/commands.js';
 import {
+  MAX_WORDS_CHARS,
   addressesOf,
   endWorkload,
   failProvision,
@@ -21,14 +22,13 @@ import {
   isAlive,
   landCommand,
 } from './instances/landing.js';
-import type { Instance } from './instances/queries.js';
+import { findInstance, type Instance } from './instances/queries.js';
 import { undoRefusedStart } from './instances/start.js';
 import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { findGpus } from './machines.js';
 import type { Platform } from './platform.js';
 
-const MAX_REASON_CHARS = 4_000;
 const LAST_SEEN_GRAIN_MS = 60_000;
 
 /**
@@ -45,14 +45,10 @@ export function greetHost(
     const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
 
-    const heard = new Map(hello.instances.map((state) => [state.instanceId, state]));
-    for (const instance of liveInstances(tx, machineId)) {
-      const state = heard.get(instance.id);
-      if (!state) noticeLoss(tx, instance);
-      else if (state.sequence > instance.sequence && isPlausible(instance, state.sequence)) {
-        amend(tx, instance, { sequence: state.sequence });
-      }
-    }
+    const heard = new Map(hello.instances.map((state) => [state.instanceId, state.sequence]));
+    const floors = liveInstances(tx, machineId).map(({ id, sequence }) =>
+      takeNote(tx, { instanceId: id, sequence }, heard.get(id)),
+    );
     tx.run(
       query
         .updateTable('commands')
@@ -61,14 +57,33 @@ export function greetHost(
         .where('state', '=', 'open'),
     );
     tx.nudge('dispatch');
-    return { epoch: epochOf(tx), floors: sequenceFloors(tx, machineId) };
+    return { epoch: epochOf(tx), floors };
   });
 }
 
-function liveInstances(tx: Tx, machineId: string): Instance[] {
+function liveInstances(tx: Tx, machineId: string): Pick<Instance, 'id' | 'sequence'>[] {
   return tx.all(
-    query.selectFrom('instances').selectAll().where('machine_id', '=', machineId).where('status', '<>', 'destroyed'),
+    query
+      .selectFrom('instances')
+      .select(['id', 'sequence'])
+      .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed')),
   );
+}
+
+/**
+ * The floor of an instance after what its host has said of it: below its newest command nothing may run again, even on a host
+ * that lost its journal.
+ */
+function takeNote(tx: Tx, floor: SequenceFloor, heard: number | undefined): SequenceFloor {
+  if (heard !== undefined && (heard <= floor.sequence || !isPlausible(floor, heard))) return floor;
+  const instance = findInstance(tx, floor.instanceId);
+  if (!instance) return floor;
+  if (heard === undefined) {
+    noticeLoss(tx, instance);
+    return floor;
+  }
+  return { ...floor, sequence: amend(tx, instance, { sequence: heard }).sequence };
 }
 
 /** What should be running there is not there any more, and no command of ours explains it. */
@@ -81,11 +96,6 @@ const nothing = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: unde
 
 function epochOf(tx: Tx): number {
   return Number(tx.get(query.selectFrom('meta').select('value').where('key', '=', 'epoch'))?.value ?? 1);
-}
-
-/** Below its newest command nothing of an instance may run again, even on a host that lost its journal. */
-function sequenceFloors(tx: Tx, machineId: string): SequenceFloor[] {
-  return liveInstances(tx, machineId).map(({ id, sequence }) => ({ instanceId: id, sequence }));
 }
 
 /** What a host answers to a command; ignored when the command is another host's, or closed. */
@@ -123,7 +133,7 @@ function recordFailure(
   instance: Instance,
   result: CommandResult,
 ): void {
-  const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_REASON_CHARS) };
+  const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {
     case 'provision':
@@ -147,7 +157,7 @@ function renumber(tx: Tx, command: CommandRow, instance: Instance, highest: numb
 }
 
 /** A host that counts far beyond what was ever sent would leave no room to number commands. */
-function isPlausible(instance: Instance, sequence: number): boolean {
+function isPlausible(instance: { sequence: number }, sequence: number): boolean {
   return sequence <= instance.sequence + 1_000_000;
 }
 
@@ -157,7 +167,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
     if (!found || !report.observation || report.number <= found.report_number) return;
     const instance = amend(tx, found, { report_number: report.number });
-    if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_REASON_CHARS));
+    if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
     if (isAlive(report.observation)) {
       if (instance.status === 'running') amend(tx, instance, addressesOf(tx, instance, report.observation));
       return;
@@ -179,7 +189,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   platform.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
-    const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_REASON_CHARS)];
+    const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
     const last = tx.get(
       query
         .selectFrom('instance_events')

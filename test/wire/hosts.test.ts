@@ -129,6 +129,10 @@ describe('a host that says what cannot be', () => {
     expect(up).toMatchObject({ ssh_port: null, ssh_host: null, open_url: null, jupyter_url: 'https://ok/' });
     const events = await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`);
     expect(Math.max(...events.items.map(({ message }) => message.length))).toBeLessThanOrEqual(4_000);
+    agent.workloads.set(id, { state: 'WORKLOAD_STATE_RUNNING', sequence: 1, sshPort: 1, gpuUuids: [], lines: [] });
+    agent.exit(id, { code: 1, lastLines: Array.from({ length: 20 }, () => 'x'.repeat(10_000)) });
+    const ended = await statusIs(renter.api, id, 'error');
+    expect(ended.error_message?.length).toBeLessThanOrEqual(4_100);
     agent.automatic = true;
     await renter.api.delete(`/v1/instances/${id}`);
     await statusIs(renter.api, id, 'destroyed');
@@ -149,6 +153,18 @@ describe('a control plane that starts again', () => {
     await statusIs(renter.api, id, 'running');
     expect(agent.received.filter(({ commandId }) => commandId === command.commandId).length).toBeGreaterThan(1);
     expect(agent.workloads.size).toBe(1);
+  });
+
+  it('numbers above what a host has seen, and tells it so', async () => {
+    const agent = await test.host();
+    const id = await runningOn(agent);
+    agent.disconnect();
+    Object.assign(agent.workloads.get(id) ?? {}, { sequence: 50 });
+    const { floors } = await agent.connect();
+    expect(floors).toContainEqual({ instanceId: id, sequence: 50 });
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped');
+    expect(agent.received.at(-1)?.sequence).toBe(51);
   });
 
   it('hears of a workload that vanished meanwhile', async () => {

@@ -73,7 +73,7 @@ export class DockerRuntime implements Runtime {
   }
 
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    return fetchImage(this.engine, this.clock, spec, onProgress, signal);
+    return fetchImage(this.engine, this.clock, { spec, onProgress, signal });
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {

@@ -13,21 +13,23 @@ interface PullEvent {
   progressDetail?: { current?: number; total?: number };
 }
 
+export interface ImageOrder {
+  spec: WorkloadSpec;
+  onProgress: OnProgress;
+  /** Abandons it. */
+  signal: AbortSignal;
+}
+
 /**
  * Pulls the image; one that was made on this host, and came from no registry, is used as it is. A registry is asked also for
  * what the host has: another renter's password may have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
  */
-export async function fetchImage(
-  engine: Engine,
-  clock: Clock,
-  spec: WorkloadSpec,
-  onProgress: OnProgress,
-  signal: AbortSignal,
-): Promise<void> {
+export async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder): Promise<void> {
+  const { spec, onProgress, signal } = order;
   if (await isMadeHere(engine, spec.image)) return;
   onProgress('pulling', `pulling ${spec.image}`);
   try {
-    await pull(engine, clock, spec, onProgress, signal);
+    await pull(engine, clock, order);
   } catch (error) {
     if (signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
     throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} cannot be pulled: ${reasonOf(error)}`, {
@@ -84,13 +86,7 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
   };
 }
 
-async function pull(
-  engine: Engine,
-  clock: Clock,
-  spec: WorkloadSpec,
-  onProgress: OnProgress,
-  signal: AbortSignal,
-): Promise<void> {
+async function pull(engine: Engine, clock: Clock, { spec, onProgress, signal }: ImageOrder): Promise<void> {
   const name = /[:@][^/]+$/.test(spec.image) ? spec.image : `${spec.image}:latest`;
   const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: registryOf(name) } } : {};
   const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));

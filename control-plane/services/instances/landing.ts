@@ -13,6 +13,8 @@ const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
 const HIGHEST_PORT = 65_535;
 const MAX_URL_CHARS = 2_048;
+/** What of a host's words is kept. */
+export const MAX_WORDS_CHARS = 4_000;
 
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
 export function landCommand(
@@ -94,7 +96,9 @@ function describeEnd({ state, exit }: Observation): { error_code: string; error_
 }
 
 function withLines(message: string, { lastLines }: Exit): string {
-  return lastLines.length === 0 ? message : `${message}; its last lines:\n${lastLines.slice(-20).join('\n')}`;
+  return lastLines.length === 0
+    ? message
+    : `${message}; its last lines:\n${lastLines.slice(-20).join('\n').slice(-MAX_WORDS_CHARS)}`;
 }
 
 function keptLines(exit: Exit | undefined): { last_lines?: string } {
