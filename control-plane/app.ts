@@ -77,7 +77,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
-      http = await createHttpServer(platform, logger);
+      http = await createHttpServer(platform, logger, config.rateLimits);
       const addresses = {
         http: await listen(http, config.httpAddress),
         grpc: await gateway.listen(config.grpcAddress),

@@ -3,6 +3,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
+/** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
+export interface RateLimits {
+  perAddress: number;
+  perCredential: number;
+  attemptsPerAddress: number;
+  attemptsPerAccount: number;
+}
+
 export interface Config {
   /** `host:port` */
   httpAddress: string;
@@ -13,6 +21,7 @@ export interface Config {
   /** 32 bytes. */
   secretKey: Buffer;
   logLevel: string;
+  rateLimits: RateLimits;
 }
 
 const DEFAULTS = {
@@ -20,6 +29,10 @@ const DEFAULTS = {
   GPURENT_GRPC_ADDRESS: '127.0.0.1:8090',
   GPURENT_DATABASE: 'gpurent.db',
   GPURENT_LOG_LEVEL: 'info',
+  GPURENT_RATE_LIMIT_ADDRESS: '1200',
+  GPURENT_RATE_LIMIT_CREDENTIAL: '600',
+  GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
+  GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const OTHER_SETTINGS = ['GPURENT_SECRET_KEY_FILE'];
@@ -32,6 +45,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       throw new SetupError(`${name} is not a setting of the control plane`);
   }
   const get = (name: keyof typeof DEFAULTS) => environment[name] || DEFAULTS[name];
+  const limit = (name: keyof typeof DEFAULTS) => count(name, get(name));
   const database = get('GPURENT_DATABASE');
   const logLevel = get('GPURENT_LOG_LEVEL');
   if (!LOG_LEVELS.includes(logLevel))
@@ -42,7 +56,18 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     database,
     secretKey: secretKey(environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`, database),
     logLevel,
+    rateLimits: {
+      perAddress: limit('GPURENT_RATE_LIMIT_ADDRESS'),
+      perCredential: limit('GPURENT_RATE_LIMIT_CREDENTIAL'),
+      attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
+      attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
+    },
   };
+}
+
+function count(name: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new SetupError(`${name} is "${text}"; give a whole number from 1 on`);
+  return Number(text);
 }
 
 /** Both listeners speak plain text, which does not leave this machine. */

@@ -14,15 +14,19 @@ export interface Answer<T> {
   body: T;
 }
 
+/** Looks at every answer; throws when one is not as it should be. */
+export type Inspect = (method: string, path: string, answer: Answer<unknown>) => Promise<void>;
+
 /** A small client of the public API. */
 export class ApiClient {
   constructor(
     readonly baseUrl: string,
     readonly token?: string,
+    private readonly inspect?: Inspect,
   ) {}
 
-  as(token: string): ApiClient {
-    return new ApiClient(this.baseUrl, token);
+  as(token: string | undefined): ApiClient {
+    return new ApiClient(this.baseUrl, token, this.inspect);
   }
 
   get<T>(path: string): Promise<T> {
@@ -54,7 +58,13 @@ export class ApiClient {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: (text === '' ? null : JSON.parse(text)) as T };
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: (text === '' ? null : JSON.parse(text)) as T,
+    };
+    await this.inspect?.(method, path, answer);
+    return answer;
   }
 
   private async succeed<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -1,67 +1,32 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Refusal, type RefusalCode } from '../domain/refusal.js';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Ids } from '../../shared/ids.js';
+import { Refusal } from '../domain/refusal.js';
+import { ERRORS, type ErrorCode } from './error-codes.js';
 
-/** The one place where a refusal becomes a status. */
-const STATUS: Readonly<Record<RefusalCode, number>> = {
-  ADMIN_REQUIRED: 403,
-  ALREADY_MEMBER: 409,
-  API_KEY_NOT_FOUND: 404,
-  CAPACITY_UNAVAILABLE: 409,
-  DISK_TOO_LARGE: 422,
-  EMAIL_TAKEN: 409,
-  HOST_UNREACHABLE: 409,
-  INSTANCE_LIMIT_REACHED: 409,
-  INSTANCE_NOT_FOUND: 404,
-  INSUFFICIENT_BALANCE: 402,
-  INVALID_CREDENTIALS: 401,
-  INVALID_STATE: 409,
-  IDEMPOTENCY_KEY_REUSED: 409,
-  INVITE_NOT_FOUND: 404,
-  LAST_ADMIN: 409,
-  MACHINE_DISK_EXHAUSTED: 409,
-  MACHINE_IN_MAINTENANCE: 409,
-  MACHINE_NOT_FOUND: 404,
-  MEMBER_NOT_FOUND: 404,
-  NOT_FOUND: 404,
-  OFFER_NOT_FOUND: 404,
-  OFFER_NOT_PINNABLE: 409,
-  OFFER_NOT_VM_CAPABLE: 422,
-  OFFER_UNAVAILABLE: 409,
-  ORG_MISMATCH: 403,
-  ORGANIZATION_NOT_FOUND: 404,
-  PAYMENTS_FROZEN: 402,
-  SSH_KEY_EXISTS: 409,
-  SSH_KEY_NOT_FOUND: 404,
-  START_REFUSED: 409,
-  START_UNAVAILABLE: 503,
-  TEMPLATE_ARCH_UNSUPPORTED: 422,
-  TEMPLATE_COMING_SOON: 422,
-  TEMPLATE_CUDA_TOO_NEW: 422,
-  TEMPLATE_NOT_FOUND: 404,
-  TEMPLATE_REQUIRES_OWNER: 422,
-  TOKEN_INVALID: 401,
-  UNAVAILABLE: 503,
-  VALIDATION_FAILED: 422,
-};
-
-/** What the HTTP layer itself turns down, by the framework's own error code. */
-const HTTP_REFUSALS: Readonly<Record<string, { status: number; code: string; message: string }>> = {
+/** What the framework itself turns down, by its own error code. */
+const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    status: 415,
     code: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'send JSON: Content-Type: application/json',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'PAYLOAD_TOO_LARGE', message: 'the body is too large' },
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'PAYLOAD_TOO_LARGE', message: 'the body is too large' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    status: 400,
     code: 'MALFORMED_JSON',
     message: 'the body is not as long as Content-Length says',
   },
-  MALFORMED_JSON: { status: 400, code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
+  MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
+};
+
+/** What Node's parser turns down, by its own error code. */
+const CLIENT_ERRORS: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
 };
 
 export interface ErrorBody {
-  code: string;
+  code: ErrorCode;
   message: string;
   request_id: string;
 }
@@ -69,11 +34,11 @@ export interface ErrorBody {
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(error, request, reply);
-    if (error.validation) return send(reply, request, 422, describeValidation(error));
-    const refusal = HTTP_REFUSALS[error.code];
-    if (refusal) return send(reply, request, refusal.status, { code: refusal.code, message: refusal.message });
+    if (error.validation) return sendError(reply, request, describeValidation(error));
+    const known = FRAMEWORK_ERRORS[error.code];
+    if (known) return sendError(reply, request, known);
     request.log.error({ err: error }, 'request failed');
-    return send(reply, request, 500, {
+    return sendError(reply, request, {
       code: 'INTERNAL',
       message: 'something went wrong; give the request id when you report it',
     });
@@ -81,24 +46,20 @@ export function handleErrors(app: FastifyInstance): void {
 }
 
 /** Answers with a refusal, from wherever one can be had. */
-export function sendRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { code, message, extra } = refusal;
-  return send(reply, request, STATUS[code], { code, message, ...extra });
+export function sendRefusal({ code, message, extra }: Refusal, request: FastifyRequest, reply: FastifyReply) {
+  if (code === 'RATE_LIMITED') void reply.header('Retry-After', extra['retry_after_seconds']);
+  return sendError(reply, request, { code, message, ...extra });
 }
 
-function send(
-  reply: FastifyReply,
-  request: FastifyRequest,
-  status: number,
-  body: Omit<ErrorBody, 'request_id'>,
-): FastifyReply {
+/** Answers with an error of the table, with its status. */
+export function sendError(reply: FastifyReply, request: FastifyRequest, body: Omit<ErrorBody, 'request_id'>) {
   return reply
-    .code(status)
+    .code(ERRORS[body.code].status)
     .header('X-Request-Id', request.id)
     .send({ ...body, request_id: request.id });
 }
 
-function describeValidation({ validation = [] }: FastifyError) {
+function describeValidation({ validation = [] }: FastifyError): Omit<ErrorBody, 'request_id'> & { details: unknown } {
   const details = validation.map(({ instancePath, params, message, keyword }) => {
     const unknown = keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined;
     const missing = keyword === 'required' ? String(params['missingProperty']) : undefined;
@@ -112,5 +73,23 @@ function describeValidation({ validation = [] }: FastifyError) {
     code: 'VALIDATION_FAILED',
     message: first ? `${first.path || 'the body'}: ${first.message}` : 'the request is not valid',
     details,
+  };
+}
+
+/** What could not even be read as a request: answered in the same words, as far as the socket allows. */
+export function answerClientErrors(ids: Ids) {
+  return (error: ConnectionError, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || socket.destroyed) return;
+    const code = CLIENT_ERRORS[error.code] ?? 'MALFORMED_REQUEST';
+    const { status, meaning } = ERRORS[code];
+    const body = JSON.stringify({ code, message: meaning, request_id: ids.uuid() });
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ];
+    if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    socket.destroySoon();
   };
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { sendError } from './errors.js';
 import { notFound } from './policy.js';
 
 /** 404 for an address that is none, 405 for one that is another method's. */
@@ -16,13 +17,11 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
       : [...methods.values()].find(({ pattern }) => pattern.test(path));
     if (!known) throw notFound();
     const allowed = [...known.allowed].join(', ');
-    return reply
-      .code(405)
-      .header('Allow', allowed)
-      .send({ code: 'METHOD_NOT_ALLOWED', message: `this address takes ${allowed}`, request_id: request.id });
+    void reply.header('Allow', allowed);
+    return sendError(reply, request, { code: 'METHOD_NOT_ALLOWED', message: `this address takes ${allowed}` });
   });
 }
 
 function patternOf(url: string): RegExp {
-  return new RegExp(`^${url.replace(/:[a-z_]+/g, '[^/]+')}$`);
+  return new RegExp(`^${url.replace(/:[a-z_]+/g, '[^/]+').replaceAll('*', '.*')}$`);
 }

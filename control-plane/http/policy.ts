@@ -28,6 +28,8 @@ export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', home
 declare module 'fastify' {
   interface FastifyContextConfig {
     policy?: Policy | typeof PUBLIC;
+    /** What the route itself can refuse with, beyond its policy and its schema. */
+    refusals?: readonly RefusalCode[];
   }
   interface FastifyRequest {
     caller: Caller | AccountCaller | undefined;
@@ -45,6 +47,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
     if (!config?.policy) throw new Error(`${String(method)} ${url} declares no policy`);
     // It is what keeps columns that are nobody's business out of an answer.
     if (!schema?.response) throw new Error(`${String(method)} ${url} declares no response`);
+    if (!schema.summary) throw new Error(`${String(method)} ${url} does not say what it does`);
   });
   app.addHook('onRequest', async (request) => {
     const { policy } = request.routeOptions.config;
@@ -52,6 +55,19 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
     request.caller =
       policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
   });
+}
+
+/** What a policy itself can answer with. */
+export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
+  if (policy === PUBLIC) return [];
+  if (policy.session === 'operator') return ['NOT_FOUND'];
+  const forKeys = policy.apiKey === 'allowed' ? [] : [policy.apiKey];
+  return [
+    'TOKEN_INVALID',
+    'ORG_MISMATCH',
+    ...forKeys,
+    ...(policy.session === 'admin' ? ['ADMIN_REQUIRED' as const] : []),
+  ];
 }
 
 function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller | AccountCaller {

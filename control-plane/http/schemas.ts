@@ -1,6 +1,9 @@
 import { Type, type TOptional, type TSchema } from 'typebox';
 
-export const Timestamp = Type.String({ description: 'ISO 8601, UTC, with milliseconds' });
+export const Timestamp = Type.String({
+  description: 'ISO 8601, UTC, with milliseconds',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+});
 export const Uuid = Type.String({ format: 'uuid' });
 export const Micro = Type.Integer({ description: 'micro-dollars' });
 

@@ -4,10 +4,13 @@ import addFormats from 'ajv-formats';
 import { LogController, fastify, type FastifyInstance } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
+import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/platform.js';
-import { handleErrors, sendRefusal } from './errors.js';
+import { answerClientErrors, handleErrors, sendRefusal } from './errors.js';
 import { answerUnknownRoutes } from './not-found.js';
+import { documentApi } from './openapi.js';
 import { enforcePolicies, notFound } from './policy.js';
+import { limitRates } from './rate-limits.js';
 import { accountRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { healthRoutes } from './routes/health.js';
@@ -20,16 +23,25 @@ import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAMETER_CHARS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 60_000;
 
 /** The REST API. Not listening yet. */
-export async function createHttpServer(platform: Platform, logger: Logger): Promise<FastifyInstance> {
+export async function createHttpServer(
+  platform: Platform,
+  logger: Logger,
+  limits: RateLimits,
+): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
     genReqId: () => platform.ids.uuid(),
     bodyLimit: BODY_LIMIT_BYTES,
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    clientErrorHandler: answerClientErrors(platform.ids),
+    // A proxy that ends TLS on this machine says whose request it is.
+    trustProxy: 'loopback',
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
@@ -50,6 +62,8 @@ export async function createHttpServer(platform: Platform, logger: Logger): Prom
   parseJson(app);
   handleErrors(app);
   answerUnknownRoutes(app);
+  await limitRates(app, limits);
+  await documentApi(app);
   enforcePolicies(app, platform);
   const routes = [
     healthRoutes,

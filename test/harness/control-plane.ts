@@ -4,14 +4,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
-import type { Config } from '../../control-plane/config.js';
+import type { Config, RateLimits } from '../../control-plane/config.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { silentLogger } from '../../shared/logger.js';
+import { checkAgainstDocument } from './conformity.js';
 import { eventually } from './eventually.js';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
 import { ManualClock } from './manual-clock.js';
 
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
+
+const UNLIMITED: RateLimits = {
+  perAddress: 1e9,
+  perCredential: 1e9,
+  attemptsPerAddress: 1e9,
+  attemptsPerAccount: 1e9,
+};
 
 export interface Renter {
   api: ApiClient;
@@ -27,6 +35,8 @@ export class TestControlPlane {
   private operatorToken = '';
   private renters = 0;
   readonly agents: FakeAgent[] = [];
+  /** Every answer that a test hears is held against the served document. */
+  private readonly conformity = checkAgainstDocument(() => `http://${this.addresses.http}`);
 
   private constructor(
     readonly clock: ManualClock,
@@ -34,7 +44,7 @@ export class TestControlPlane {
     private readonly config: Config,
   ) {}
 
-  static async start(): Promise<TestControlPlane> {
+  static async start({ rateLimits = {} }: { rateLimits?: Partial<RateLimits> } = {}): Promise<TestControlPlane> {
     const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
     const config: Config = {
       httpAddress: '127.0.0.1:0',
@@ -42,6 +52,7 @@ export class TestControlPlane {
       database: join(folder, 'gpurent.db'),
       secretKey: randomBytes(32),
       logLevel: 'silent',
+      rateLimits: { ...UNLIMITED, ...rateLimits },
     };
     const test = new TestControlPlane(new ManualClock(), folder, config);
     await test.boot();
@@ -57,7 +68,7 @@ export class TestControlPlane {
   }
 
   get api(): ApiClient {
-    return new ApiClient(`http://${this.addresses.http}`);
+    return new ApiClient(`http://${this.addresses.http}`, undefined, this.conformity);
   }
 
   get operator(): ApiClient {

@@ -5,17 +5,20 @@ import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schem
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 const Kind = Type.Union([Type.Literal('personal'), Type.Literal('team')]);
-const ApiKey = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  kind: Kind,
-  prefix: Type.String(),
-  creator_email: Type.String(),
-  creator_id: Uuid,
-  created_at: Timestamp,
-  last_used_at: nullable(Timestamp),
-  creator_is_member: Type.Boolean(),
-});
+const ApiKey = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    kind: Kind,
+    prefix: Type.String(),
+    creator_email: Type.String(),
+    creator_id: Uuid,
+    created_at: Timestamp,
+    last_used_at: nullable(Timestamp),
+    creator_is_member: Type.Boolean(),
+  },
+  { title: 'ApiKey' },
+);
 
 export const apiKeyRoutes: Routes = (app, platform) => {
   app.post(
@@ -23,6 +26,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
     {
       config: { policy: CREDENTIALS },
       schema: {
+        summary: 'Mint an API key; its secret is shown this once',
         body: body({
           name: Type.String({ minLength: 1, maxLength: 64 }),
           kind: Type.Enum(['personal', 'team'], { default: 'personal' }),
@@ -37,13 +41,23 @@ export const apiKeyRoutes: Routes = (app, platform) => {
     },
   );
 
-  app.get('/v1/api-keys', { config: { policy: MEMBER }, schema: { response: { 200: items(ApiKey) } } }, (request) => ({
-    items: listApiKeys(platform, callerOf(request)).map(apiKeyView),
-  }));
+  app.get(
+    '/v1/api-keys',
+    {
+      config: { policy: MEMBER },
+      schema: { summary: "The organization's active API keys, newest first", response: { 200: items(ApiKey) } },
+    },
+    (request) => ({
+      items: listApiKeys(platform, callerOf(request)).map(apiKeyView),
+    }),
+  );
 
   app.delete(
     '/v1/api-keys/:id',
-    { config: { policy: CREDENTIALS }, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { policy: CREDENTIALS, refusals: ['API_KEY_NOT_FOUND', 'ADMIN_REQUIRED'] },
+      schema: { summary: 'Revoke an API key', params: IdParams, response: { 204: NoContent } },
+    },
     (request, reply) => {
       revokeApiKey(platform, sessionOf(request), request.params.id);
       void reply.code(204);

@@ -10,41 +10,50 @@ import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '.
 import { IdParams, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
-const Instance = Type.Object({
-  id: Uuid,
-  label: nullable(Type.String()),
-  status: Type.Enum(['creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error']),
-  disk_gb: Type.Integer(),
-  price_per_hour_micro: Micro,
-  storage_price_per_gb_hour_micro: Micro,
-  ssh_host: nullable(Type.String()),
-  ssh_port: nullable(Type.Integer()),
-  ssh_user: Type.String(),
-  jupyter_url: nullable(Type.String()),
-  open_url: nullable(Type.String()),
-  access_token: nullable(Type.String()),
-  error_code: nullable(Type.String()),
-  error_message: nullable(Type.String()),
-  allowed_actions: Type.Array(Type.String()),
-  gpus_released: Type.Boolean(),
-  gpu_release: nullable(Type.String()),
-  gpu_release_requested_at: nullable(Timestamp),
-  stop_releases_gpus: Type.Boolean(),
-  hold_price_per_hour_micro: Type.Null(),
-  stop_hold_price_per_hour_micro: Type.Null(),
-  suspended_hold_price_per_hour_micro: Type.Null(),
-  created_at: Timestamp,
-  started_at: nullable(Timestamp),
-  status_changed_at: Timestamp,
-  destroyed_at: nullable(Timestamp),
-  spend_micro: Micro,
-  deployed_by: Type.String(),
-  deployed_via_api_key: nullable(
-    Type.Object({ id: Uuid, name: Type.String(), kind: Type.String(), prefix: Type.String(), revoked: Type.Boolean() }),
-  ),
-  offer: Type.Object({ id: Uuid }),
-  template: Template,
-});
+const Instance = Type.Object(
+  {
+    id: Uuid,
+    label: nullable(Type.String()),
+    status: Type.Enum(['creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error']),
+    disk_gb: Type.Integer(),
+    price_per_hour_micro: Micro,
+    storage_price_per_gb_hour_micro: Micro,
+    ssh_host: nullable(Type.String()),
+    ssh_port: nullable(Type.Integer()),
+    ssh_user: Type.String(),
+    jupyter_url: nullable(Type.String()),
+    open_url: nullable(Type.String()),
+    access_token: nullable(Type.String()),
+    error_code: nullable(Type.String()),
+    error_message: nullable(Type.String()),
+    allowed_actions: Type.Array(Type.String()),
+    gpus_released: Type.Boolean(),
+    gpu_release: nullable(Type.String()),
+    gpu_release_requested_at: nullable(Timestamp),
+    stop_releases_gpus: Type.Boolean(),
+    hold_price_per_hour_micro: Type.Null(),
+    stop_hold_price_per_hour_micro: Type.Null(),
+    suspended_hold_price_per_hour_micro: Type.Null(),
+    created_at: Timestamp,
+    started_at: nullable(Timestamp),
+    status_changed_at: Timestamp,
+    destroyed_at: nullable(Timestamp),
+    spend_micro: Micro,
+    deployed_by: Type.String(),
+    deployed_via_api_key: nullable(
+      Type.Object({
+        id: Uuid,
+        name: Type.String(),
+        kind: Type.String(),
+        prefix: Type.String(),
+        revoked: Type.Boolean(),
+      }),
+    ),
+    offer: Type.Object({ id: Uuid }),
+    template: Template,
+  },
+  { title: 'Instance' },
+);
 
 /** A hundred overrides of the longest kind. */
 const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -61,15 +70,40 @@ const DeployBody = body({
 
 const DeployHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
 
-const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() });
+const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() }, { title: 'InstanceEvent' });
 
 export const instanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances',
     {
       bodyLimit: DEPLOY_LIMIT_BYTES,
-      config: { policy: MEMBER },
-      schema: { headers: DeployHeaders, body: DeployBody, response: { 201: Instance } },
+      config: {
+        policy: MEMBER,
+        refusals: [
+          'TEMPLATE_NOT_FOUND',
+          'TEMPLATE_COMING_SOON',
+          'TEMPLATE_ARCH_UNSUPPORTED',
+          'TEMPLATE_REQUIRES_OWNER',
+          'OFFER_UNAVAILABLE',
+          'OFFER_NOT_PINNABLE',
+          'OFFER_NOT_VM_CAPABLE',
+          'TEMPLATE_CUDA_TOO_NEW',
+          'DISK_TOO_LARGE',
+          'SSH_KEY_NOT_FOUND',
+          'MACHINE_IN_MAINTENANCE',
+          'MACHINE_DISK_EXHAUSTED',
+          'INSTANCE_LIMIT_REACHED',
+          'PAYMENTS_FROZEN',
+          'INSUFFICIENT_BALANCE',
+          'IDEMPOTENCY_KEY_REUSED',
+        ],
+      },
+      schema: {
+        summary: 'Deploy: rent an offer and run a template on it',
+        headers: DeployHeaders,
+        body: DeployBody,
+        response: { 201: Instance },
+      },
     },
     (request, reply) => {
       const { label = null, ssh_key_id = null, ...rest } = request.body;
@@ -86,6 +120,7 @@ export const instanceRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
+        summary: "The organization's instances, newest first",
         querystring: Type.Object({ include_destroyed: Type.Boolean({ default: false }) }),
         response: { 200: items(Instance) },
       },
@@ -97,13 +132,19 @@ export const instanceRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/instances/:id',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Instance } } },
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      schema: { summary: 'One instance', params: IdParams, response: { 200: Instance } },
+    },
     (request) => instanceView(getInstance(platform, callerOf(request), request.params.id)),
   );
 
   app.post(
     '/v1/instances/:id/stop',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 202: Instance } } },
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      schema: { summary: 'Stop: the workload ends, its disk is kept', params: IdParams, response: { 202: Instance } },
+    },
     (request, reply) => {
       void reply.code(202);
       return instanceView(stop(platform, callerOf(request), request.params.id));
@@ -112,7 +153,22 @@ export const instanceRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/instances/:id/start',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 202: Instance } } },
+    {
+      config: {
+        policy: MEMBER,
+        refusals: [
+          'INSTANCE_NOT_FOUND',
+          'INVALID_STATE',
+          'PAYMENTS_FROZEN',
+          'INSUFFICIENT_BALANCE',
+          'CAPACITY_UNAVAILABLE',
+          'HOST_UNREACHABLE',
+          'START_REFUSED',
+          'START_UNAVAILABLE',
+        ],
+      },
+      schema: { summary: 'Start again, on the same disk and GPUs', params: IdParams, response: { 202: Instance } },
+    },
     async (request, reply) => {
       void reply.code(202);
       return instanceView(await start(platform, callerOf(request), request.params.id));
@@ -121,7 +177,14 @@ export const instanceRoutes: Routes = (app, platform) => {
 
   app.delete(
     '/v1/instances/:id',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Instance, 202: Instance } } },
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      schema: {
+        summary: 'Destroy: container, disk and contents are removed',
+        params: IdParams,
+        response: { 200: Instance, 202: Instance },
+      },
+    },
     (request, reply) => {
       const { instance, repeated } = destroy(platform, callerOf(request), request.params.id);
       void reply.code(repeated ? 200 : 202);
@@ -132,8 +195,9 @@ export const instanceRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/logs',
     {
-      config: { policy: MEMBER },
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
+        summary: "The last lines of the workload's output",
         params: IdParams,
         querystring: Type.Object({ tail: Type.Integer({ minimum: 1, maximum: 1000, default: 200 }) }),
         response: { 200: Type.Object({ lines: Type.Array(Type.String()) }) },
@@ -146,7 +210,14 @@ export const instanceRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/instances/:id/events',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: items(Event) } } },
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      schema: {
+        summary: 'What happened to the instance, newest first',
+        params: IdParams,
+        response: { 200: items(Event) },
+      },
+    },
     (request) => ({
       items: listEvents(platform, callerOf(request), request.params.id).map((event) => ({
         ...event,

@@ -4,33 +4,39 @@ import { MEMBER } from '../policy.js';
 import { Micro, Timestamp, Uuid, iso, items, nullable } from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';
 
-const Machine = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  region: Type.String(),
-  cpu_model: Type.String(),
-  cpu_cores: Type.Integer(),
-  memory_mb: Type.Integer(),
-  disk_gb: Type.Integer(),
-  disk_available_gb: Type.Integer(),
-  cuda_version: nullable(Type.String()),
-  driver_version: nullable(Type.String()),
-  vm_capable: Type.Boolean(),
-  gpu_release_supported: Type.Boolean(),
-  next_maintenance: nullable(Timestamp),
-  connected: Type.Boolean(),
-});
+const Machine = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    region: Type.String(),
+    cpu_model: Type.String(),
+    cpu_cores: Type.Integer(),
+    memory_mb: Type.Integer(),
+    disk_gb: Type.Integer(),
+    disk_available_gb: Type.Integer(),
+    cuda_version: nullable(Type.String()),
+    driver_version: nullable(Type.String()),
+    vm_capable: Type.Boolean(),
+    gpu_release_supported: Type.Boolean(),
+    next_maintenance: nullable(Timestamp),
+    connected: Type.Boolean(),
+  },
+  { title: 'Machine' },
+);
 
-export const Offer = Type.Object({
-  id: Uuid,
-  state: Type.Enum(['available', 'unavailable', 'withdrawn']),
-  gpu_model: nullable(Type.String()),
-  num_gpus: Type.Integer(),
-  gpu_memory_mb: nullable(Type.Integer()),
-  price_per_hour_micro: Micro,
-  storage_price_per_gb_hour_micro: Micro,
-  machine: Machine,
-});
+export const Offer = Type.Object(
+  {
+    id: Uuid,
+    state: Type.Enum(['available', 'unavailable', 'withdrawn']),
+    gpu_model: nullable(Type.String()),
+    num_gpus: Type.Integer(),
+    gpu_memory_mb: nullable(Type.Integer()),
+    price_per_hour_micro: Micro,
+    storage_price_per_gb_hour_micro: Micro,
+    machine: Machine,
+  },
+  { title: 'Offer' },
+);
 
 const OfferQuery = Type.Partial(
   Type.Object({
@@ -43,24 +49,33 @@ const OfferQuery = Type.Partial(
   }),
 );
 
-const ModelStatus = Type.Object({
-  gpu_model: Type.String(),
-  machines_connected: Type.Integer(),
-  gpus_total: Type.Integer(),
-  gpus_free: Type.Integer(),
-  lowest_price_per_hour_micro: nullable(Micro),
-});
+const ModelStatus = Type.Object(
+  {
+    gpu_model: Type.String(),
+    machines_connected: Type.Integer(),
+    gpus_total: Type.Integer(),
+    gpus_free: Type.Integer(),
+    lowest_price_per_hour_micro: nullable(Micro),
+  },
+  { title: 'GpuModelStatus' },
+);
 
 export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/offers',
-    { config: { policy: MEMBER }, schema: { querystring: OfferQuery, response: { 200: items(Offer) } } },
+    {
+      config: { policy: MEMBER },
+      schema: { summary: 'What can be rented now', querystring: OfferQuery, response: { 200: items(Offer) } },
+    },
     (request) => ({ items: listOffers(platform, request.query).map(offerView) }),
   );
 
   app.get(
     '/v1/offers/:id',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Offer } } },
+    {
+      config: { policy: MEMBER, refusals: ['OFFER_NOT_FOUND'] },
+      schema: { summary: 'One offer, in whatever state', params: IdParams, response: { 200: Offer } },
+    },
     (request) => offerView(getOffer(platform, request.params.id)),
   );
 
@@ -68,7 +83,10 @@ export const offerRoutes: Routes = (app, platform) => {
     '/v1/catalog/status',
     {
       config: { policy: MEMBER },
-      schema: { response: { 200: Type.Object({ items: Type.Array(ModelStatus), updated_at: Timestamp }) } },
+      schema: {
+        summary: 'Per GPU model: what is connected, what is free, and from what price',
+        response: { 200: Type.Object({ items: Type.Array(ModelStatus), updated_at: Timestamp }) },
+      },
     },
     () => {
       const { models, updatedAt } = catalogStatus(platform);

@@ -12,45 +12,51 @@ import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from
 import { Offer, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
-const Token = Type.Object({
-  id: Uuid,
-  max_uses: Type.Integer(),
-  uses: Type.Integer(),
-  created_at: Timestamp,
-  expires_at: Timestamp,
-  revoked_at: nullable(Timestamp),
-});
+const Token = Type.Object(
+  {
+    id: Uuid,
+    max_uses: Type.Integer(),
+    uses: Type.Integer(),
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    revoked_at: nullable(Timestamp),
+  },
+  { title: 'EnrollmentToken' },
+);
 
-const Machine = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  region: Type.String(),
-  public_address: Type.String(),
-  cpu_model: Type.String(),
-  cpu_cores: Type.Integer(),
-  memory_mb: Type.Integer(),
-  disk_gb: Type.Integer(),
-  disk_available_gb: Type.Integer(),
-  disk_quota: Type.String(),
-  driver_version: nullable(Type.String()),
-  cuda_version: nullable(Type.String()),
-  agent_version: nullable(Type.String()),
-  connected: Type.Boolean(),
-  cordoned: Type.Boolean(),
-  maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),
-  enrolled_at: Timestamp,
-  last_seen_at: nullable(Timestamp),
-  gpus: Type.Array(
-    Type.Object({
-      uuid: Type.String(),
-      model: Type.String(),
-      memory_mb: Type.Integer(),
-      healthy: Type.Boolean(),
-      reason: nullable(Type.String()),
-      instance_id: nullable(Uuid),
-    }),
-  ),
-});
+const Machine = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    region: Type.String(),
+    public_address: Type.String(),
+    cpu_model: Type.String(),
+    cpu_cores: Type.Integer(),
+    memory_mb: Type.Integer(),
+    disk_gb: Type.Integer(),
+    disk_available_gb: Type.Integer(),
+    disk_quota: Type.String(),
+    driver_version: nullable(Type.String()),
+    cuda_version: nullable(Type.String()),
+    agent_version: nullable(Type.String()),
+    connected: Type.Boolean(),
+    cordoned: Type.Boolean(),
+    maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),
+    enrolled_at: Timestamp,
+    last_seen_at: nullable(Timestamp),
+    gpus: Type.Array(
+      Type.Object({
+        uuid: Type.String(),
+        model: Type.String(),
+        memory_mb: Type.Integer(),
+        healthy: Type.Boolean(),
+        reason: nullable(Type.String()),
+        instance_id: nullable(Uuid),
+      }),
+    ),
+  },
+  { title: 'OperatedMachine' },
+);
 
 const prices = {
   price_per_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }),
@@ -69,6 +75,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     {
       config,
       schema: {
+        summary: 'Make a token with which hosts may enrol; shown this once',
         body: body({
           max_uses: Type.Integer({ minimum: 1, maximum: 10_000, default: 1 }),
           expires_in_hours: Type.Integer({ minimum: 1, maximum: 720, default: 24 }),
@@ -82,12 +89,16 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       return { ...tokenView(row), token };
     },
   );
-  app.get('/v1/operator/enrollment-tokens', { config, schema: { response: { 200: items(Token) } } }, () => ({
-    items: listEnrollmentTokens(platform).map(tokenView),
-  }));
+  app.get(
+    '/v1/operator/enrollment-tokens',
+    { config, schema: { summary: 'Enrolment tokens, newest first', response: { 200: items(Token) } } },
+    () => ({
+      items: listEnrollmentTokens(platform).map(tokenView),
+    }),
+  );
   app.delete(
     '/v1/operator/enrollment-tokens/:id',
-    { config, schema: { params: IdParams, response: { 204: NoContent } } },
+    { config, schema: { summary: 'Revoke an enrolment token', params: IdParams, response: { 204: NoContent } } },
     (request, reply) => {
       revokeEnrollmentToken(platform, request.params.id);
       void reply.code(204);
@@ -95,32 +106,58 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     },
   );
 
-  app.get('/v1/operator/machines', { config, schema: { response: { 200: items(Machine) } } }, () => ({
-    items: listMachines(platform).map(machineView),
-  }));
+  app.get(
+    '/v1/operator/machines',
+    { config, schema: { summary: 'Machines, newest first', response: { 200: items(Machine) } } },
+    () => ({
+      items: listMachines(platform).map(machineView),
+    }),
+  );
   app.get(
     '/v1/operator/machines/:id',
-    { config, schema: { params: IdParams, response: { 200: Machine } } },
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { summary: 'One machine with its GPUs', params: IdParams, response: { 200: Machine } },
+    },
     (request) => machineView(getMachine(platform, request.params.id)),
   );
 
   const changed = { params: IdParams, response: { 200: Machine } };
-  app.post('/v1/operator/machines/:id/cordon', { config, schema: changed }, (request) =>
-    machineView(setCordoned(platform, request.params.id, true)),
+  app.post(
+    '/v1/operator/machines/:id/cordon',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { ...changed, summary: 'Take nothing new; what runs goes on' },
+    },
+    (request) => machineView(setCordoned(platform, request.params.id, true)),
   );
-  app.post('/v1/operator/machines/:id/uncordon', { config, schema: changed }, (request) =>
-    machineView(setCordoned(platform, request.params.id, false)),
+  app.post(
+    '/v1/operator/machines/:id/uncordon',
+    { config: { ...config, refusals: ['MACHINE_NOT_FOUND'] }, schema: { ...changed, summary: 'Back onto the market' } },
+    (request) => machineView(setCordoned(platform, request.params.id, false)),
   );
   app.put(
     '/v1/operator/machines/:id/maintenance',
-    { config, schema: { ...changed, body: body({ starts_at: Time, ends_at: Time }) } },
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: {
+        summary: 'Announce a window in which nothing starts',
+        ...changed,
+        body: body({ starts_at: Time, ends_at: Time }),
+      },
+    },
     (request) => {
       const [startsAt, endsAt] = [Date.parse(request.body.starts_at), Date.parse(request.body.ends_at)];
       return machineView(setMaintenance(platform, request.params.id, { startsAt, endsAt }));
     },
   );
-  app.delete('/v1/operator/machines/:id/maintenance', { config, schema: changed }, (request) =>
-    machineView(setMaintenance(platform, request.params.id, null)),
+  app.delete(
+    '/v1/operator/machines/:id/maintenance',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { ...changed, summary: 'Call the maintenance window off' },
+    },
+    (request) => machineView(setMaintenance(platform, request.params.id, null)),
   );
 };
 
@@ -128,12 +165,19 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
 export const operatorOfferRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
-  app.get('/v1/operator/offers', { config, schema: { response: { 200: items(Offer) } } }, () => ({
-    items: allOffers(platform).map(offerView),
-  }));
+  app.get(
+    '/v1/operator/offers',
+    { config, schema: { summary: 'Offers in every state, newest first', response: { 200: items(Offer) } } },
+    () => ({
+      items: allOffers(platform).map(offerView),
+    }),
+  );
   app.post(
     '/v1/operator/offers',
-    { config, schema: { body: OfferBody, response: { 201: Offer } } },
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { summary: 'Put GPUs of a machine on the market', body: OfferBody, response: { 201: Offer } },
+    },
     (request, reply) => {
       void reply.code(201);
       return offerView(createOffer(platform, request.body));
@@ -141,7 +185,10 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
   );
   app.delete(
     '/v1/operator/offers/:id',
-    { config, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
+      schema: { summary: 'Withdraw an offer; instances on it stay', params: IdParams, response: { 204: NoContent } },
+    },
     (request, reply) => {
       withdrawOffer(platform, request.params.id);
       void reply.code(204);
@@ -150,7 +197,15 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
   );
   app.patch(
     '/v1/operator/offers/:id',
-    { config, schema: { params: IdParams, body: PriceBody, response: { 200: Offer } } },
+    {
+      config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
+      schema: {
+        summary: 'New prices for who rents from now on',
+        params: IdParams,
+        body: PriceBody,
+        response: { 200: Offer },
+      },
+    },
     (request) => offerView(repriceOffer(platform, request.params.id, request.body)),
   );
 };

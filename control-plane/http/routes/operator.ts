@@ -19,22 +19,28 @@ const TemplateBody = body({
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
-const Organization = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  balance_micro: Micro,
-  payments_frozen: Type.Boolean(),
-  created_at: Timestamp,
-});
+const Organization = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    balance_micro: Micro,
+    payments_frozen: Type.Boolean(),
+    created_at: Timestamp,
+  },
+  { title: 'OperatedOrganization' },
+);
 
-const Credit = Type.Object({
-  id: Uuid,
-  organization_id: Uuid,
-  amount_micro: Micro,
-  balance_micro: Micro,
-  reason: nullable(Type.String()),
-  created_at: Timestamp,
-});
+const Credit = Type.Object(
+  {
+    id: Uuid,
+    organization_id: Uuid,
+    amount_micro: Micro,
+    balance_micro: Micro,
+    reason: nullable(Type.String()),
+    created_at: Timestamp,
+  },
+  { title: 'Credit' },
+);
 
 /** Operators: the system's templates, and the organisations that rent. */
 export const operatorRoutes: Routes = (app, platform) => {
@@ -42,7 +48,11 @@ export const operatorRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/operator/templates',
-    { config, bodyLimit: TEMPLATE_LIMIT_BYTES, schema: { body: TemplateBody, response: { 201: Template } } },
+    {
+      config,
+      bodyLimit: TEMPLATE_LIMIT_BYTES,
+      schema: { summary: 'Make a system template', body: TemplateBody, response: { 201: Template } },
+    },
     (request, reply) => {
       void reply.code(201);
       return templateView(createTemplate(platform, SYSTEM, request.body));
@@ -51,15 +61,23 @@ export const operatorRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/operator/templates/:id',
     {
-      config,
+      config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
       bodyLimit: TEMPLATE_LIMIT_BYTES,
-      schema: { params: IdParams, body: TemplatePatch, response: { 200: Template } },
+      schema: {
+        summary: 'Change a system template',
+        params: IdParams,
+        body: TemplatePatch,
+        response: { 200: Template },
+      },
     },
     (request) => templateView(updateTemplate(platform, SYSTEM, request.params.id, request.body)),
   );
   app.delete(
     '/v1/operator/templates/:id',
-    { config, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: { summary: 'Deactivate a system template', params: IdParams, response: { 204: NoContent } },
+    },
     (request, reply) => {
       deactivateTemplate(platform, SYSTEM, request.params.id);
       void reply.code(204);
@@ -67,14 +85,19 @@ export const operatorRoutes: Routes = (app, platform) => {
     },
   );
 
-  app.get('/v1/operator/organizations', { config, schema: { response: { 200: items(Organization) } } }, () => ({
-    items: listOrganizations(platform).map(organizationView),
-  }));
+  app.get(
+    '/v1/operator/organizations',
+    { config, schema: { summary: 'Organizations, newest first', response: { 200: items(Organization) } } },
+    () => ({
+      items: listOrganizations(platform).map(organizationView),
+    }),
+  );
   app.post(
     '/v1/operator/organizations/:id/credits',
     {
-      config,
+      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
+        summary: 'Grant credit, with a reason',
         params: IdParams,
         body: body({
           amount_micro: Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 }),
@@ -92,12 +115,22 @@ export const operatorRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/operator/organizations/:id/dispute',
-    { config, schema: { params: IdParams, response: { 200: Organization } } },
+    {
+      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      schema: {
+        summary: "Open a payment dispute: the organization's payments are frozen",
+        params: IdParams,
+        response: { 200: Organization },
+      },
+    },
     (request) => organizationView(setDisputed(platform, request.params.id, true)),
   );
   app.delete(
     '/v1/operator/organizations/:id/dispute',
-    { config, schema: { params: IdParams, response: { 200: Organization } } },
+    {
+      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      schema: { summary: 'Close the payment dispute', params: IdParams, response: { 200: Organization } },
+    },
     (request) => organizationView(setDisputed(platform, request.params.id, false)),
   );
 };

@@ -12,68 +12,100 @@ import { Micro, Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { Email, RoleName } from './accounts.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
-const Organization = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  balance_micro: Micro,
-  payments_frozen: Type.Boolean(),
-  burn_per_hour_micro: Micro,
-  created_at: Timestamp,
-});
+const Organization = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    balance_micro: Micro,
+    payments_frozen: Type.Boolean(),
+    burn_per_hour_micro: Micro,
+    created_at: Timestamp,
+  },
+  { title: 'Organization' },
+);
 const NameBody = body({ name: Type.String({ minLength: 1, maxLength: 64 }) });
-const Member = Type.Object({
-  id: Uuid,
-  email: Type.String(),
-  name: Type.String(),
-  role: RoleName,
-  joined_at: Timestamp,
-});
-const Invite = Type.Object({
-  id: Uuid,
-  email: Type.String(),
-  role: RoleName,
-  created_at: Timestamp,
-  expires_at: Timestamp,
-});
+const Member = Type.Object(
+  {
+    id: Uuid,
+    email: Type.String(),
+    name: Type.String(),
+    role: RoleName,
+    joined_at: Timestamp,
+  },
+  { title: 'Member' },
+);
+const Invite = Type.Object(
+  {
+    id: Uuid,
+    email: Type.String(),
+    role: RoleName,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { title: 'Invite' },
+);
 
 export const organizationRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs',
-    { config: { policy: ACCOUNT }, schema: { body: NameBody, response: { 201: Organization } } },
+    {
+      config: { policy: ACCOUNT },
+      schema: { summary: 'Make an organization, as its admin', body: NameBody, response: { 201: Organization } },
+    },
     (request, reply) => {
       void reply.code(201);
       return organizationView(createOrganization(platform, accountOf(request), request.body));
     },
   );
 
-  app.get('/v1/orgs/current', { config: { policy: MEMBER }, schema: { response: { 200: Organization } } }, (request) =>
-    organizationView(describeOrganization(platform, callerOf(request))),
+  app.get(
+    '/v1/orgs/current',
+    {
+      config: { policy: MEMBER },
+      schema: { summary: 'The active organization: balance and burn', response: { 200: Organization } },
+    },
+    (request) => organizationView(describeOrganization(platform, callerOf(request))),
   );
 
   app.patch(
     '/v1/orgs/current',
-    { config: { policy: ADMIN }, schema: { body: NameBody, response: { 200: Organization } } },
+    {
+      config: { policy: ADMIN },
+      schema: { summary: 'Rename the organization', body: NameBody, response: { 200: Organization } },
+    },
     (request) => organizationView(renameOrganization(platform, sessionOf(request), request.body)),
   );
 
   app.get(
     '/v1/orgs/current/members',
-    { config: { policy: ADMIN }, schema: { response: { 200: items(Member) } } },
+    { config: { policy: ADMIN }, schema: { summary: 'Members, first joined first', response: { 200: items(Member) } } },
     (request) => ({ items: listMembers(platform, sessionOf(request)).map(memberView) }),
   );
 
   app.patch(
     '/v1/orgs/current/members/:id',
     {
-      config: { policy: ADMIN },
-      schema: { params: IdParams, body: body({ role: RoleName }), response: { 200: Member } },
+      config: { policy: ADMIN, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
+      schema: {
+        summary: "Change a member's role",
+        params: IdParams,
+        body: body({ role: RoleName }),
+        response: { 200: Member },
+      },
     },
     (request) => memberView(changeRole(platform, sessionOf(request), request.params.id, request.body.role)),
   );
 
   app.delete(
     '/v1/orgs/current/members/:id',
-    { config: { policy: ADMIN }, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { policy: ADMIN, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
+      schema: {
+        summary: 'Remove a member; its personal keys are revoked',
+        params: IdParams,
+        response: { 204: NoContent },
+      },
+    },
     (request, reply) => {
       removeMember(platform, sessionOf(request), request.params.id);
       void reply.code(204);
@@ -83,15 +115,16 @@ export const organizationRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/orgs/current/invites',
-    { config: { policy: ADMIN }, schema: { response: { 200: items(Invite) } } },
+    { config: { policy: ADMIN }, schema: { summary: 'Invitations that are open', response: { 200: items(Invite) } } },
     (request) => ({ items: listInvites(platform, sessionOf(request)).map(inviteView) }),
   );
 
   app.post(
     '/v1/orgs/current/invites',
     {
-      config: { policy: ADMIN },
+      config: { policy: ADMIN, refusals: ['ALREADY_MEMBER'] },
       schema: {
+        summary: 'Invite somebody by e-mail address; the token is shown this once',
         body: body({ email: Email, role: Type.Enum(['admin', 'member'], { default: 'member' }) }),
         response: { 201: Type.Object({ invite: Invite, token: Type.String() }) },
       },
@@ -105,7 +138,10 @@ export const organizationRoutes: Routes = (app, platform) => {
 
   app.delete(
     '/v1/orgs/current/invites/:id',
-    { config: { policy: ADMIN }, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { policy: ADMIN, refusals: ['INVITE_NOT_FOUND'] },
+      schema: { summary: 'Withdraw an invitation', params: IdParams, response: { 204: NoContent } },
+    },
     (request, reply) => {
       withdrawInvite(platform, sessionOf(request), request.params.id);
       void reply.code(204);

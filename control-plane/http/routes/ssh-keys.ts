@@ -4,24 +4,32 @@ import { ACCOUNT, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
-const SshKey = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  fingerprint: Type.String(),
-  public_key: Type.String(),
-  created_at: Timestamp,
-});
+const SshKey = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    fingerprint: Type.String(),
+    public_key: Type.String(),
+    created_at: Timestamp,
+  },
+  { title: 'SshKey' },
+);
 
 export const sshKeyRoutes: Routes = (app, platform) => {
-  app.get('/v1/ssh-keys', { config: { policy: ACCOUNT }, schema: { response: { 200: items(SshKey) } } }, (request) => ({
-    items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
-  }));
+  app.get(
+    '/v1/ssh-keys',
+    { config: { policy: ACCOUNT }, schema: { summary: "The user's SSH keys", response: { 200: items(SshKey) } } },
+    (request) => ({
+      items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
+    }),
+  );
 
   app.post(
     '/v1/ssh-keys',
     {
-      config: { policy: ACCOUNT },
+      config: { policy: ACCOUNT, refusals: ['SSH_KEY_EXISTS'] },
       schema: {
+        summary: 'Add a public SSH key',
         body: body({
           name: Type.String({ minLength: 1, maxLength: 64 }),
           public_key: Type.String({ minLength: 1, maxLength: 16384 }),
@@ -37,7 +45,14 @@ export const sshKeyRoutes: Routes = (app, platform) => {
 
   app.delete(
     '/v1/ssh-keys/:id',
-    { config: { policy: ACCOUNT }, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { policy: ACCOUNT, refusals: ['SSH_KEY_NOT_FOUND'] },
+      schema: {
+        summary: 'Remove an SSH key; instances that have it keep it',
+        params: IdParams,
+        response: { 204: NoContent },
+      },
+    },
     (request, reply) => {
       removeSshKey(platform, accountOf(request), request.params.id);
       void reply.code(204);

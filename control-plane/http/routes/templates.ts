@@ -34,30 +34,33 @@ const TemplatePort = Type.Object(
 const TemplateKind = Type.Enum(['container', 'vm']);
 const TemplateMode = Type.Enum(['ssh', 'jupyter']);
 
-export const Template = Type.Object({
-  id: Uuid,
-  hash_id: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  readme: nullable(Type.String()),
-  visibility: Type.Enum(['system', 'public', 'organization']),
-  kind: TemplateKind,
-  mode: Type.Array(TemplateMode),
-  image: Type.String(),
-  arch: Type.String(),
-  cuda_max: nullable(Type.String()),
-  ssh_user: Type.String(),
-  env: Type.Array(EnvVariable),
-  onstart: nullable(Type.String()),
-  command: Type.Array(Type.String()),
-  ports: Type.Array(TemplatePort),
-  uses_access_token: Type.Boolean(),
-  coming_soon: Type.Boolean(),
-  recommended: Type.Boolean(),
-  registry_private: Type.Boolean(),
-  deactivated_at: nullable(Timestamp),
-  created_at: Timestamp,
-});
+export const Template = Type.Object(
+  {
+    id: Uuid,
+    hash_id: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    readme: nullable(Type.String()),
+    visibility: Type.Enum(['system', 'public', 'organization']),
+    kind: TemplateKind,
+    mode: Type.Array(TemplateMode),
+    image: Type.String(),
+    arch: Type.String(),
+    cuda_max: nullable(Type.String()),
+    ssh_user: Type.String(),
+    env: Type.Array(EnvVariable),
+    onstart: nullable(Type.String()),
+    command: Type.Array(Type.String()),
+    ports: Type.Array(TemplatePort),
+    uses_access_token: Type.Boolean(),
+    coming_soon: Type.Boolean(),
+    recommended: Type.Boolean(),
+    registry_private: Type.Boolean(),
+    deactivated_at: nullable(Timestamp),
+    created_at: Timestamp,
+  },
+  { title: 'Template' },
+);
 
 const text = (maxLength: number) => nullable(Type.String({ maxLength }));
 
@@ -93,21 +96,35 @@ const TemplateQuery = Type.Partial(
 export const templateRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/templates',
-    { config: { policy: MEMBER }, schema: { querystring: TemplateQuery, response: { 200: items(Template) } } },
+    {
+      config: { policy: MEMBER },
+      schema: {
+        summary: 'The templates that the organization can see, by name',
+        querystring: TemplateQuery,
+        response: { 200: items(Template) },
+      },
+    },
     (request) => ({ items: listTemplates(platform, callerOf(request), request.query).map(templateView) }),
   );
 
   app.get(
     '/v1/templates/:id',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 200: Template } } },
+    {
+      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: { summary: 'One template, with its readme and onstart', params: IdParams, response: { 200: Template } },
+    },
     (request) => templateView(getTemplate(platform, callerOf(request), request.params.id)),
   );
 
   app.get(
     '/v1/templates/by-hash/:hash_id',
     {
-      config: { policy: MEMBER },
-      schema: { params: Type.Object({ hash_id: Type.String() }), response: { 200: Template } },
+      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: {
+        summary: 'The newest template that runs exactly this',
+        params: Type.Object({ hash_id: Type.String() }),
+        response: { 200: Template },
+      },
     },
     (request) => templateView(getTemplateByHash(platform, callerOf(request), request.params.hash_id)),
   );
@@ -119,7 +136,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       config: { policy: MEMBER_SESSION },
-      schema: { body: TemplateBody, response: { 201: Template } },
+      schema: { summary: 'Make a template of the organization', body: TemplateBody, response: { 201: Template } },
     },
     (request, reply) => {
       void reply.code(201);
@@ -131,15 +148,27 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     '/v1/templates/:id',
     {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
-      config: { policy: MEMBER_SESSION },
-      schema: { params: IdParams, body: TemplatePatch, response: { 200: Template } },
+      config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: {
+        summary: "Change one of the organization's templates",
+        params: IdParams,
+        body: TemplatePatch,
+        response: { 200: Template },
+      },
     },
     (request) => templateView(updateTemplate(platform, ownOf(sessionOf(request)), request.params.id, request.body)),
   );
 
   app.delete(
     '/v1/templates/:id',
-    { config: { policy: MEMBER_SESSION }, schema: { params: IdParams, response: { 204: NoContent } } },
+    {
+      config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: {
+        summary: "Deactivate one of the organization's templates",
+        params: IdParams,
+        response: { 204: NoContent },
+      },
+    },
     (request, reply) => {
       deactivateTemplate(platform, ownOf(sessionOf(request)), request.params.id);
       void reply.code(204);
@@ -149,7 +178,10 @@ export const templateEditingRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/templates/:id/duplicate',
-    { config: { policy: MEMBER }, schema: { params: IdParams, response: { 201: Template } } },
+    {
+      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: { summary: 'Copy a template into the organization', params: IdParams, response: { 201: Template } },
+    },
     (request, reply) => {
       void reply.code(201);
       return templateView(duplicateTemplate(platform, callerOf(request), request.params.id));

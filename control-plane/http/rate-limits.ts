@@ -1,0 +1,63 @@
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { RateLimits } from '../config.js';
+import { Refusal } from '../domain/refusal.js';
+
+type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
+
+const MINUTE_MS = 60_000;
+const QUARTER_HOUR_MS = 15 * MINUTE_MS;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route checks a password or makes an account: few attempts per address, and per account that it names. */
+    guessable?: true;
+  }
+}
+
+/**
+ * Counts requests per address, then per credential, and attempts at passwords per address and per account. More than allowed:
+ * RATE_LIMITED, with the seconds until it is worth trying again. The counts are kept in memory and bounded.
+ */
+export async function limitRates(app: FastifyInstance, limits: RateLimits): Promise<void> {
+  await app.register(rateLimit, { global: false });
+  const limiter = (max: number, timeWindow: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
+    app.createRateLimit({ max, timeWindow, keyGenerator });
+
+  const perAddress = limiter(limits.perAddress, MINUTE_MS, addressOf);
+  const perCredential = limiter(limits.perCredential, MINUTE_MS, credentialOf);
+  const attemptsPerAddress = limiter(limits.attemptsPerAddress, QUARTER_HOUR_MS, addressOf);
+  const attemptsPerAccount = limiter(limits.attemptsPerAccount, QUARTER_HOUR_MS, accountNamed);
+
+  app.addHook('onRequest', (request) => count(perAddress, request, 'from this address'));
+  app.addHook('preParsing', async (request) => {
+    if (request.caller) await count(perCredential, request, 'with this credential');
+  });
+  app.addHook('preHandler', async (request) => {
+    if (!request.routeOptions.config.guessable) return;
+    await count(attemptsPerAddress, request, 'at passwords from this address');
+    await count(attemptsPerAccount, request, 'at the password of this account');
+  });
+}
+
+async function count(limiter: Limiter, request: FastifyRequest, what: string): Promise<void> {
+  const answer = await limiter(request);
+  if (answer.isAllowed || !answer.isExceeded) return;
+  const seconds = Math.max(answer.ttlInSeconds, 1);
+  throw new Refusal('RATE_LIMITED', `too many attempts ${what}; try again in ${seconds} s`, {
+    retry_after_seconds: seconds,
+  });
+}
+
+function addressOf(request: FastifyRequest): string {
+  return normalizeIP(request.ip);
+}
+
+function credentialOf({ caller }: FastifyRequest): string {
+  return caller?.kind === 'api_key' ? caller.keyId : (caller?.userId ?? '');
+}
+
+function accountNamed({ caller, body }: FastifyRequest): string {
+  const email = caller && caller.kind !== 'api_key' ? caller.email : (body as { email?: unknown } | undefined)?.email;
+  return typeof email === 'string' ? email.toLowerCase() : '';
+}

@@ -1,0 +1,99 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { TestControlPlane } from '../harness/control-plane.js';
+
+let test: TestControlPlane;
+afterEach(() => test.stop());
+
+const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+describe('too many requests', () => {
+  it('of one address are told when to come back, and others are served', async () => {
+    test = await TestControlPlane.start({ rateLimits: { perAddress: 3 } });
+    const ask = (address: string) => test.api.request('GET', '/healthz', undefined, from(address));
+    const statuses = [];
+    for (let count = 0; count < 4; count++) statuses.push((await ask('198.51.100.1')).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const refused = await ask('198.51.100.1');
+    expect(refused.body).toMatchObject({ code: 'RATE_LIMITED', retry_after_seconds: expect.any(Number) as number });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await ask('198.51.100.2')).status).toBe(200);
+  });
+
+  it('count an IPv6 network as one address, and unknown addresses of the API as requests', async () => {
+    test = await TestControlPlane.start({ rateLimits: { perAddress: 2 } });
+    const ask = (address: string) => test.api.request('GET', '/v1/nothing', undefined, from(address));
+    expect((await ask('2001:db8::1')).status).toBe(404);
+    expect((await ask('2001:db8::2')).status).toBe(404);
+    expect((await ask('2001:db8::3')).status).toBe(429);
+    expect((await ask('2001:db8:0:1::1')).status).toBe(404);
+  });
+
+  it('with one credential leave other credentials alone, whatever their address', async () => {
+    test = await TestControlPlane.start({ rateLimits: { perCredential: 20 } });
+    const [one, other] = [await test.renter(0), await test.renter(0)];
+    const answers = await Promise.all(Array.from({ length: 21 }, () => one.api.request('GET', '/v1/me')));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array.from({ length: 20 }, () => 200), 429]);
+    expect((await other.api.request('GET', '/v1/me')).status).toBe(200);
+  });
+
+  it('at the password of one account are stopped from every address, in whatever case it is spelt', async () => {
+    test = await TestControlPlane.start({ rateLimits: { attemptsPerAccount: 3 } });
+    const renter = await test.renter(0);
+    const attempt = (email: string, address: string) =>
+      test.api.request('POST', '/v1/auth/sign-in', { email, password: 'wrong' }, from(address));
+    expect((await attempt(renter.email, '198.51.100.1')).status).toBe(401);
+    expect((await attempt(renter.email.toUpperCase(), '198.51.100.2')).status).toBe(401);
+    expect((await attempt(renter.email, '198.51.100.3')).body).toMatchObject({ code: 'RATE_LIMITED' });
+    const guess = { current_password: 'wrong', new_password: 'a longer password' };
+    expect((await renter.api.request('POST', '/v1/auth/password', guess)).status).toBe(429);
+    expect((await renter.api.request('GET', '/v1/me')).status).toBe(200);
+  });
+
+  it('at passwords of many accounts are stopped by their address', async () => {
+    test = await TestControlPlane.start({ rateLimits: { attemptsPerAddress: 2 } });
+    const attempt = (name: string) =>
+      test.api.request(
+        'POST',
+        '/v1/auth/sign-in',
+        { email: `${name}@example.com`, password: 'x' },
+        from('203.0.113.1'),
+      );
+    const statuses = [];
+    for (const name of ['a', 'b', 'c']) statuses.push((await attempt(name)).status);
+    expect(statuses).toEqual([401, 401, 429]);
+  });
+});
+
+describe('what is no proper request', () => {
+  const send = async (bytes: string): Promise<string> => {
+    const { hostname, port } = new URL(test.api.baseUrl);
+    const socket = connect(Number(port), hostname);
+    socket.write(bytes);
+    return text(socket);
+  };
+
+  it.each([
+    [
+      'headers of 17 KiB',
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(17 * 1024)}\r\n\r\n`,
+      431,
+      'HEADERS_TOO_LARGE',
+    ],
+    ['no HTTP', 'hello\r\n\r\n', 400, 'MALFORMED_REQUEST'],
+    [
+      'an address that cannot be decoded',
+      'GET /v1/offers/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      404,
+      'NOT_FOUND',
+    ],
+  ])('%s is refused in the API’s own words', async (_what, bytes, status, code) => {
+    test = await TestControlPlane.start();
+    const answer = await send(bytes);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const body: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+    expect(body).toEqual({ code, message: expect.any(String) as string, request_id: expect.any(String) as string });
+    expect((await test.api.request('GET', '/healthz')).status).toBe(200);
+  });
+});

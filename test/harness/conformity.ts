@@ -1,0 +1,80 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Answer, Inspect } from '../../scripts/client.js';
+
+export type JsonSchema = Record<string, unknown>;
+
+export interface Operation {
+  summary: string;
+  security: object[];
+  parameters?: { in: 'query' | 'path' | 'header'; name: string; required?: boolean; schema: JsonSchema }[];
+  requestBody?: { content: Record<string, { schema: JsonSchema }> };
+  responses: Record<string, { content?: Record<string, { schema: JsonSchema }> }>;
+}
+
+/** As much of an OpenAPI document as the tests read. */
+export interface ApiDocument {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, JsonSchema> };
+}
+
+/** What holds an answer against the document: it throws when an answer is not what the document says. */
+export function checkAgainstDocument(baseUrl: () => string): Inspect {
+  let checker: Promise<Checker> | undefined;
+  return async (method, path, answer) => {
+    checker ??= fetchDocument(baseUrl()).then((document) => new Checker(document));
+    (await checker).check(method, path, answer);
+  };
+}
+
+export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
+  return (await (await fetch(`${baseUrl}/v1/openapi.json`)).json()) as ApiDocument;
+}
+
+const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'RATE_LIMITED', 'UNAVAILABLE'];
+
+class Checker {
+  private readonly ajv = new Ajv2020({ strict: false });
+  private readonly compiled = new Map<object, ValidateFunction>();
+  private readonly routes: { pattern: RegExp; operations: Record<string, Operation> }[];
+
+  constructor(document: ApiDocument) {
+    addFormats.default(this.ajv);
+    this.ajv.addSchema({ $id: 'api', components: document.components });
+    this.routes = Object.entries(document.paths).map(([path, operations]) => ({
+      pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+      operations,
+    }));
+  }
+
+  check(method: string, path: string, answer: Answer<unknown>): void {
+    const pathname = path.split('?')[0] ?? '';
+    const route = this.routes.find(({ pattern }) => pattern.test(pathname));
+    const operation = route?.operations[method.toLowerCase()];
+    const where = `${method} ${path} answered ${answer.status} ${JSON.stringify(answer.body).slice(0, 500)}`;
+    if (!operation) {
+      if (NO_ROUTE.includes(String((answer.body as { code?: unknown } | null)?.code))) return;
+      throw new Error(`${where}, and the document knows no such operation`);
+    }
+    const response = operation.responses[answer.status];
+    if (!response) throw new Error(`${where}, a status that its document does not name`);
+    const schema = response.content?.['application/json']?.schema;
+    if (!schema) {
+      if (answer.body !== null) throw new Error(`${where}, and the document promises no body`);
+      return;
+    }
+    const validate = this.validatorOf(schema);
+    if (!validate(answer.body)) throw new Error(`${where}: ${this.ajv.errorsText(validate.errors)}`);
+  }
+
+  private validatorOf(schema: JsonSchema): ValidateFunction {
+    let validate = this.compiled.get(schema);
+    if (!validate) {
+      const text = JSON.stringify(schema).replaceAll('"#/components', '"api#/components');
+      validate = this.ajv.compile(JSON.parse(text) as JsonSchema);
+      this.compiled.set(schema, validate);
+    }
+    return validate;
+  }
+}
