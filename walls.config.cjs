@@ -28,7 +28,13 @@ module.exports = {
     mayOnlySee('control-plane/domain', ['shared']),
     mayOnlySee('control-plane/store', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/services', ['shared', 'control-plane/domain', 'control-plane/store']),
-    mayOnlySee('control-plane/http', ['shared', 'control-plane/domain', 'control-plane/services', 'control-plane/config']),
+    mayOnlySee('control-plane/payments', ['shared', 'control-plane/domain']),
+    mayOnlySee('control-plane/http', [
+      'shared',
+      'control-plane/domain',
+      'control-plane/services',
+      'control-plane/config',
+    ]),
     mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
     mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),
 

@@ -6,9 +6,11 @@ import type { Logger } from '../shared/logger.js';
 import type { Config } from './config.js';
 import { Gateway } from './grpc/gateway.js';
 import { createHttpServer } from './http/server.js';
+import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts.js';
 import { CommandAnswers } from './services/command-answers.js';
 import { dispatchCommands } from './services/dispatch.js';
+import { settleLostMachines } from './services/instances/host-loss.js';
 import { HostLinks } from './services/host-links.js';
 import { checkKey } from './services/key-check.js';
 import { LastUsed } from './services/last-used.js';
@@ -61,10 +63,12 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
     logs: new LogHub(clock, ids, hosts),
+    payments: manualPayments,
   };
   const workers = new Workers<WorkerName | 'last-used' | 'logs'>(
     {
       dispatch: () => dispatchCommands(platform),
+      'lost-machines': () => settleLostMachines(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
     },

@@ -7,6 +7,12 @@ export interface Ids {
   hex(bytes: number): string;
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
 export const randomIds: Ids = {
   uuid: () => randomUUID(),
   hex: (bytes) => randomBytes(bytes).toString('hex'),

@@ -80,7 +80,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   MACHINE_IN_USE: {
     status: 409,
-    meaning: 'Instances or quarantined workloads are still on the machine; a machine declared lost may be removed.',
+    meaning:
+      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },

@@ -48,7 +48,7 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
       },
     },
     hideUntagged: true,
-    transform: ({ schema, url, route }) => ({ schema: schema?.summary ? describe(schema, route) : schema, url }),
+    transform: ({ schema, url, route }) => ({ schema: schema.summary ? describe(schema, route) : schema, url }),
     transformObject: (document) => ('openapiObject' in document ? nameModels(document.openapiObject as Document) : {}),
   });
   await app.register(swaggerUi, { routePrefix: PAGE, staticCSP: CONTENT_POLICY, uiConfig: { validatorUrl: null } });

@@ -11,12 +11,14 @@ import { answerUnknownRoutes } from './not-found.js';
 import { documentApi } from './openapi.js';
 import { enforcePolicies, notFound } from './policy.js';
 import { limitRates } from './rate-limits.js';
-import { accountRoutes } from './routes/accounts.js';
+import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
+import { billingRoutes } from './routes/billing.js';
 import { healthRoutes } from './routes/health.js';
-import { instanceRoutes } from './routes/instances.js';
+import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
 import { offerRoutes } from './routes/offers.js';
-import { operatorMachineRoutes, operatorOfferRoutes } from './routes/operator-machines.js';
+import { enrollmentTokenRoutes, operatorMachineRoutes, operatorOfferRoutes } from './routes/operator-machines.js';
+import { operatorOversightRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
@@ -66,13 +68,18 @@ export async function createHttpServer(
   await documentApi(app);
   enforcePolicies(app, platform);
   const routes = [
+    enrollmentTokenRoutes,
     healthRoutes,
     accountRoutes,
     apiKeyRoutes,
+    authRoutes,
+    billingRoutes,
+    instanceReadingRoutes,
     instanceRoutes,
     offerRoutes,
     operatorMachineRoutes,
     operatorOfferRoutes,
+    operatorOversightRoutes,
     operatorRoutes,
     organizationRoutes,
     sshKeyRoutes,

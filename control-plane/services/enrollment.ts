@@ -1,7 +1,9 @@
+import type { SessionCaller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
+import { recordAudit } from './audit.js';
 import { saveInventory } from './inventory.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
@@ -13,6 +15,7 @@ const HOUR_MS = 60 * 60 * 1000;
 /** Operators: a token with which `maxUses` hosts may enrol; shown once, stored as a hash. */
 export function createEnrollmentToken(
   platform: Platform,
+  operator: SessionCaller,
   request: { max_uses: number; expires_in_hours: number },
 ): Row<'enrollment_tokens'> & { token: string } {
   const token = `enr_${platform.ids.hex(24)}`;
@@ -27,6 +30,7 @@ export function createEnrollmentToken(
       revoked_at: null,
     };
     tx.run(query.insertInto('enrollment_tokens').values(row));
+    recordAudit(tx, operator, 'enrollment_token.create', row.id, request);
     return { ...row, token };
   });
 }
@@ -39,7 +43,7 @@ export function listEnrollmentTokens(platform: Platform): Row<'enrollment_tokens
 }
 
 /** Operators: no further host may enrol with the token; those that have stay. Refuses with NOT_FOUND. */
-export function revokeEnrollmentToken(platform: Platform, id: string): void {
+export function revokeEnrollmentToken(platform: Platform, operator: SessionCaller, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
       query
@@ -49,6 +53,7 @@ export function revokeEnrollmentToken(platform: Platform, id: string): void {
         .where('revoked_at', 'is', null),
     );
     if (changed === 0) throw new Refusal('NOT_FOUND', 'no enrollment token that is still valid has this id');
+    recordAudit(tx, operator, 'enrollment_token.revoke', id);
   });
 }
 

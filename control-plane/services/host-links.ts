@@ -68,6 +68,11 @@ export class HostLinks {
     return this.presences.get(machineId)?.link.send(message) ?? false;
   }
 
+  /** Ends the stream of one host, if it has one. */
+  close(machineId: string, reason: string): void {
+    this.presences.get(machineId)?.link.close(reason);
+  }
+
   closeAll(reason: string): void {
     for (const { link } of this.presences.values()) link.close(reason);
   }

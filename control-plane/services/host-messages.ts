@@ -28,6 +28,7 @@ import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { findGpus } from './machines.js';
 import type { Platform } from './platform.js';
+import { landRemoval, observeSetApart, reviewUnknown } from './quarantine.js';
 
 const LAST_SEEN_GRAIN_MS = 60_000;
 
@@ -42,9 +43,10 @@ export function greetHost(
 ): { epoch: number; floors: SequenceFloor[] } {
   return platform.store.transact((tx) => {
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
-    const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now };
+    const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now, lost_at: null };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
 
+    reviewUnknown(platform, tx, machineId, hello.instances);
     const heard = new Map(hello.instances.map((state) => [state.instanceId, state.sequence]));
     const floors = liveInstances(tx, machineId).map(({ id, sequence }) =>
       takeNote(tx, { instanceId: id, sequence }, heard.get(id)),
@@ -102,8 +104,9 @@ function epochOf(tx: Tx): number {
 export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
   platform.store.transact((tx) => {
     const command = findCommand(tx, result.commandId);
-    const instance = command && findInstanceOfMachine(tx, machineId, command.instance_id);
-    if (!instance || command.state !== 'open') return;
+    if (command?.machine_id !== machineId || command.state !== 'open') return;
+    const instance = findInstanceOfMachine(tx, machineId, command.instance_id);
+    if (!instance) return recordRemovalResult(tx, command, result);
     const answer = (kind: 'accepted' | 'refused') => {
       tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message: result.message }));
     };
@@ -124,6 +127,19 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         return;
     }
   });
+}
+
+/** A workload in quarantine has no other end than being removed: what is not done is sent again. */
+function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequence }: CommandResult): void {
+  if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return landRemoval(tx, command);
+  const stale = outcome === CommandOutcome.COMMAND_OUTCOME_STALE && isPlausible(command, highestSequence);
+  if (!stale || highestSequence < command.sequence) return;
+  tx.run(
+    query
+      .updateTable('commands')
+      .set({ sequence: highestSequence + 1 })
+      .where('id', '=', command.id),
+  );
 }
 
 function recordFailure(
@@ -164,8 +180,10 @@ function isPlausible(instance: { sequence: number }, sequence: number): boolean 
 /** A change that no command asked for. Applied once, if it is newer than the last one. */
 export function recordReport(platform: Platform, machineId: string, report: WorkloadReport): void {
   platform.store.transact((tx) => {
+    if (!report.observation) return;
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
-    if (!found || !report.observation || report.number <= found.report_number) return;
+    if (!found) return observeSetApart(tx, machineId, report.instanceId, report.observation);
+    if (report.number <= found.report_number) return;
     const instance = amend(tx, found, { report_number: report.number });
     if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
     if (isAlive(report.observation)) {

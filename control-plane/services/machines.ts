@@ -1,11 +1,17 @@
+import type { SessionCaller } from '../domain/caller.js';
 import type { Maintenance } from '../domain/machine.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { recordAudit } from './audit.js';
 import type { Platform } from './platform.js';
 
-export type GpuDetails = Row<'gpus'> & { instance_id: string | null };
+export type GpuDetails = Row<'gpus'> & {
+  /** Who holds it: an instance, or a workload in quarantine. */
+  instance_id: string | null;
+  quarantine_id: string | null;
+};
 export type MachineDetails = Row<'machines'> & { connected: boolean; disk_available_gb: number; gpus: GpuDetails[] };
 
 /** Operators: every machine that was not removed, newest first. */
@@ -20,13 +26,13 @@ export function listMachines(platform: Platform): MachineDetails[] {
           .orderBy('enrolled_at', 'desc')
           .orderBy('id'),
       )
-      .map((machine) => describe(platform, tx, machine)),
+      .map((machine) => describeMachine(platform, tx, machine)),
   );
 }
 
 /** Operators. Refuses with MACHINE_NOT_FOUND. */
 export function getMachine(platform: Platform, id: string): MachineDetails {
-  return platform.store.transact((tx) => describe(platform, tx, findMachine(tx, id)));
+  return platform.store.transact((tx) => describeMachine(platform, tx, findMachine(tx, id)));
 }
 
 export function findMachine(tx: Tx, id: string): Row<'machines'> {
@@ -36,29 +42,45 @@ export function findMachine(tx: Tx, id: string): Row<'machines'> {
 }
 
 /** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
-export function setCordoned(platform: Platform, id: string, cordoned: boolean): MachineDetails {
-  return change(platform, id, (now) => ({ cordoned_at: cordoned ? now : null }));
+export function cordon(platform: Platform, operator: SessionCaller, id: string): MachineDetails {
+  return change(platform, operator, id, 'machine.cordon', (now) => ({ cordoned_at: now }));
+}
+
+/** Operators: back onto the market. Refuses with MACHINE_NOT_FOUND. */
+export function uncordon(platform: Platform, operator: SessionCaller, id: string): MachineDetails {
+  return change(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
 }
 
 /**
  * Operators: a window in which nothing starts, nor within the hour before it; null: none. Refuses with MACHINE_NOT_FOUND, and
  * with VALIDATION_FAILED for a window that is over or ends before it begins.
  */
-export function setMaintenance(platform: Platform, id: string, window: Maintenance | null): MachineDetails {
-  return change(platform, id, (now) => {
+export function setMaintenance(
+  platform: Platform,
+  operator: SessionCaller,
+  id: string,
+  window: Maintenance | null,
+): MachineDetails {
+  return change(platform, operator, id, window ? 'machine.maintenance' : 'machine.maintenance_off', (now) => {
     if (window && window.endsAt <= window.startsAt) throw invalidField('ends_at', 'must be after starts_at');
     if (window && window.endsAt <= now) throw invalidField('ends_at', 'must be in the future');
     return { maintenance_starts_at: window?.startsAt ?? null, maintenance_ends_at: window?.endsAt ?? null };
   });
 }
 
-function change(platform: Platform, id: string, columns: (now: number) => Partial<Row<'machines'>>): MachineDetails {
+function change(
+  platform: Platform,
+  operator: SessionCaller,
+  id: string,
+  action: string,
+  columns: (now: number) => Partial<Row<'machines'>>,
+): MachineDetails {
   return platform.store.transact((tx) => {
-    const machine = { ...findMachine(tx, id), ...columns(tx.now) };
-    const { cordoned_at, maintenance_starts_at, maintenance_ends_at } = machine;
-    const changes = { cordoned_at, maintenance_starts_at, maintenance_ends_at };
+    const machine = findMachine(tx, id);
+    const changes = columns(tx.now);
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
-    return describe(platform, tx, machine);
+    recordAudit(tx, operator, action, id, changes);
+    return describeMachine(platform, tx, { ...machine, ...changes });
   });
 }
 
@@ -69,7 +91,7 @@ export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
   return machine;
 }
 
-function describe(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
+export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
   return {
     ...machine,
     connected: platform.hosts.isConnected(machine.id),
@@ -87,7 +109,17 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
         join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
       )
       .selectAll('gpus')
-      .select('gpu_claims.instance_id')
+      .select((eb) => [
+        'gpu_claims.instance_id',
+        eb
+          .selectFrom('quarantine_gpus')
+          .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+          .select('quarantine.id')
+          .whereRef('quarantine.machine_id', '=', 'gpus.machine_id')
+          .whereRef('quarantine_gpus.gpu_uuid', '=', 'gpus.uuid')
+          .limit(1)
+          .as('quarantine_id'),
+      ])
       .where('gpus.machine_id', '=', machineId)
       .where('gpus.present', '=', 1)
       .orderBy('gpus.position')

@@ -1,8 +1,10 @@
 import type { Compilable } from 'kysely';
+import type { SessionCaller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { recordAudit } from './audit.js';
 import { availableDiskGb, findGpus, findMachine, type GpuDetails } from './machines.js';
 import type { Platform } from './platform.js';
 
@@ -14,7 +16,12 @@ export type OfferDetails = Row<'offers'> & {
   gpu_memory_mb: number | null;
   /** The machine's GPUs, each with the instance that holds it. */
   gpus: GpuDetails[];
-  machine: Row<'machines'> & { disk_available_gb: number; connected: boolean };
+  machine: Row<'machines'> & {
+    disk_available_gb: number;
+    connected: boolean;
+    /** When the maintenance window that is on, or to come, begins. */
+    next_maintenance: number | null;
+  };
 };
 
 export interface OfferFilter {
@@ -54,6 +61,7 @@ export function getOffer(platform: Platform, id: string): OfferDetails {
 /** Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND. */
 export function createOffer(
   platform: Platform,
+  operator: SessionCaller,
   request: {
     machine_id: string;
     num_gpus: number;
@@ -71,6 +79,7 @@ export function createOffer(
       withdrawn_at: null,
     };
     tx.run(query.insertInto('offers').values(row));
+    recordAudit(tx, operator, 'offer.create', row.id, request);
     return describeOffer(platform, tx, row);
   });
 }
@@ -78,24 +87,31 @@ export function createOffer(
 export type Prices = Pick<Row<'offers'>, 'price_per_hour_micro' | 'storage_price_per_gb_hour_micro'>;
 
 /** Operators: prices for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
-export function repriceOffer(platform: Platform, id: string, prices: Partial<Prices>): OfferDetails {
+export function repriceOffer(
+  platform: Platform,
+  operator: SessionCaller,
+  id: string,
+  prices: Partial<Prices>,
+): OfferDetails {
   return platform.store.transact((tx) => {
     const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
     if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
     const { price_per_hour_micro, storage_price_per_gb_hour_micro } = { ...offer, ...prices };
     const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro };
     tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
+    recordAudit(tx, operator, 'offer.reprice', id, columns);
     return describeOffer(platform, tx, { ...offer, ...columns });
   });
 }
 
 /** Operators: nobody can rent it any more; instances that run on it stay. Refuses with OFFER_NOT_FOUND. */
-export function withdrawOffer(platform: Platform, id: string): void {
+export function withdrawOffer(platform: Platform, operator: SessionCaller, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
       query.updateTable('offers').set({ withdrawn_at: tx.now }).where('id', '=', id).where('withdrawn_at', 'is', null),
     );
     if (changed === 0) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    recordAudit(tx, operator, 'offer.withdraw', id);
   });
 }
 
@@ -157,6 +173,7 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
       ...machine,
       disk_available_gb: availableDiskGb(tx, machine),
       connected: platform.hosts.isConnected(machine.id),
+      next_maintenance: (machine.maintenance_ends_at ?? 0) > tx.now ? machine.maintenance_starts_at : null,
     },
   };
 }
@@ -171,7 +188,7 @@ export function freeGpus(gpus: readonly GpuDetails[]): GpuDetails[] {
 }
 
 function isFree(gpu: GpuDetails): boolean {
-  return gpu.healthy === 1 && gpu.instance_id === null;
+  return gpu.healthy === 1 && gpu.instance_id === null && gpu.quarantine_id === null;
 }
 
 function matches(offer: OfferDetails, filter: OfferFilter): boolean {

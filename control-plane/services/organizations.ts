@@ -5,6 +5,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { recordAudit } from './audit.js';
 import { findLiveRates } from './instances/queries.js';
 import type { Platform } from './platform.js';
 
@@ -79,6 +80,9 @@ export function grantCredit(
       organization_id: organizationId,
       kind: 'credit',
       amount_micro: request.amount_micro,
+      instance_id: null,
+      meter: null,
+      hour: null,
       reason: request.reason,
       author_id: operator.userId,
       created_at: tx.now,
@@ -86,6 +90,7 @@ export function grantCredit(
     const balance = organization.balance_micro + request.amount_micro;
     tx.run(query.insertInto('transactions').values(row));
     tx.run(query.updateTable('organizations').set({ balance_micro: balance }).where('id', '=', organizationId));
+    recordAudit(tx, operator, 'organization.credit', organizationId, request);
     return { ...row, balance_micro: balance };
   });
 }
@@ -94,11 +99,17 @@ export function grantCredit(
  * Operators: a payment dispute freezes an organisation's payments until it is closed: nothing is deployed or started, what runs
  * goes on. Refuses with ORGANIZATION_NOT_FOUND.
  */
-export function setDisputed(platform: Platform, id: string, disputed: boolean): Row<'organizations'> {
+export function setDisputed(
+  platform: Platform,
+  operator: SessionCaller,
+  id: string,
+  disputed: boolean,
+): Row<'organizations'> {
   return platform.store.transact((tx) => {
     const organization = getOrganization(tx, id);
     const payments_frozen_at = disputed ? (organization.payments_frozen_at ?? tx.now) : null;
     tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
+    recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
     return { ...organization, payments_frozen_at };
   });
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Ids } from '../../shared/ids.js';
+import type { PaymentProvider } from '../domain/money.js';
 import type { Store } from '../store/store.js';
 import type { CommandAnswers } from './command-answers.js';
 import type { HostLinks } from './host-links.js';
@@ -17,4 +18,5 @@ export interface Platform {
   answers: CommandAnswers;
   lastUsed: LastUsed;
   logs: LogHub;
+  payments: PaymentProvider;
 }

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Caller, SessionCaller } from '../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../domain/environment.js';
-import { Refusal } from '../domain/refusal.js';
+import { Refusal, invalidField } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { recordAudit } from './audit.js';
 import type { Platform } from './platform.js';
 import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from './templates.js';
 
 /** What its author says of a template; the rest is derived. */
 export type TemplateContent = Omit<
   TemplateDetails,
-  'id' | 'hash_id' | 'visibility' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
+  'id' | 'hash_id' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
 > & { registry: RegistryCredential | null };
 
 /** What may be left out is as here. */
@@ -32,19 +33,22 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
   coming_soon: false,
   recommended: false,
   registry: null,
+  visibility: 'organization',
 };
 
 /** Whose templates somebody may edit: one organisation's, or, for operators, the system's. */
-type Owner = { organizationId: string; visibility: 'organization' } | { organizationId: null; visibility: 'system' };
+type Owner = { organizationId: string } | { organizationId: null; operator: SessionCaller };
 
-export const SYSTEM: Owner = { organizationId: null, visibility: 'system' };
+export function systemBy(operator: SessionCaller): Owner {
+  return { organizationId: null, operator };
+}
 
 export function ownOf({ organizationId }: Pick<SessionCaller, 'organizationId'>): Owner {
-  return { organizationId, visibility: 'organization' };
+  return { organizationId };
 }
 
 export function createTemplate(platform: Platform, owner: Owner, request: NewTemplate): TemplateDetails {
-  return platform.store.transact((tx) => insert(platform, tx, owner, { ...DEFAULTS, ...request }));
+  return platform.store.transact((tx) => insert(platform, tx, owner, 'template.create', { ...DEFAULTS, ...request }));
 }
 
 /**
@@ -64,8 +68,9 @@ export function updateTemplate(
     const env = (changes.env ?? before.env).map((entry) =>
       entry.secret && entry.value === null ? { ...entry, value: secrets.get(entry.key) ?? null } : entry,
     );
-    const columns = columnsOf(platform, { ...before, ...changes, env });
+    const columns = columnsOf(platform, checked(owner, { ...before, ...changes, env }));
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
+    audit(tx, owner, 'template.update', id);
     return describeTemplate(platform, { ...row, ...columns });
   });
 }
@@ -75,6 +80,7 @@ export function deactivateTemplate(platform: Platform, owner: Owner, id: string)
   platform.store.transact((tx) => {
     findOwn(tx, owner, id);
     tx.run(query.updateTable('templates').set({ deactivated_at: tx.now }).where('id', '=', id));
+    audit(tx, owner, 'template.deactivate', id);
   });
 }
 
@@ -87,28 +93,42 @@ export function duplicateTemplate(platform: Platform, caller: Caller, id: string
     const row = findTemplate(tx, caller.organizationId, id);
     const content = contentOf(platform, row);
     const registry = row.organization_id === caller.organizationId ? content.registry : null;
-    return insert(platform, tx, ownOf(caller), { ...content, registry, recommended: false });
+    const copy = { ...content, registry, recommended: false, visibility: 'organization' as const };
+    return insert(platform, tx, ownOf(caller), 'template.duplicate', copy);
   });
 }
 
-function insert(platform: Platform, tx: Tx, owner: Owner, content: TemplateContent): TemplateDetails {
+function insert(platform: Platform, tx: Tx, owner: Owner, action: string, content: TemplateContent): TemplateDetails {
   const row: Row<'templates'> = {
     id: platform.ids.uuid(),
     organization_id: owner.organizationId,
-    visibility: owner.visibility,
     created_at: tx.now,
     deactivated_at: null,
-    ...columnsOf(platform, content),
+    ...columnsOf(platform, checked(owner, content)),
   };
   tx.run(query.insertInto('templates').values(row));
+  audit(tx, owner, action, row.id);
   return describeTemplate(platform, row);
+}
+
+/** Refuses to show an organisation's secrets to everybody: whoever deploys a template reads its environment. */
+function checked(owner: Owner, content: TemplateContent): TemplateContent {
+  if (owner.organizationId === null) return { ...content, visibility: 'system' };
+  if (content.visibility === 'public' && content.env.some(({ secret, value }) => secret && value !== null)) {
+    throw invalidField('visibility', 'a template with secret values cannot be public: take them out of env');
+  }
+  return content;
+}
+
+function audit(tx: Tx, owner: Owner, action: string, id: string): void {
+  if ('operator' in owner) recordAudit(tx, owner.operator, action, id);
 }
 
 function findOwn(tx: Tx, owner: Owner, id: string): Row<'templates'> {
   const row = tx.get(
     query.selectFrom('templates').selectAll().where('id', '=', id).where('deactivated_at', 'is', null),
   );
-  if (row?.organization_id !== owner.organizationId || row.visibility !== owner.visibility) {
+  if (row?.organization_id !== owner.organizationId) {
     throw new Refusal('TEMPLATE_NOT_FOUND', 'no active template of yours has this id');
   }
   return row;
@@ -125,9 +145,9 @@ function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
 }
 
 function columnsOf({ sealer }: Platform, content: TemplateContent) {
-  const { name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart } = content;
+  const { name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility } = content;
   return {
-    ...{ name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart },
+    ...{ name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility },
     hash_id: hashOf(content),
     mode: JSON.stringify(content.mode),
     command: JSON.stringify(content.command),

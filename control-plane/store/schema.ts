@@ -2,6 +2,7 @@ import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
 import type { InstanceStatus } from '../domain/instance-state.js';
+import type { Meter, TransactionKind } from '../domain/money.js';
 
 type Flag = 0 | 1;
 
@@ -182,12 +183,26 @@ export interface Schema {
   transactions: {
     id: string;
     organization_id: string;
-    kind: 'credit';
+    kind: TransactionKind;
     amount_micro: number;
+    instance_id: string | null;
+    meter: Meter | null;
+    hour: number | null;
     reason: string | null;
     author_id: string | null;
     created_at: number;
   };
+  quarantine: {
+    id: string;
+    machine_id: string;
+    instance_id: string;
+    sequence: number;
+    observation: string;
+    found_at: number;
+    removal_requested_at: number | null;
+  };
+  quarantine_gpus: { quarantine_id: string; gpu_uuid: string };
+  audit_log: { id: Generated<number>; at: number; actor_id: string; action: string; subject: string; details: string };
 }
 
 export type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;

@@ -6,7 +6,7 @@ import { migrations } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
 /** The workers that a use case may wake after its commit. */
-export type WorkerName = 'dispatch';
+export type WorkerName = 'dispatch' | 'lost-machines';
 
 /** One transaction: every statement of a use case, and the one moment at which it happens. */
 export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {

@@ -123,3 +123,29 @@ it('the system’s templates are the operators’ to change', async () => {
   expect((await test.operator.request('PATCH', `/v1/operator/templates/${mine}`, { name: 'x' })).status).toBe(404);
   expect((await test.operator.request('DELETE', `/v1/operator/templates/${id}`)).status).toBe(204);
 });
+
+describe('a public template', () => {
+  it('can be seen, deployed and copied by everybody, and changed by its owner alone', async () => {
+    const other = await test.renter();
+    const mine = { name: 'Shared', image: 'shared:1', visibility: 'public' };
+    const { id } = await renter.api.post<{ id: string }>('/v1/templates', mine);
+    expect(await other.api.get(`/v1/templates/${id}`)).toMatchObject({ id, visibility: 'public' });
+    const { items } = await other.api.get<{ items: { id: string }[] }>('/v1/templates?tab=public');
+    expect(items.map((template) => template.id)).toContain(id);
+    expect((await other.api.request('PATCH', `/v1/templates/${id}`, { name: 'Mine' })).status).toBe(404);
+    expect(await other.api.post(`/v1/templates/${id}/duplicate`)).toMatchObject({ visibility: 'organization' });
+    const changed = await renter.api.request('PATCH', `/v1/templates/${id}`, { visibility: 'organization' });
+    expect(changed.body).toMatchObject({ visibility: 'organization' });
+    expect((await other.api.request('GET', `/v1/templates/${id}`)).status).toBe(404);
+  });
+
+  it('cannot hold secret values, which whoever deploys it would read', async () => {
+    const secret = { env: [{ key: 'TOKEN', value: 'x', secret: true }] };
+    const before = test.dump();
+    const mine = { name: 'Shared', image: 'shared:1', visibility: 'public', ...secret };
+    expect((await renter.api.request('POST', '/v1/templates', mine)).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    expect(test.dump()).toEqual(before);
+    const { id } = await renter.api.post<{ id: string }>('/v1/templates', { ...mine, visibility: 'organization' });
+    expect((await renter.api.request('PATCH', `/v1/templates/${id}`, { visibility: 'public' })).status).toBe(422);
+  });
+});

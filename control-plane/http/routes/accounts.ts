@@ -32,7 +32,8 @@ const Me = Type.Object(
   { title: 'Me' },
 );
 
-export const accountRoutes: Routes = (app, platform) => {
+/** Sessions and passwords. */
+export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-up',
     {
@@ -88,7 +89,10 @@ export const accountRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
 
+/** The signed-in user's own account, and what it belongs to. */
+export const accountRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/me/organizations/:id',
     {

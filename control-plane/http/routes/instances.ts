@@ -10,7 +10,7 @@ import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '.
 import { IdParams, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
-const Instance = Type.Object(
+export const Instance = Type.Object(
   {
     id: Uuid,
     label: nullable(Type.String()),
@@ -58,11 +58,14 @@ const Instance = Type.Object(
 /** A hundred overrides of the longest kind. */
 const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
 
+export const DiskGb = Type.Integer({ minimum: 10, maximum: 20000 });
+export const Label = Type.Optional(nullable(Type.String({ maxLength: 64 })));
+
 const DeployBody = body({
   offer_id: Uuid,
   template_id: Uuid,
-  disk_gb: Type.Integer({ minimum: 10, maximum: 20000 }),
-  label: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+  disk_gb: DiskGb,
+  label: Label,
   // Whatever names no key that may be attached is SSH_KEY_NOT_FOUND.
   ssh_key_id: Type.Optional(nullable(Type.String())),
   env_overrides: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
@@ -72,6 +75,7 @@ const DeployHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String
 
 const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() }, { title: 'InstanceEvent' });
 
+/** Deploy, stop, start, destroy. */
 export const instanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances',
@@ -113,30 +117,6 @@ export const instanceRoutes: Routes = (app, platform) => {
       if (replayed) void reply.header('Idempotent-Replayed', 'true');
       return instanceView(instance);
     },
-  );
-
-  app.get(
-    '/v1/instances',
-    {
-      config: { policy: MEMBER },
-      schema: {
-        summary: "The organization's instances, newest first",
-        querystring: Type.Object({ include_destroyed: Type.Boolean({ default: false }) }),
-        response: { 200: items(Instance) },
-      },
-    },
-    (request) => ({
-      items: listInstances(platform, callerOf(request), request.query.include_destroyed).map(instanceView),
-    }),
-  );
-
-  app.get(
-    '/v1/instances/:id',
-    {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
-      schema: { summary: 'One instance', params: IdParams, response: { 200: Instance } },
-    },
-    (request) => instanceView(getInstance(platform, callerOf(request), request.params.id)),
   );
 
   app.post(
@@ -191,6 +171,33 @@ export const instanceRoutes: Routes = (app, platform) => {
       return instanceView(instance);
     },
   );
+};
+
+/** What there is, and how it goes. */
+export const instanceReadingRoutes: Routes = (app, platform) => {
+  app.get(
+    '/v1/instances',
+    {
+      config: { policy: MEMBER },
+      schema: {
+        summary: "The organization's instances, newest first",
+        querystring: Type.Object({ include_destroyed: Type.Boolean({ default: false }) }),
+        response: { 200: items(Instance) },
+      },
+    },
+    (request) => ({
+      items: listInstances(platform, callerOf(request), request.query.include_destroyed).map(instanceView),
+    }),
+  );
+
+  app.get(
+    '/v1/instances/:id',
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      schema: { summary: 'One instance', params: IdParams, response: { 200: Instance } },
+    },
+    (request) => instanceView(getInstance(platform, callerOf(request), request.params.id)),
+  );
 
   app.get(
     '/v1/instances/:id/logs',
@@ -227,7 +234,7 @@ export const instanceRoutes: Routes = (app, platform) => {
   );
 };
 
-function instanceView(instance: InstanceDetails) {
+export function instanceView(instance: InstanceDetails) {
   return {
     ...instance,
     gpus_released: instance.gpus_released === 1,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/offers.js';
 import { MEMBER } from '../policy.js';
-import { Micro, Timestamp, Uuid, iso, items, nullable } from '../schemas.js';
+import { Micro, Timestamp, Uuid, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';
 
 const Machine = Type.Object(
@@ -102,7 +102,7 @@ export function offerView({ machine, ...offer }: OfferDetails) {
       ...machine,
       vm_capable: machine.vm_capable === 1,
       gpu_release_supported: machine.gpu_release_supported === 1,
-      next_maintenance: machine.maintenance_starts_at === null ? null : iso(machine.maintenance_starts_at),
+      next_maintenance: isoOrNull(machine.next_maintenance),
     },
   };
 }

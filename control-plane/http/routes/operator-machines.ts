@@ -5,9 +5,17 @@ import {
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
 } from '../../services/enrollment.js';
-import { getMachine, listMachines, setCordoned, setMaintenance, type MachineDetails } from '../../services/machines.js';
+import {
+  cordon,
+  getMachine,
+  listMachines,
+  setMaintenance,
+  uncordon,
+  type MachineDetails,
+} from '../../services/machines.js';
+import { declareLost, removeMachine } from '../../services/machine-loss.js';
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/offers.js';
-import { OPERATOR } from '../policy.js';
+import { OPERATOR, sessionOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
 import { Offer, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
@@ -41,6 +49,7 @@ const Machine = Type.Object(
     agent_version: nullable(Type.String()),
     connected: Type.Boolean(),
     cordoned: Type.Boolean(),
+    lost: Type.Boolean(),
     maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),
     enrolled_at: Timestamp,
     last_seen_at: nullable(Timestamp),
@@ -52,6 +61,7 @@ const Machine = Type.Object(
         healthy: Type.Boolean(),
         reason: nullable(Type.String()),
         instance_id: nullable(Uuid),
+        quarantine_id: nullable(Uuid),
       }),
     ),
   },
@@ -66,8 +76,8 @@ const OfferBody = body({ machine_id: Uuid, num_gpus: Type.Integer({ minimum: 1, 
 const PriceBody = body(optional(prices));
 const Time = Type.String({ format: 'date-time' });
 
-/** Operators: who may enrol a host, and which hosts there are. */
-export const operatorMachineRoutes: Routes = (app, platform) => {
+/** Operators: who may enrol a host. */
+export const enrollmentTokenRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
   app.post(
@@ -84,7 +94,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const { token, ...row } = createEnrollmentToken(platform, request.body);
+      const { token, ...row } = createEnrollmentToken(platform, sessionOf(request), request.body);
       void reply.code(201);
       return { ...tokenView(row), token };
     },
@@ -100,11 +110,16 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     '/v1/operator/enrollment-tokens/:id',
     { config, schema: { summary: 'Revoke an enrolment token', params: IdParams, response: { 204: NoContent } } },
     (request, reply) => {
-      revokeEnrollmentToken(platform, request.params.id);
+      revokeEnrollmentToken(platform, sessionOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
   );
+};
+
+/** Operators: which hosts there are, and what becomes of them. */
+export const operatorMachineRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
 
   app.get(
     '/v1/operator/machines',
@@ -129,12 +144,32 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: { ...changed, summary: 'Take nothing new; what runs goes on' },
     },
-    (request) => machineView(setCordoned(platform, request.params.id, true)),
+    (request) => machineView(cordon(platform, sessionOf(request), request.params.id)),
   );
   app.post(
     '/v1/operator/machines/:id/uncordon',
     { config: { ...config, refusals: ['MACHINE_NOT_FOUND'] }, schema: { ...changed, summary: 'Back onto the market' } },
-    (request) => machineView(setCordoned(platform, request.params.id, false)),
+    (request) => machineView(uncordon(platform, sessionOf(request), request.params.id)),
+  );
+  app.post(
+    '/v1/operator/machines/:id/lost',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      schema: { ...changed, summary: 'Declare that the machine is not coming back: what runs on it ends' },
+    },
+    (request) => machineView(declareLost(platform, sessionOf(request), request.params.id)),
+  );
+  app.delete(
+    '/v1/operator/machines/:id',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      schema: { summary: 'Remove the machine for good', params: IdParams, response: { 204: NoContent } },
+    },
+    (request, reply) => {
+      removeMachine(platform, sessionOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
   );
   app.put(
     '/v1/operator/machines/:id/maintenance',
@@ -148,7 +183,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     },
     (request) => {
       const [startsAt, endsAt] = [Date.parse(request.body.starts_at), Date.parse(request.body.ends_at)];
-      return machineView(setMaintenance(platform, request.params.id, { startsAt, endsAt }));
+      return machineView(setMaintenance(platform, sessionOf(request), request.params.id, { startsAt, endsAt }));
     },
   );
   app.delete(
@@ -157,7 +192,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: { ...changed, summary: 'Call the maintenance window off' },
     },
-    (request) => machineView(setMaintenance(platform, request.params.id, null)),
+    (request) => machineView(setMaintenance(platform, sessionOf(request), request.params.id, null)),
   );
 };
 
@@ -180,7 +215,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return offerView(createOffer(platform, request.body));
+      return offerView(createOffer(platform, sessionOf(request), request.body));
     },
   );
   app.delete(
@@ -190,7 +225,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       schema: { summary: 'Withdraw an offer; instances on it stay', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
-      withdrawOffer(platform, request.params.id);
+      withdrawOffer(platform, sessionOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -206,7 +241,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
         response: { 200: Offer },
       },
     },
-    (request) => offerView(repriceOffer(platform, request.params.id, request.body)),
+    (request) => offerView(repriceOffer(platform, sessionOf(request), request.params.id, request.body)),
   );
 };
 
@@ -223,6 +258,7 @@ function machineView(machine: MachineDetails) {
   return {
     ...machine,
     cordoned: machine.cordoned_at !== null,
+    lost: machine.lost_at !== null,
     maintenance: maintenanceOf(machine),
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { grantCredit, listOrganizations, setDisputed, type OrganizationRow } from '../../services/organizations.js';
-import { SYSTEM, createTemplate, deactivateTemplate, updateTemplate } from '../../services/template-editing.js';
+import { createTemplate, deactivateTemplate, systemBy, updateTemplate } from '../../services/template-editing.js';
 import { OPERATOR, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
@@ -55,7 +55,7 @@ export const operatorRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return templateView(createTemplate(platform, SYSTEM, request.body));
+      return templateView(createTemplate(platform, systemBy(sessionOf(request)), request.body));
     },
   );
   app.patch(
@@ -70,7 +70,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         response: { 200: Template },
       },
     },
-    (request) => templateView(updateTemplate(platform, SYSTEM, request.params.id, request.body)),
+    (request) => templateView(updateTemplate(platform, systemBy(sessionOf(request)), request.params.id, request.body)),
   );
   app.delete(
     '/v1/operator/templates/:id',
@@ -79,7 +79,7 @@ export const operatorRoutes: Routes = (app, platform) => {
       schema: { summary: 'Deactivate a system template', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
-      deactivateTemplate(platform, SYSTEM, request.params.id);
+      deactivateTemplate(platform, systemBy(sessionOf(request)), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -123,7 +123,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         response: { 200: Organization },
       },
     },
-    (request) => organizationView(setDisputed(platform, request.params.id, true)),
+    (request) => organizationView(setDisputed(platform, sessionOf(request), request.params.id, true)),
   );
   app.delete(
     '/v1/operator/organizations/:id/dispute',
@@ -131,7 +131,7 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: { summary: 'Close the payment dispute', params: IdParams, response: { 200: Organization } },
     },
-    (request) => organizationView(setDisputed(platform, request.params.id, false)),
+    (request) => organizationView(setDisputed(platform, sessionOf(request), request.params.id, false)),
   );
 };
 

@@ -6,7 +6,7 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import type { Platform } from '../../services/platform.js';
 
 /** Registers the routes of one resource. */
@@ -25,3 +25,17 @@ export type Routes = (
 export const IdParams = Type.Object({ id: Type.String() });
 
 export const NoContent = Type.Null();
+
+/** Query parameters of a list that is read in pages. */
+export const pageFields = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+  cursor: Type.Optional(Type.String({ pattern: '^\\d{1,15}$', description: 'next_cursor of the page before' })),
+};
+
+/** A list that has `next_cursor` where a page was asked for: null on the last one. */
+export function page<T extends TSchema>(schema: T) {
+  return Type.Object({
+    items: Type.Array(schema),
+    next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  });
+}

@@ -86,7 +86,11 @@ export const optionalTemplateFields = {
   registry: nullable(body({ username: Type.String({ maxLength: 256 }), password: Type.String({ maxLength: 4096 }) })),
 };
 
-const TemplateBody = body({ ...requiredTemplateFields, ...optional(optionalTemplateFields) });
+const TemplateBody = body({
+  ...requiredTemplateFields,
+  ...optional(optionalTemplateFields),
+  ...optional({ visibility: Type.Enum(['organization', 'public']) }),
+});
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
 const TemplateQuery = Type.Partial(

@@ -18,12 +18,24 @@ export function recordCommand(
   instance: Instance,
   kind: CommandKind,
 ): { instance: Instance; command: CommandRow } {
+  const { id: instance_id, machine_id } = instance;
+  const command = insertCommand(tx, ids, { instance_id, machine_id, sequence: instance.sequence + 1, kind });
+  return { instance: amend(tx, instance, { sequence: command.sequence }), command };
+}
+
+/** Records that a workload in quarantine is to be removed, like {@link recordCommand}. */
+export function recordRemoval(tx: Tx, ids: Ids, { instance_id, machine_id, sequence }: Row<'quarantine'>): CommandRow {
+  return insertCommand(tx, ids, { instance_id, machine_id, sequence: sequence + 1, kind: 'destroy' });
+}
+
+function insertCommand(
+  tx: Tx,
+  ids: Ids,
+  order: Pick<CommandRow, 'instance_id' | 'machine_id' | 'sequence' | 'kind'>,
+): CommandRow {
   const command: CommandRow = {
     id: ids.uuid(),
-    instance_id: instance.id,
-    machine_id: instance.machine_id,
-    sequence: instance.sequence + 1,
-    kind,
+    ...order,
     state: 'open',
     created_at: tx.now,
     attempts: 0,
@@ -37,12 +49,13 @@ export function recordCommand(
     query
       .updateTable('commands')
       .set({ state: 'closed', finished_at: tx.now })
-      .where('instance_id', '=', instance.id)
+      .where('instance_id', '=', order.instance_id)
+      .where('machine_id', '=', order.machine_id)
       .where('state', '=', 'open'),
   );
   tx.run(query.insertInto('commands').values(command));
   tx.nudge('dispatch');
-  return { instance: amend(tx, instance, { sequence: command.sequence }), command };
+  return command;
 }
 
 /** The one command of the instance that its host has not answered for good, if there is one. */

@@ -1,24 +1,23 @@
 import type { Caller } from '../../domain/caller.js';
 import { burnPerHourMicro, fullPerHourMicro } from '../../domain/burn.js';
-import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
-import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../domain/machine.js';
+import type { EnvEntry } from '../../domain/environment.js';
+import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { availableDiskGb, type GpuDetails } from '../machines.js';
+import { availableDiskGb } from '../machines.js';
 import { describeOffer, freeGpus, type OfferDetails } from '../offers.js';
 import type { Platform } from '../platform.js';
 import { findAttachableKey } from '../ssh-keys.js';
-import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from '../templates.js';
-import { claimGpus } from './claims.js';
+import { findTemplate } from '../templates.js';
 import { recordCommand } from './commands.js';
 import { findReplayed, idempotencyOf, remember } from './idempotency.js';
+import { insertInstance } from './new-instance.js';
 import { checkPayment } from './payment-check.js';
-import { findLiveRates, type Instance } from './queries.js';
+import { findLiveRates } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { recordEvent } from './transitions.js';
-import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
 
 export interface DeployRequest {
   offer_id: string;
@@ -57,7 +56,12 @@ export function deploy(
     checkOrganization(tx, caller.organizationId, offer, request);
     const gpus = pickFreeGpus(offer);
 
-    const instance = createInstance(platform, tx, caller, { request, template, offer, sshKey, gpus });
+    const owner = {
+      organizationId: caller.organizationId,
+      deployedBy: deployedBy(caller),
+      apiKeyId: caller.kind === 'api_key' ? caller.keyId : null,
+    };
+    const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
     const provisioned = recordCommand(tx, platform.ids, instance, 'provision').instance;
     recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
     if (idempotency) remember(tx, idempotency, instance.id);
@@ -158,100 +162,10 @@ function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, 
   checkPayment(tx, organizationId, burnPerHourMicro(live) + added);
 }
 
-function pickFreeGpus(offer: OfferDetails): GpuDetails[] {
+function pickFreeGpus(offer: OfferDetails): string[] {
   const free = freeGpus(offer.gpus).slice(0, offer.num_gpus);
   if (free.length < offer.num_gpus) throw offerUnavailable();
-  return free;
-}
-
-interface Deployment {
-  request: DeployRequest;
-  template: Row<'templates'>;
-  offer: OfferDetails;
-  sshKey: Row<'ssh_keys'> | null;
-  gpus: GpuDetails[];
-}
-
-function createInstance(platform: Platform, tx: Tx, caller: Caller, deployment: Deployment): Instance {
-  const { request, offer, gpus } = deployment;
-  const { ids, sealer } = platform;
-  const template = describeTemplate(platform, deployment.template);
-  const accessToken = template.uses_access_token ? ids.hex(24) : null;
-  const instance: Instance = {
-    id: ids.uuid(),
-    organization_id: caller.organizationId,
-    machine_id: offer.machine.id,
-    offer_id: offer.id,
-    template_id: template.id,
-    label: request.label,
-    status: 'creating',
-    num_gpus: offer.num_gpus,
-    disk_gb: request.disk_gb,
-    price_per_hour_micro: offer.price_per_hour_micro,
-    storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
-    template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
-    workload_sealed: sealer.seal(WORKLOAD_PURPOSE, workloadOf(platform, template, deployment, accessToken)),
-    access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
-    ssh_user: template.ssh_user,
-    ssh_host: null,
-    ssh_port: null,
-    jupyter_url: null,
-    open_url: null,
-    error_code: null,
-    error_message: null,
-    gpus_released: 0,
-    gpu_release: null,
-    gpu_release_requested_at: null,
-    spend_micro: 0,
-    deployed_by: deployedBy(caller),
-    api_key_id: caller.kind === 'api_key' ? caller.keyId : null,
-    sequence: 0,
-    report_number: 0,
-    last_lines: null,
-    created_at: tx.now,
-    started_at: null,
-    status_changed_at: tx.now,
-    destroyed_at: null,
-  };
-  tx.run(query.insertInto('instances').values(instance));
-  for (const gpu of gpus)
-    tx.run(query.insertInto('instance_gpus').values({ instance_id: instance.id, gpu_uuid: gpu.uuid }));
-  claimGpus(
-    tx,
-    instance,
-    gpus.map((gpu) => gpu.uuid),
-  );
-  return instance;
-}
-
-function workloadOf(
-  { sealer }: Platform,
-  template: TemplateDetails,
-  { request, template: row, offer, sshKey }: Deployment,
-  accessToken: string | null,
-): Workload {
-  const { cpu_cores: cpuCores, memory_mb: memoryMb } = offer.machine;
-  const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, offer.num_gpus);
-  return {
-    image: template.image,
-    registry: row.registry_sealed
-      ? (sealer.open('template.registry', row.registry_sealed) as RegistryCredential)
-      : undefined,
-    env: mergeEnvironment(sealer.open('template.env', row.env_sealed) as EnvEntry[], request.env_overrides, {
-      numGpus: offer.num_gpus,
-      accessToken,
-    }),
-    command: template.command,
-    onstart: template.onstart ?? '',
-    interactive: template.mode.length > 0,
-    sshUser: template.ssh_user,
-    sshAuthorizedKey: sshKey?.public_key ?? '',
-    ports: template.ports.map((port) => ({ ...port, openButton: port.open_button })),
-    diskGb: request.disk_gb,
-    cpuMillis: size.cpuMillis,
-    memoryMb: size.memoryMb,
-    accessToken: accessToken ?? '',
-  };
+  return free.map((gpu) => gpu.uuid);
 }
 
 function deployedBy(caller: Caller): string {

@@ -23,6 +23,7 @@ export function destroy(
       ? instance
       : transition(tx, instance, 'destroying', { error_code: null, error_message: null });
     recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
+    tx.nudge('lost-machines');
     const { instance: recorded } = recordCommand(tx, platform.ids, next, 'destroy');
     return { instance: describeInstance(platform, tx, recorded), repeated };
   });

@@ -47,9 +47,9 @@ function landRunning(tx: Tx, instance: Instance, observation: Observation | unde
 
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
 function landStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
+  if (command.kind === 'release') dropClaims(tx, instance.id);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
-  if (command.kind === 'release') dropClaims(tx, instance.id);
   const changes: InstanceChanges = {
     ...keptLines(observation?.exit),
     ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
@@ -63,8 +63,9 @@ function landStopped(tx: Tx, command: CommandRow, instance: Instance, observatio
 }
 
 function landDestroyed(tx: Tx, instance: Instance): void {
-  if (instance.status !== 'destroying') return;
+  // Also for one that did not wait for its lost machine: only now are its GPUs free.
   dropClaims(tx, instance.id);
+  if (instance.status !== 'destroying') return;
   transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
   recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
 }

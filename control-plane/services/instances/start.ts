@@ -60,7 +60,13 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
 
 function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
   const machine = findMachineRow(tx, instance.machine_id);
-  if (machine.lost_at !== null || machine.removed_at !== null || !platform.hosts.isConnected(machine.id)) {
+  if (machine.removed_at !== null) {
+    throw new Refusal(
+      'START_REFUSED',
+      'the host no longer holds the workload: its machine was removed; destroy the instance and deploy again',
+    );
+  }
+  if (machine.lost_at !== null || !platform.hosts.isConnected(machine.id)) {
     throw new Refusal(
       'HOST_UNREACHABLE',
       'the machine of this instance is not connected; the disk is kept, try again later',

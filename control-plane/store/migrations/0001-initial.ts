@@ -240,7 +240,8 @@ CREATE INDEX gpu_claims_by_instance ON gpu_claims (instance_id);
 
 CREATE TABLE commands (
   id TEXT PRIMARY KEY,
-  instance_id TEXT NOT NULL REFERENCES instances (id),
+  -- An instance, or what a workload in quarantine is taken for.
+  instance_id TEXT NOT NULL,
   machine_id TEXT NOT NULL REFERENCES machines (id),
   sequence INTEGER NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('provision', 'start', 'stop', 'release', 'destroy')),
@@ -266,14 +267,52 @@ CREATE TABLE instance_events (
 ) STRICT;
 CREATE INDEX instance_events_by_instance ON instance_events (instance_id, id);
 
+-- The ledger. Amounts add to the balance: credits are positive, charges negative.
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY,
   organization_id TEXT NOT NULL REFERENCES organizations (id),
-  kind TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('credit', 'payment', 'refund', 'dispute', 'charge')),
   amount_micro INTEGER NOT NULL,
+  -- What a charge is for, and the UTC hour in which it was booked.
+  instance_id TEXT REFERENCES instances (id),
+  meter TEXT CHECK (meter IN ('gpu', 'disk')),
+  hour INTEGER,
   reason TEXT,
   author_id TEXT REFERENCES users (id),
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  UNIQUE (instance_id, meter, hour),
+  CHECK ((kind = 'charge') = (instance_id IS NOT NULL AND meter IS NOT NULL AND hour IS NOT NULL))
 ) STRICT;
 CREATE INDEX transactions_by_organization ON transactions (organization_id, created_at);
+
+-- Workloads that a host has and the store cannot explain. They hold their GPUs; nobody but an operator ends them.
+CREATE TABLE quarantine (
+  id TEXT PRIMARY KEY,
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  -- The instance that the host takes it for.
+  instance_id TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  -- How the host sees it: JSON.
+  observation TEXT NOT NULL,
+  found_at INTEGER NOT NULL,
+  removal_requested_at INTEGER,
+  UNIQUE (machine_id, instance_id)
+) STRICT;
+
+CREATE TABLE quarantine_gpus (
+  quarantine_id TEXT NOT NULL REFERENCES quarantine (id) ON DELETE CASCADE,
+  gpu_uuid TEXT NOT NULL,
+  PRIMARY KEY (quarantine_id, gpu_uuid)
+) STRICT, WITHOUT ROWID;
+
+-- Who did what with the powers of an operator.
+CREATE TABLE audit_log (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  actor_id TEXT NOT NULL REFERENCES users (id),
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  -- JSON
+  details TEXT NOT NULL
+) STRICT;
 `;

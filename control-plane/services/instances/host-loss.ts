@@ -1,0 +1,76 @@
+import type { Ids } from '../../../shared/ids.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Platform } from '../platform.js';
+import { recordCommand } from './commands.js';
+import type { Instance } from './queries.js';
+import { recordEvent, transition } from './transitions.js';
+
+const REASON = 'the machine was declared lost';
+
+/**
+ * What becomes of an instance whose machine is declared lost. Nothing of it is taken for gone: should the machine come back,
+ * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start; what is
+ * being destroyed is settled by {@link settleLostMachines}.
+ */
+export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
+  switch (instance.status) {
+    case 'creating':
+      return endUnheard(tx, ids, instance, 'provision_failed');
+    case 'running':
+      return endUnheard(tx, ids, instance, 'workload_lost');
+    case 'starting': {
+      const changes = { error_code: 'start_failed', error_message: REASON };
+      recordCommand(tx, ids, transition(tx, instance, 'stopped', changes), instance.gpus_released ? 'release' : 'stop');
+      return recordEvent(tx, instance.id, 'start_failed', REASON);
+    }
+    case 'stopping':
+      // Its stop stays open and lands when the machine comes back.
+      transition(tx, instance, 'stopped', { error_code: null, error_message: null });
+      return recordEvent(tx, instance.id, 'stopped', REASON);
+    default:
+      return;
+  }
+}
+
+function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): void {
+  const error = transition(tx, instance, 'error', { error_code, error_message: REASON });
+  recordEvent(tx, instance.id, error_code, REASON);
+  recordCommand(tx, ids, error, 'release');
+}
+
+/** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */
+export function settleLostMachines({ store }: Platform): { destroyed: number } {
+  return store.transact((tx) => {
+    const stranded = tx.all(
+      query
+        .selectFrom('instances')
+        .innerJoin('machines', 'machines.id', 'instances.machine_id')
+        .selectAll('instances')
+        .where('instances.status', '=', 'destroying')
+        .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
+    );
+    for (const instance of stranded) {
+      transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+      recordEvent(
+        tx,
+        instance.id,
+        'destroyed',
+        'the machine is lost; what is left of it there is removed if it comes back',
+      );
+    }
+    return { destroyed: stranded.length };
+  });
+}
+
+/** A removed machine never comes back: nothing on it is held or waited for any more. */
+export function forgetHost(tx: Tx, machineId: string): void {
+  tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));
+  tx.run(
+    query
+      .updateTable('commands')
+      .set({ state: 'closed', finished_at: tx.now })
+      .where('machine_id', '=', machineId)
+      .where('state', '=', 'open'),
+  );
+}

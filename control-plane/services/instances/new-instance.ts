@@ -1,0 +1,116 @@
+import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
+import { sliceResources } from '../../domain/machine.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { OfferDetails } from '../offers.js';
+import type { Platform } from '../platform.js';
+import { describeTemplate, type RegistryCredential, type TemplateDetails } from '../templates.js';
+import { claimGpus } from './claims.js';
+import type { Instance } from './queries.js';
+import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
+
+/** Who an instance belongs to. */
+export interface Owner {
+  organizationId: string;
+  /** As the instance shows it. */
+  deployedBy: string;
+  apiKeyId: string | null;
+}
+
+export interface Deployment {
+  request: { disk_gb: number; label: string | null; env_overrides: EnvEntry[] };
+  template: Row<'templates'>;
+  offer: OfferDetails;
+  sshKey: Row<'ssh_keys'> | null;
+  /** The GPUs that it gets, by UUID. */
+  gpus: string[];
+}
+
+/** Records an instance with its GPUs: what it runs, what it pays, as template and offer are now. It is `creating`. */
+export function insertInstance(
+  platform: Platform,
+  tx: Tx,
+  owner: Owner,
+  deployment: Deployment,
+  identity = { id: platform.ids.uuid(), sequence: 0 },
+): Instance {
+  const instance = { ...newRow(platform, tx, owner, deployment), ...identity };
+  tx.run(query.insertInto('instances').values(instance));
+  for (const gpu_uuid of deployment.gpus) {
+    tx.run(query.insertInto('instance_gpus').values({ instance_id: instance.id, gpu_uuid }));
+  }
+  claimGpus(tx, instance, deployment.gpus);
+  return instance;
+}
+
+function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment): Omit<Instance, 'id' | 'sequence'> {
+  const { request, offer } = deployment;
+  const { ids, sealer } = platform;
+  const template = describeTemplate(platform, deployment.template);
+  const accessToken = template.uses_access_token ? ids.hex(24) : null;
+  return {
+    organization_id: owner.organizationId,
+    machine_id: offer.machine.id,
+    offer_id: offer.id,
+    template_id: template.id,
+    label: request.label,
+    status: 'creating',
+    num_gpus: deployment.gpus.length,
+    disk_gb: request.disk_gb,
+    price_per_hour_micro: offer.price_per_hour_micro,
+    storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
+    template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
+    workload_sealed: sealer.seal(WORKLOAD_PURPOSE, workloadOf(platform, template, deployment, accessToken)),
+    access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
+    ssh_user: template.ssh_user,
+    ssh_host: null,
+    ssh_port: null,
+    jupyter_url: null,
+    open_url: null,
+    error_code: null,
+    error_message: null,
+    gpus_released: 0,
+    gpu_release: null,
+    gpu_release_requested_at: null,
+    spend_micro: 0,
+    deployed_by: owner.deployedBy,
+    api_key_id: owner.apiKeyId,
+    report_number: 0,
+    last_lines: null,
+    created_at: tx.now,
+    started_at: null,
+    status_changed_at: tx.now,
+    destroyed_at: null,
+  };
+}
+
+function workloadOf(
+  { sealer }: Platform,
+  template: TemplateDetails,
+  { request, template: row, offer, sshKey, gpus }: Deployment,
+  accessToken: string | null,
+): Workload {
+  const { cpu_cores: cpuCores, memory_mb: memoryMb } = offer.machine;
+  const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, gpus.length);
+  return {
+    image: template.image,
+    registry: row.registry_sealed
+      ? (sealer.open('template.registry', row.registry_sealed) as RegistryCredential)
+      : undefined,
+    env: mergeEnvironment(sealer.open('template.env', row.env_sealed) as EnvEntry[], request.env_overrides, {
+      numGpus: gpus.length,
+      accessToken,
+    }),
+    command: template.command,
+    onstart: template.onstart ?? '',
+    interactive: template.mode.length > 0,
+    sshUser: template.ssh_user,
+    sshAuthorizedKey: sshKey?.public_key ?? '',
+    ports: template.ports.map((port) => ({ ...port, openButton: port.open_button })),
+    diskGb: request.disk_gb,
+    cpuMillis: size.cpuMillis,
+    memoryMb: size.memoryMb,
+    accessToken: accessToken ?? '',
+  };
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { query } from '../../control-plane/store/sql.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+
+interface Transaction {
+  id: string;
+  kind: string;
+  amount_micro: number;
+  instance_id: string | null;
+}
+
+let test: TestControlPlane;
+let renter: Renter;
+let instanceId: string;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter(50_000_000);
+  const agent = await test.host();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  instanceId = id;
+  for (let ago = 0; ago < 5; ago++) charge(ago * DAY_MS, 'gpu', 1_000 + ago);
+  charge(2 * DAY_MS, 'disk', 7);
+  charge(2 * DAY_MS + HOUR_MS, 'gpu', 10);
+});
+afterAll(() => test.stop());
+
+/** A row as a settlement books it. */
+function charge(ago: number, meter: 'gpu' | 'disk', micro: number): void {
+  test.core.platform.store.transact((tx) => {
+    const hour = Math.floor((tx.now - ago) / HOUR_MS) * HOUR_MS;
+    const booked = {
+      id: randomUUID(),
+      organization_id: renter.organizationId,
+      kind: 'charge' as const,
+      created_at: hour,
+    };
+    const what = { instance_id: instanceId, meter, hour, amount_micro: -micro, reason: null, author_id: null };
+    tx.run(query.insertInto('transactions').values({ ...booked, ...what }));
+  });
+}
+
+const list = (parameters = '', api = renter.api) =>
+  api.get<{ items: Transaction[]; next_cursor?: string | null }>(`/v1/billing/transactions${parameters}`);
+
+describe('the list of transactions', () => {
+  it('is whole without a limit, newest first, and the organization’s own', async () => {
+    const { items, next_cursor } = await list();
+    expect(next_cursor).toBeUndefined();
+    expect(items).toHaveLength(8);
+    expect(items.at(-1)).toMatchObject({ kind: 'credit', amount_micro: 50_000_000, reason: 'test', instance_id: null });
+    expect((await list('', (await test.renter(0)).api)).items).toEqual([]);
+  });
+
+  it('can be filtered by kind and instance', async () => {
+    expect((await list('?kind=credit')).items).toHaveLength(1);
+    const charges = (await list(`?instance_id=${instanceId}&kind=charge`)).items;
+    expect(charges.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(-5_027);
+    expect((await list(`?instance_id=${randomUUID()}`)).items).toEqual([]);
+  });
+
+  it('can be read in pages that add up to the whole', async () => {
+    const read: string[] = [];
+    let page = await list('?limit=3');
+    for (let count = 0; count < 10; count++) {
+      read.push(...page.items.map(({ id }) => id));
+      if (page.next_cursor === null || page.next_cursor === undefined) break;
+      page = await list(`?limit=3&cursor=${page.next_cursor}`);
+    }
+    expect(page.next_cursor).toBeNull();
+    expect(read).toEqual((await list()).items.map(({ id }) => id));
+  });
+
+  it.each(['limit=0', 'limit=501', 'limit=x', 'cursor=-1', 'kind=gift', 'instance_id=x'])(
+    'refuses %s',
+    async (wrong) => {
+      const answer = await renter.api.request('GET', `/v1/billing/transactions?${wrong}`);
+      expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+    },
+  );
+});
+
+it('what was spent on each day has no gaps, and tells GPUs from disk', async () => {
+  const { items } = await renter.api.get<{ items: { date: string; gpu_micro: number; disk_micro: number }[] }>(
+    '/v1/billing/spend-daily?days=4',
+  );
+  const today = Math.floor(test.clock.now() / DAY_MS) * DAY_MS;
+  const dates = [3, 2, 1, 0].map((ago) => new Date(today - ago * DAY_MS).toISOString().slice(0, 10));
+  expect(items.map(({ date }) => date)).toEqual(dates);
+  expect(items.reduce((sum, { gpu_micro }) => sum + gpu_micro, 0)).toBe(1_000 + 1_001 + 1_002 + 1_003 + 10);
+  expect(items.reduce((sum, { disk_micro }) => sum + disk_micro, 0)).toBe(7);
+  const month = await renter.api.get<{ items: unknown[] }>('/v1/billing/spend-daily');
+  expect(month.items).toHaveLength(30);
+});
+
+it('nobody can pay here unless the operator has set it up', async () => {
+  const before = test.dump();
+  const checkout = await renter.api.request('POST', '/v1/billing/checkout-session', { amount_micro: 10_000_000 });
+  expect(checkout).toMatchObject({ status: 409, body: { code: 'CHECKOUT_UNAVAILABLE' } });
+  expect(test.dump()).toEqual(before);
+});

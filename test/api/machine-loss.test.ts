@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template();
+});
+afterAll(() => test.stop());
+
+const machineOf = (agent: FakeAgent) => `/v1/operator/machines/${agent.hostId}`;
+
+async function offered(gpus = 4) {
+  const agent = await test.host({ gpus });
+  return { agent, body: { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 } };
+}
+
+async function deployed(body: object): Promise<string> {
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  return id;
+}
+
+const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
+
+async function goes(agent: FakeAgent): Promise<void> {
+  agent.disconnect();
+  await eventually('the host to be away', async () => {
+    return !(await test.operator.get<{ connected: boolean }>(machineOf(agent))).connected;
+  });
+}
+
+describe('a machine that is declared lost', () => {
+  it('must be away: what is connected is not lost', async () => {
+    const { agent, body } = await offered();
+    const id = await deployed(body);
+    const before = test.dump();
+    expect(await test.operator.request('POST', `${machineOf(agent)}/lost`)).toMatchObject({
+      status: 409,
+      body: { code: 'MACHINE_IN_USE' },
+    });
+    expect(test.dump()).toEqual(before);
+    expect((await read(id)).status).toBe('running');
+  });
+
+  it('ends what ran or came up there, with a reason; stopped disks stay and refuse to start', async () => {
+    const { agent, body } = await offered();
+    const [running, stopped] = [await deployed(body), await deployed(body)];
+    await renter.api.post(`/v1/instances/${stopped}/stop`);
+    await statusIs(renter.api, stopped, 'stopped');
+    agent.automatic = false;
+    const { id: creating } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    await goes(agent);
+    expect(await test.operator.post(`${machineOf(agent)}/lost`)).toMatchObject({ lost: true, cordoned: true });
+    expect(await read(running)).toMatchObject({
+      status: 'error',
+      error_code: 'workload_lost',
+      error_message: expect.stringContaining('lost') as string,
+      allowed_actions: ['destroy'],
+    });
+    expect(await read(creating)).toMatchObject({ status: 'error', error_code: 'provision_failed', started_at: null });
+    expect(await read(stopped)).toMatchObject({ status: 'stopped', error_code: null });
+    const before = test.dump();
+    expect(await renter.api.request('POST', `/v1/instances/${stopped}/start`)).toMatchObject({
+      status: 409,
+      body: { code: 'HOST_UNREACHABLE' },
+    });
+    expect(test.dump()).toEqual(before);
+  });
+
+  it('does not keep anybody waiting who destroys, before or after', async () => {
+    const { agent, body } = await offered();
+    const [first, second] = [await deployed(body), await deployed(body)];
+    await goes(agent);
+    expect(await renter.api.request('DELETE', `/v1/instances/${first}`)).toMatchObject({
+      status: 202,
+      body: { status: 'destroying' },
+    });
+    await test.operator.post(`${machineOf(agent)}/lost`);
+    await statusIs(renter.api, first, 'destroyed');
+    expect(await renter.api.request('DELETE', `/v1/instances/${second}`)).toMatchObject({
+      status: 202,
+      body: { status: 'destroying' },
+    });
+    expect(await statusIs(renter.api, second, 'destroyed')).toMatchObject({ access_token: null });
+  });
+
+  it('is cleaned up should it come back, stays cordoned, and sells no GPU before that', async () => {
+    const { agent, body } = await offered(2);
+    const [destroyed, running] = [await deployed(body), await deployed(body)];
+    await goes(agent);
+    await renter.api.request('DELETE', `/v1/instances/${destroyed}`);
+    await test.operator.post(`${machineOf(agent)}/lost`);
+    await statusIs(renter.api, destroyed, 'destroyed');
+    agent.automatic = false;
+    await agent.connect();
+    await eventually('both clean-ups', () => agent.held.length === 2);
+    await test.operator.post(`${machineOf(agent)}/uncordon`);
+    expect(await renter.api.get(`/v1/offers/${body.offer_id}`)).toMatchObject({ state: 'unavailable' });
+    for (const command of [...agent.held]) {
+      expect(command.desired).toBe(command.instanceId === running ? 'stopped' : 'absent');
+      agent.done(command);
+    }
+    await eventually('the offer', async () => {
+      return (await renter.api.get<{ state: string }>(`/v1/offers/${body.offer_id}`)).state === 'available';
+    });
+    expect(await test.operator.get(machineOf(agent))).toMatchObject({
+      lost: false,
+      gpus: [{ instance_id: null }, { instance_id: null }],
+    });
+    expect((await read(running)).status).toBe('error');
+  });
+
+  it('undoes a start, and lets a stop land, that it was in the middle of', async () => {
+    const { agent, body } = await offered();
+    const [starting, stopping] = [await deployed(body), await deployed(body)];
+    await renter.api.post(`/v1/instances/${starting}/stop`);
+    await statusIs(renter.api, starting, 'stopped');
+    agent.automatic = false;
+    await renter.api.post(`/v1/instances/${stopping}/stop`);
+    const start = renter.api.request('POST', `/v1/instances/${starting}/start`);
+    agent.accept(
+      await eventually('the start', () =>
+        agent.held.find(({ instanceId, running }) => instanceId === starting && running),
+      ),
+    );
+    expect((await start).status).toBe(202);
+    await goes(agent);
+    await test.operator.post(`${machineOf(agent)}/lost`);
+    expect(await read(starting)).toMatchObject({
+      status: 'stopped',
+      error_code: 'start_failed',
+      error_message: expect.stringContaining('lost') as string,
+    });
+    expect(await read(stopping)).toMatchObject({ status: 'stopped', error_code: null });
+    agent.held.length = 0;
+    await agent.connect();
+    await eventually('what undoes the start', () =>
+      agent.held.some(({ instanceId, desired }) => instanceId === starting && desired === 'stopped'),
+    );
+  });
+});
+
+describe('a machine that is removed', () => {
+  it('must be empty, or lost', async () => {
+    const { agent, body } = await offered();
+    const id = await deployed(body);
+    const before = test.dump();
+    expect(await test.operator.request('DELETE', machineOf(agent))).toMatchObject({
+      status: 409,
+      body: { code: 'MACHINE_IN_USE' },
+    });
+    expect(test.dump()).toEqual(before);
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+    expect((await test.operator.request('DELETE', machineOf(agent))).status).toBe(204);
+    await eventually('its stream to end', () => !agent.connected);
+    await expect(agent.connect()).rejects.toThrow('enrol the host again');
+    expect((await test.operator.request('GET', machineOf(agent))).status).toBe(404);
+  });
+
+  it('leaves offers that cannot be pinned, and disks that are gone', async () => {
+    const { agent, body } = await offered();
+    const id = await deployed(body);
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped');
+    await goes(agent);
+    await test.operator.post(`${machineOf(agent)}/lost`);
+    expect((await test.operator.request('DELETE', machineOf(agent))).status).toBe(204);
+    const before = test.dump();
+    expect(await renter.api.request('POST', '/v1/instances', body)).toMatchObject({
+      status: 409,
+      body: { code: 'OFFER_NOT_PINNABLE' },
+    });
+    expect(await renter.api.request('POST', `/v1/instances/${id}/start`)).toMatchObject({
+      status: 409,
+      body: { code: 'START_REFUSED', message: expect.stringContaining('no longer holds') as string },
+    });
+    expect(test.dump()).toEqual(before);
+    const { items } = await renter.api.get<{ items: { id: string }[] }>('/v1/offers');
+    expect(items.map((offer) => offer.id)).not.toContain(body.offer_id);
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+  });
+});
