@@ -166,7 +166,7 @@ it('what an operator does is in the audit log, newest first and in pages', async
   const paged: number[] = [];
   let cursor: string | null = '';
   for (let page = 0; cursor !== null && page < 100; page++) {
-    const query = cursor === '' ? 'limit=7' : `limit=7&cursor=${cursor}`;
+    const query: string = cursor === '' ? 'limit=7' : `limit=7&cursor=${cursor}`;
     const { items, next_cursor }: AuditPage = await test.operator.get<AuditPage>(`/v1/operator/audit-log?${query}`);
     paged.push(...items.map(({ id }) => id));
     cursor = next_cursor;
