@@ -23,10 +23,16 @@ export class ApiClient {
     readonly baseUrl: string,
     readonly token?: string,
     private readonly inspect?: Inspect,
+    private readonly organizationId?: string,
   ) {}
 
   as(token: string | undefined): ApiClient {
     return new ApiClient(this.baseUrl, token, this.inspect);
+  }
+
+  /** The same credential, acting in one of its organizations. */
+  in(organizationId: string): ApiClient {
+    return new ApiClient(this.baseUrl, this.token, this.inspect, organizationId);
   }
 
   get<T>(path: string): Promise<T> {
@@ -52,6 +58,7 @@ export class ApiClient {
       method,
       headers: {
         ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}),
+        ...(this.organizationId ? { 'X-Org-Id': this.organizationId } : {}),
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },

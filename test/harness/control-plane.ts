@@ -75,6 +75,12 @@ export class TestControlPlane {
     return this.api.as(this.operatorToken);
   }
 
+  get lastAgent(): FakeAgent {
+    const agent = this.agents.at(-1);
+    if (!agent) throw new Error('no host was made yet');
+    return agent;
+  }
+
   get grpcAddress(): string {
     return this.addresses.grpc;
   }
@@ -109,15 +115,22 @@ export class TestControlPlane {
   dump(): Record<string, string> {
     const database = new BetterSqlite3(this.config.database, { readonly: true });
     try {
-      const tables = database
-        .prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        .all();
       const digest = (name: string) => {
         const rows = database.prepare(`SELECT * FROM ${name}`).all();
         const text = JSON.stringify(rows, (key, value: unknown) => (key === 'last_used_at' ? undefined : value));
         return `${rows.length} rows, ${createHash('sha256').update(text).digest('hex')}`;
       };
-      return Object.fromEntries(tables.map(({ name }) => [name, digest(name)]));
+      return Object.fromEntries(tablesOf(database).map((name) => [name, digest(name)]));
+    } finally {
+      database.close();
+    }
+  }
+
+  /** All rows of all tables as text, to look for what must not be there. */
+  everythingStored(): string {
+    const database = new BetterSqlite3(this.config.database, { readonly: true });
+    try {
+      return JSON.stringify(tablesOf(database).map((name) => database.prepare(`SELECT * FROM ${name}`).all()));
     } finally {
       database.close();
     }
@@ -176,6 +189,11 @@ export class TestControlPlane {
     this.running = createControlPlane(this.config, silentLogger, { clock: this.clock });
     this.addresses = await this.running.start({ heartbeat: false });
   }
+}
+
+function tablesOf(database: BetterSqlite3.Database): string[] {
+  const tables = database.prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  return tables.map(({ name }) => name);
 }
 
 /** Polls the public API until the instance has the status. */
