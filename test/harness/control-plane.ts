@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
+import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits } from '../../control-plane/config.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { silentLogger } from '../../shared/logger.js';
@@ -34,6 +35,7 @@ export class TestControlPlane {
   private addresses: Addresses = { http: '', grpc: '' };
   private operatorToken = '';
   private renters = 0;
+  private readonly snapshots: BetterSqlite3.Database[] = [];
   readonly agents: FakeAgent[] = [];
   /** Every answer that a test hears is held against the served document. */
   private readonly conformity = checkAgainstDocument(() => `http://${this.addresses.http}`);
@@ -57,8 +59,7 @@ export class TestControlPlane {
     const test = new TestControlPlane(new ManualClock(), folder, config);
     await test.boot();
     await test.core.createOperator(OPERATOR.email, OPERATOR.password);
-    const { token } = await test.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR);
-    test.operatorToken = token;
+    await test.signInOperator();
     return test;
   }
 
@@ -73,6 +74,24 @@ export class TestControlPlane {
 
   get operator(): ApiClient {
     return this.api.as(this.operatorToken);
+  }
+
+  /** Opens a new session of the operator. */
+  async signInOperator(): Promise<void> {
+    const { token } = await this.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR);
+    this.operatorToken = token;
+  }
+
+  /** Takes a renter out of the organisation of its own, whose last admin it is. */
+  dissolve({ userId, organizationId }: Renter): void {
+    const membership = query.deleteFrom('memberships').where('user_id', '=', userId);
+    this.core.platform.store.transact((tx) => tx.run(membership.where('organization_id', '=', organizationId)));
+  }
+
+  makeOperator(userId: string): void {
+    this.core.platform.store.transact((tx) =>
+      tx.run(query.updateTable('users').set({ is_operator: 1 }).where('id', '=', userId)),
+    );
   }
 
   get lastAgent(): FakeAgent {
@@ -101,6 +120,7 @@ export class TestControlPlane {
 
   /** Removes what is left of one that was stopped by itself. */
   cleanUp(): void {
+    for (const database of this.snapshots) database.close();
     for (const agent of this.agents) agent.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -124,6 +144,23 @@ export class TestControlPlane {
     } finally {
       database.close();
     }
+  }
+
+  /** Remembers every row; the answer puts all of them back, whatever has happened since. */
+  snapshot(): () => void {
+    const database = new BetterSqlite3(this.config.database);
+    const tables = tablesOf(database);
+    database.exec("ATTACH DATABASE ':memory:' AS saved");
+    for (const name of tables) database.exec(`CREATE TABLE saved.${name} AS SELECT * FROM main.${name}`);
+    this.snapshots.push(database);
+    return () => {
+      const restore = database.transaction(() => {
+        database.pragma('defer_foreign_keys = ON');
+        for (const name of tables) database.exec(`DELETE FROM main.${name}`);
+        for (const name of tables) database.exec(`INSERT INTO main.${name} SELECT * FROM saved.${name}`);
+      });
+      restore.immediate();
+    };
   }
 
   /** All rows of all tables as text, to look for what must not be there. */

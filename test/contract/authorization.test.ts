@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
+import { fetchDocument } from '../harness/conformity.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { makePublicKey } from '../harness/keys.js';
+import { ROUTES, type ObjectKind, type Route } from './routes.js';
+
+const DAY_MS = 86_400_000;
+const NOWHERE = '00000000-0000-4000-8000-000000000000';
+
+/** One organisation with people, keys and things of its own. */
+interface Side {
+  admin: Renter;
+  member: Renter;
+  things: Record<ObjectKind, string>;
+  /** The API key and the SSH key of each user, which are nobody else's. */
+  ofUser: Map<string, { api_key: string; ssh_key: string }>;
+}
+
+interface Credential {
+  name: string;
+  token: string | undefined;
+  /** Nothing that it could be is alive. */
+  dead?: true;
+  kind: 'key' | 'session' | 'homeless';
+  role: 'admin' | 'member' | 'operator';
+  side: Side;
+  other: Side;
+  userId: string;
+}
+
+type Target = 'own' | 'foreign' | 'unknown';
+type OrgHeader = 'absent' | 'own' | 'other';
+
+let test: TestControlPlane;
+let credentials: Credential[];
+let restore: () => void;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  const dead = await expiredSession();
+  const [a, b] = [await makeSide(), await makeSide()];
+  credentials = [...(await credentialsOf(a, b, dead)), ...(await credentialsOf(b, a, dead))];
+  for (const agent of test.agents) agent.close();
+  test.advance(60_000);
+  restore = test.snapshot();
+}, 60_000);
+afterAll(() => test.stop());
+
+async function expiredSession(): Promise<string> {
+  const { api } = await test.renter(0);
+  test.clock.advance(31 * DAY_MS);
+  await test.signInOperator();
+  return api.token ?? '';
+}
+
+async function makeSide(): Promise<Side> {
+  const admin = await test.renter();
+  const [member, third] = [await joined(admin), await joined(admin)];
+  const inOrg = (renter: Renter) => renter.api.in(admin.organizationId);
+  const ofUser: Side['ofUser'] = new Map();
+  for (const user of [admin, member]) {
+    const key = await inOrg(user).post<{ key: { id: string } }>('/v1/api-keys', { name: 'own' });
+    const added = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
+    const sshKey = await user.api.post<{ id: string }>('/v1/ssh-keys', added);
+    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id });
+  }
+  const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
+    name: 'own',
+    image: admin.email,
+  });
+  const invite = await admin.api.post<{ invite: { id: string }; token: string }>('/v1/orgs/current/invites', {
+    email: member.email.replace('@', '-guest@'),
+  });
+  const agent = await test.host({ gpus: 2 });
+  const offer = await test.offer(agent);
+  const request = { offer_id: offer, template_id: template.id, disk_gb: 10 };
+  const { id: instance } = await admin.api.post<InstanceBody>('/v1/instances', request);
+  await statusIs(admin.api, instance, 'running');
+  await test.enrollmentToken();
+  const tokens = await test.operator.get<{ items: { id: string; uses: number }[] }>('/v1/operator/enrollment-tokens');
+  const things: Side['things'] = {
+    api_key: ofUser.get(admin.userId)?.api_key ?? '',
+    ssh_key: ofUser.get(admin.userId)?.ssh_key ?? '',
+    instance,
+    invite: invite.invite.id,
+    invite_token: invite.token,
+    machine: agent.hostId,
+    member: third.userId,
+    offer,
+    organization: admin.organizationId,
+    quarantine: await quarantined(agent),
+    template: template.id,
+    template_hash: template.hash_id,
+    system_template: await test.template(),
+    enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
+  };
+  return { admin, member, things, ofUser };
+}
+
+async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string> {
+  agent.disconnect();
+  const instanceId = randomUUID();
+  agent.workloads.set(instanceId, {
+    state: 'WORKLOAD_STATE_STOPPED',
+    sequence: 1,
+    sshPort: 0,
+    gpuUuids: [],
+    lines: [],
+  });
+  await agent.connect();
+  const { items } = await test.operator.get<{ items: { id: string; instance_id: string }[] }>(
+    '/v1/operator/quarantine',
+  );
+  return items.find((workload) => workload.instance_id === instanceId)?.id ?? '';
+}
+
+async function joined(admin: Renter, role = 'member'): Promise<Renter> {
+  const guest = await test.renter(0);
+  const invitation = { email: guest.email, role };
+  const { token } = await admin.api.post<{ token: string }>('/v1/orgs/current/invites', invitation);
+  await guest.api.post(`/v1/invites/${token}/accept`);
+  // So that it acts for this organisation without a header, like everybody else here.
+  test.dissolve(guest);
+  return guest;
+}
+
+async function credentialsOf(side: Side, other: Side, expired: string): Promise<Credential[]> {
+  const { admin, member } = side;
+  const inOrg = (renter: Renter) => renter.api.in(admin.organizationId);
+  const mint = async (by: Renter, kind: string) =>
+    await inOrg(by).post<{ secret: string; key: { id: string } }>('/v1/api-keys', { name: kind, kind });
+  const leaver = await joined(admin, 'admin');
+  const [leaverPersonal, leaverTeam] = [await mint(leaver, 'personal'), await mint(leaver, 'team')];
+  await leaver.api.delete(`/v1/me/organizations/${admin.organizationId}`);
+  const revoked = await mint(admin, 'team');
+  await admin.api.delete(`/v1/api-keys/${revoked.key.id}`);
+  const of = (name: string, token: string | undefined, rest: Partial<Credential>): Credential => ({
+    name,
+    token,
+    kind: 'key',
+    role: 'member',
+    side,
+    other,
+    userId: admin.userId,
+    ...rest,
+  });
+  const operator = await joined(admin);
+  test.makeOperator(operator.userId);
+  return [
+    of('no credential', undefined, { dead: true }),
+    of('a malformed one', 'nonsense', { dead: true }),
+    of('a revoked key', revoked.secret, { dead: true }),
+    of('an expired session', expired, { dead: true }),
+    of('a personal key whose creator has left', leaverPersonal.secret, { dead: true }),
+    of('a team key whose creator has left', leaverTeam.secret, {}),
+    of('an admin’s personal key', (await mint(admin, 'personal')).secret, {}),
+    of('a member’s personal key', (await mint(member, 'personal')).secret, { userId: member.userId }),
+    of('a team key', (await mint(admin, 'team')).secret, {}),
+    of('a member’s session', member.api.token, { kind: 'session', userId: member.userId }),
+    of('an admin’s session', admin.api.token, { kind: 'session', role: 'admin' }),
+    of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
+    of('a session of somebody without an organization', leaver.api.token, { kind: 'homeless', userId: leaver.userId }),
+  ];
+}
+
+interface Cell {
+  route: Route;
+  credential: Credential;
+  target: Target;
+  header: OrgHeader;
+}
+
+function idOf({ route, credential, target }: Cell): string {
+  if (!route.object || target === 'unknown') return NOWHERE;
+  const side = target === 'own' ? credential.side : credential.other;
+  const own = side.ofUser.get(credential.userId);
+  if (target === 'own' && own && (route.object === 'api_key' || route.object === 'ssh_key')) return own[route.object];
+  return side.things[route.object];
+}
+
+function send(cell: Cell): Promise<Answer<{ code?: string } | null>> {
+  const { route, credential, header } = cell;
+  const [method = '', path = ''] = route.operation.split(' ');
+  const organization = { absent: undefined, own: credential.side, other: credential.other }[header]?.admin
+    .organizationId;
+  const api: ApiClient = test.api.as(credential.token);
+  const client = organization ? api.in(organization) : api;
+  return client.request(method, path.replace('{id}', idOf(cell)), route.body);
+}
+
+/** What the contract says of a cell: a refusal, or that nobody stands in the way. */
+function expected({ route, credential, target, header }: Cell): string {
+  const { access } = route;
+  const { kind, role, dead } = credential;
+  if (access === 'public') return 'passes';
+  if (access === 'operator') {
+    const admitted = !dead && role === 'operator' && header !== 'other';
+    return admitted ? found(route, target, credential) : '404 NOT_FOUND';
+  }
+  if (dead) return '401 TOKEN_INVALID';
+  if (header === 'other' || (kind === 'homeless' && (header === 'own' || access !== 'account')))
+    return '403 ORG_MISMATCH';
+  if (kind === 'key' && access !== 'member') {
+    return access === 'account' || access === 'session' ? '401 TOKEN_INVALID' : '403 ADMIN_REQUIRED';
+  }
+  if (access === 'admin' && role !== 'admin') return '403 ADMIN_REQUIRED';
+  return found(route, target, credential);
+}
+
+/** Things that are the marketplace's belong to nobody; what is a user's own is another user's alone. */
+function found(
+  { object, notFound = '', access }: Route,
+  target: Target,
+  { side, userId, kind, role }: Credential,
+): string {
+  const everybodys = object === 'offer' || access === 'operator';
+  if (!object || (target === 'foreign' && everybodys)) return 'passes';
+  const missing = `404 ${notFound}`;
+  if (target !== 'own') return missing;
+  if (object === 'ssh_key') return side.ofUser.has(userId) ? 'passes' : missing;
+  if (object === 'api_key') return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
+  // An invitation is for the one whom it names, who is none of these.
+  if (object === 'invite_token') return missing;
+  if (object === 'organization' && kind === 'homeless') return missing;
+  return 'passes';
+}
+
+const REFUSALS = ['401 TOKEN_INVALID', '403 ADMIN_REQUIRED', '403 ORG_MISMATCH'];
+
+function actual({ route }: Cell, { status, body }: Answer<{ code?: string } | null>): string {
+  const said = `${status} ${body?.code ?? ''}`.trim();
+  const refuses = REFUSALS.includes(said) || status === 404 || status === 405 || status >= 500;
+  return refuses && !(route.access === 'public' && status < 500 && status !== 404) ? said : 'passes';
+}
+
+function cellsOf(route: Route): Cell[] {
+  const targets: Target[] = route.object ? ['own', 'foreign', 'unknown'] : ['own'];
+  const headers: OrgHeader[] = ['absent', 'own', 'other'];
+  return credentials.flatMap((credential) =>
+    headers.flatMap((header) => targets.map((target) => ({ route, credential, target, header }))),
+  );
+}
+
+const describeCell = ({ credential, target, header, route }: Cell) =>
+  `${route.operation} with ${credential.name}${route.object ? ` on what is ${target}` : ''}, X-Org-Id ${header}`;
+
+/** An answer without what is never the same twice. */
+function bytes({ status, headers, body }: Answer<unknown>): string {
+  const kept = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
+  return JSON.stringify([status, kept, { ...(body as object), request_id: '' }]);
+}
+
+describe('the authorization matrix', () => {
+  let cells = 0;
+  afterAll(() => console.log(`authorization matrix: ${cells} cells over ${ROUTES.length} routes`));
+
+  it('names every route that the server has, and no other', async () => {
+    const { paths } = await fetchDocument(test.api.baseUrl);
+    const served = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{[^}]+\}/, '{id}')}`),
+    );
+    expect(ROUTES.map(({ operation }) => operation).sort()).toEqual(served.sort());
+  });
+
+  it.each(ROUTES)('$operation: $access', async (route) => {
+    const wrong: string[] = [];
+    const missing = new Map<string, string>();
+    for (const cell of cellsOf(route)) {
+      const answer = await send(cell);
+      cells += 1;
+      const [wanted, got] = [expected(cell), actual(cell, answer)];
+      if (wanted !== got) wrong.push(`${describeCell(cell)}: ${got}, not ${wanted}`);
+      if (answer.status < 400 && !route.operation.startsWith('GET')) restore();
+      const key = `${cell.credential.name} of ${cell.credential.side.admin.email}, ${cell.header}`;
+      if (route.object && wanted.startsWith('404') && cell.target === 'foreign') missing.set(key, bytes(answer));
+      if (cell.target === 'unknown' && missing.has(key) && missing.get(key) !== bytes(answer)) {
+        wrong.push(`${describeCell(cell)}: a foreign object and an unknown one are told apart`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});

@@ -1,0 +1,137 @@
+/**
+ * Who may call what, written down a second time and apart from the server: it is what the matrix expects.
+ *
+ * - public: anybody, with whatever credential
+ * - member: sessions and API keys of an organisation
+ * - account: the signed-in user, also without an organisation; an API key is TOKEN_INVALID
+ * - session: a member who is signed in; an API key is TOKEN_INVALID
+ * - credentials: a member who is signed in; an API key is ADMIN_REQUIRED
+ * - admin: an admin's session; everybody else is ADMIN_REQUIRED
+ * - operator: an operator's session; for everybody else it does not exist
+ */
+export type Access = 'public' | 'member' | 'account' | 'session' | 'credentials' | 'admin' | 'operator';
+
+/** What `{id}` names. */
+export type ObjectKind =
+  | 'api_key'
+  | 'instance'
+  | 'invite'
+  | 'invite_token'
+  | 'machine'
+  | 'member'
+  | 'offer'
+  | 'organization'
+  | 'quarantine'
+  | 'ssh_key'
+  | 'template'
+  | 'template_hash'
+  | 'system_template'
+  | 'enrollment_token';
+
+export interface Route {
+  operation: string;
+  access: Access;
+  object?: ObjectKind;
+  /** The code that a foreign object and an unknown one get. */
+  notFound?: string;
+  body?: object;
+}
+
+const route = (operation: string, access: Access, body?: object): Route => ({
+  operation,
+  access,
+  ...(body ? { body } : {}),
+});
+const of = (object: ObjectKind, notFound: string, operation: string, access: Access, body?: object): Route => ({
+  ...route(operation, access, body),
+  object,
+  notFound,
+});
+
+const instance = (operation: string) => of('instance', 'INSTANCE_NOT_FOUND', operation, 'member');
+const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
+const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
+
+export const ROUTES: readonly Route[] = [
+  route('GET /healthz', 'public'),
+  route('GET /readyz', 'public'),
+  route('POST /v1/auth/sign-up', 'public', { email: 'nobody' }),
+  route('POST /v1/auth/sign-in', 'public', { email: 'nobody' }),
+  route('POST /v1/auth/sign-out', 'account'),
+  route('POST /v1/auth/password', 'account', { current_password: 1 }),
+  route('GET /v1/me', 'account'),
+  of('organization', 'MEMBER_NOT_FOUND', 'DELETE /v1/me/organizations/{id}', 'account'),
+  of('invite_token', 'INVITE_NOT_FOUND', 'POST /v1/invites/{id}/accept', 'account'),
+
+  route('POST /v1/orgs', 'account', { name: 'another' }),
+  route('GET /v1/orgs/current', 'member'),
+  route('PATCH /v1/orgs/current', 'admin', { name: 'renamed' }),
+  route('GET /v1/orgs/current/members', 'admin'),
+  of('member', 'MEMBER_NOT_FOUND', 'PATCH /v1/orgs/current/members/{id}', 'admin', { role: 'admin' }),
+  of('member', 'MEMBER_NOT_FOUND', 'DELETE /v1/orgs/current/members/{id}', 'admin'),
+  route('GET /v1/orgs/current/invites', 'admin'),
+  route('POST /v1/orgs/current/invites', 'admin', { email: 'guest@example.com' }),
+  of('invite', 'INVITE_NOT_FOUND', 'DELETE /v1/orgs/current/invites/{id}', 'admin'),
+
+  route('POST /v1/api-keys', 'credentials', { name: 'more' }),
+  route('GET /v1/api-keys', 'member'),
+  of('api_key', 'API_KEY_NOT_FOUND', 'DELETE /v1/api-keys/{id}', 'credentials'),
+
+  route('GET /v1/ssh-keys', 'account'),
+  route('POST /v1/ssh-keys', 'account', { name: 'k', public_key: 'no key' }),
+  of('ssh_key', 'SSH_KEY_NOT_FOUND', 'DELETE /v1/ssh-keys/{id}', 'account'),
+
+  route('GET /v1/offers', 'member'),
+  of('offer', 'OFFER_NOT_FOUND', 'GET /v1/offers/{id}', 'member'),
+  route('GET /v1/catalog/status', 'member'),
+  route('GET /v1/templates', 'member'),
+  of('template', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/{id}', 'member'),
+  of('template_hash', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/by-hash/{id}', 'member'),
+  of('template', 'TEMPLATE_NOT_FOUND', 'POST /v1/templates/{id}/duplicate', 'member'),
+  route('POST /v1/templates', 'session', { name: 'new', image: 'i' }),
+  of('template', 'TEMPLATE_NOT_FOUND', 'PATCH /v1/templates/{id}', 'session', { name: 'renamed' }),
+  of('template', 'TEMPLATE_NOT_FOUND', 'DELETE /v1/templates/{id}', 'session'),
+
+  route('POST /v1/instances', 'member', { disk_gb: 1 }),
+  route('GET /v1/instances', 'member'),
+  instance('GET /v1/instances/{id}'),
+  instance('GET /v1/instances/{id}/logs'),
+  instance('GET /v1/instances/{id}/events'),
+  instance('POST /v1/instances/{id}/stop'),
+  instance('POST /v1/instances/{id}/start'),
+  instance('DELETE /v1/instances/{id}'),
+
+  route('GET /v1/billing/transactions', 'member'),
+  route('GET /v1/billing/spend-daily', 'member'),
+  route('POST /v1/billing/checkout-session', 'admin', { amount_micro: 5_000_000 }),
+
+  route('POST /v1/operator/enrollment-tokens', 'operator', {}),
+  route('GET /v1/operator/enrollment-tokens', 'operator'),
+  of('enrollment_token', 'NOT_FOUND', 'DELETE /v1/operator/enrollment-tokens/{id}', 'operator'),
+  route('GET /v1/operator/machines', 'operator'),
+  machine('GET /v1/operator/machines/{id}'),
+  machine('POST /v1/operator/machines/{id}/cordon'),
+  machine('POST /v1/operator/machines/{id}/uncordon'),
+  machine('POST /v1/operator/machines/{id}/lost'),
+  machine('PUT /v1/operator/machines/{id}/maintenance', LATER),
+  machine('DELETE /v1/operator/machines/{id}/maintenance'),
+  machine('DELETE /v1/operator/machines/{id}'),
+  route('GET /v1/operator/offers', 'operator'),
+  route('POST /v1/operator/offers', 'operator', { num_gpus: 0 }),
+  of('offer', 'OFFER_NOT_FOUND', 'PATCH /v1/operator/offers/{id}', 'operator', { price_per_hour_micro: 1 }),
+  of('offer', 'OFFER_NOT_FOUND', 'DELETE /v1/operator/offers/{id}', 'operator'),
+  route('POST /v1/operator/templates', 'operator', { name: 'new', image: 'i' }),
+  of('system_template', 'TEMPLATE_NOT_FOUND', 'PATCH /v1/operator/templates/{id}', 'operator', { name: 'renamed' }),
+  of('system_template', 'TEMPLATE_NOT_FOUND', 'DELETE /v1/operator/templates/{id}', 'operator'),
+  route('GET /v1/operator/organizations', 'operator'),
+  of('organization', 'ORGANIZATION_NOT_FOUND', 'POST /v1/operator/organizations/{id}/credits', 'operator', {
+    amount_micro: 1,
+    reason: 'test',
+  }),
+  of('organization', 'ORGANIZATION_NOT_FOUND', 'POST /v1/operator/organizations/{id}/dispute', 'operator'),
+  of('organization', 'ORGANIZATION_NOT_FOUND', 'DELETE /v1/operator/organizations/{id}/dispute', 'operator'),
+  route('GET /v1/operator/quarantine', 'operator'),
+  of('quarantine', 'QUARANTINE_NOT_FOUND', 'POST /v1/operator/quarantine/{id}/remove', 'operator'),
+  route('POST /v1/operator/quarantine/{id}/adopt', 'operator', { disk_gb: 1 }),
+  route('GET /v1/operator/audit-log', 'operator'),
+];
