@@ -11,6 +11,7 @@ import { createOperator } from './services/accounts.js';
 import { CommandAnswers } from './services/command-answers.js';
 import { dispatchCommands } from './services/dispatch.js';
 import { settleLostMachines } from './services/instances/host-loss.js';
+import { expireTransitions } from './services/instances/time-outs.js';
 import { HostLinks } from './services/host-links.js';
 import { checkKey } from './services/key-check.js';
 import { LastUsed } from './services/last-used.js';
@@ -33,7 +34,7 @@ export interface Addresses {
 
 export interface ControlPlane {
   platform: Platform;
-  workers: Workers<WorkerName | 'last-used' | 'logs'>;
+  workers: Workers<WorkerName | 'last-used' | 'logs' | 'time-outs'>;
   /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
   /** Makes a user that is an operator. Refuses with EMAIL_TAKEN. */
@@ -65,9 +66,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logs: new LogHub(clock, ids, hosts),
     payments: manualPayments,
   };
-  const workers = new Workers<WorkerName | 'last-used' | 'logs'>(
+  const workers = new Workers<WorkerName | 'last-used' | 'logs' | 'time-outs'>(
     {
       dispatch: () => dispatchCommands(platform),
+      'time-outs': () => expireTransitions(platform),
       'lost-machines': () => settleLostMachines(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),

@@ -115,7 +115,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
-        landCommand(tx, command, instance, result.observation);
+        landCommand(tx, platform.ids, command, instance, result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
@@ -157,7 +157,7 @@ function recordFailure(
     case 'start':
       return refused
         ? undoRefusedStart(tx, platform.ids, instance, command, reason)
-        : failStart(tx, command, instance, reason);
+        : failStart(tx, platform.ids, command, instance, reason);
     default:
       // A stop or destroy has no other end than being done: it stays open and is sent again.
       return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
@@ -192,7 +192,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     }
     const command = findOpenCommand(tx, instance.id);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
-    if (command && landsWith(command, report)) landCommand(tx, command, instance, report.observation);
+    if (command && landsWith(command, report)) landCommand(tx, platform.ids, command, instance, report.observation);
     else if (instance.status === 'running' && !command) endWorkload(tx, instance, report.observation);
   });
 }

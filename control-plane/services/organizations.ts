@@ -95,25 +95,6 @@ export function grantCredit(
   });
 }
 
-/**
- * Operators: a payment dispute freezes an organisation's payments until it is closed: nothing is deployed or started, what runs
- * goes on. Refuses with ORGANIZATION_NOT_FOUND.
- */
-export function setDisputed(
-  platform: Platform,
-  operator: SessionCaller,
-  id: string,
-  disputed: boolean,
-): Row<'organizations'> {
-  return platform.store.transact((tx) => {
-    const organization = getOrganization(tx, id);
-    const payments_frozen_at = disputed ? (organization.payments_frozen_at ?? tx.now) : null;
-    tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
-    recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
-    return { ...organization, payments_frozen_at };
-  });
-}
-
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {
   const row = tx.get(query.selectFrom('organizations').selectAll().where('id', '=', id));
   if (!row) throw new Refusal('ORGANIZATION_NOT_FOUND', 'no organization has this id');

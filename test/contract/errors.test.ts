@@ -13,6 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
+const MINUTE_MS = 60_000;
 const machine = () => `/v1/operator/machines/${world.test.lastAgent.hostId}`;
 const dispute = (method: string, { organizationId }: Renter) =>
   world.test.operator.request(method, `/v1/operator/organizations/${organizationId}/dispute`);
@@ -338,8 +339,40 @@ describe('Errors: instance error_code', () => {
     agent.exit(id, { code: 0 });
     expect(await statusIs(world.admin.api, id, 'error')).toMatchObject({ error_code: 'workload_completed' });
   });
-  it.todo('stop_timed_out');
-  it.todo('start_timed_out');
+  it('stop_timed_out: on a running instance whose stop did not land', async () => {
+    const { agent, body: here } = await world.host();
+    const { id } = await world.running(here);
+    agent.automatic = false;
+    await world.admin.api.post(`/v1/instances/${id}/stop`);
+    world.test.advance(30 * MINUTE_MS);
+    const instance = await world.admin.api.get<InstanceBody>(`/v1/instances/${id}`);
+    expect(instance).toMatchObject({ status: 'running', error_code: 'stop_timed_out' });
+  });
+  it('start_timed_out: on a stopped instance whose start did not land', async () => {
+    const { agent, body: here } = await world.host();
+    const { id } = await world.stopped(here);
+    agent.automatic = false;
+    const answer = world.admin.api.request('POST', `/v1/instances/${id}/start`);
+    const start = await eventually('the start', () => agent.held[0]);
+    agent.accept(start);
+    await answer;
+    world.test.advance(10 * MINUTE_MS - 1);
+    expect((await world.admin.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('starting');
+    world.test.advance(1);
+    const instance = await world.admin.api.get<InstanceBody>(`/v1/instances/${id}`);
+    expect(instance).toMatchObject({
+      status: 'stopped',
+      error_code: 'start_timed_out',
+      allowed_actions: ['start', 'destroy'],
+    });
+    agent.beat();
+    const undoing = await eventually('the undoing', () => {
+      world.test.advance(1_000);
+      agent.beat();
+      return agent.held.find(({ desired }) => desired === 'stopped');
+    });
+    expect(undoing.sequence).toBeGreaterThan(start.sequence);
+  });
   it('gpus_unavailable', async () => {
     const { agent, body: here } = await world.host();
     const { id } = await world.stopped(here);

@@ -9,7 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** What is the last to be accepted, and the first to be refused. The limits on instances stand with the deploy refusals. */
+/** What is the last to be accepted, and the first to be refused. The limit on instances stands with the deploy
+ * refusals, the time-out of a stop with the states. */
 describe('Limits', () => {
   const edge = async (accepted: object[], refused: object[]) => {
     for (const fields of accepted)
@@ -56,7 +57,6 @@ describe('Limits', () => {
       expect((await ask(tail)).status).toBe(status);
     }
   });
-  it.todo('stop confirmation time-out: 30 minutes');
   it.todo('auto-destruction: 24 hours at or below zero and at or below -$5');
   it.todo('auto-stop: balance reaches zero');
 });

@@ -62,3 +62,27 @@ it('200 concurrent deploys for the last GPUs sell each once', { timeout: 300_000
     { numRuns: ROUNDS },
   );
 });
+
+it('an organization that asks for sixty at once gets twenty-five', async () => {
+  const renter = await test.renter(1_000_000_000);
+  const agent = await test.host({ gpus: 60, diskGb: 20_000 });
+  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 };
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => renter.api.request<InstanceBody>('POST', '/v1/instances', body)),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(25);
+  const refusals = new Set(answers.filter(({ status }) => status !== 201).map(({ body: { code } }) => code));
+  expect([...refusals]).toEqual(['INSTANCE_LIMIT_REACHED']);
+});
+
+it('a request that is sent twenty times at once with one Idempotency-Key is one deploy', async () => {
+  const renter = await test.renter(1_000_000_000);
+  const agent = await test.host({ gpus: 20, diskGb: 20_000 });
+  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 };
+  const key = { 'Idempotency-Key': 'the same' };
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => renter.api.request<InstanceBody>('POST', '/v1/instances', body, key)),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  expect(new Set(answers.map(({ body: { id } }) => id)).size).toBe(1);
+});

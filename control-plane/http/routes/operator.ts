@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { grantCredit, listOrganizations, setDisputed, type OrganizationRow } from '../../services/organizations.js';
+import { setDisputed } from '../../services/disputes.js';
+import { grantCredit, listOrganizations, type OrganizationRow } from '../../services/organizations.js';
 import { createTemplate, deactivateTemplate, systemBy, updateTemplate } from '../../services/template-editing.js';
 import { OPERATOR, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';

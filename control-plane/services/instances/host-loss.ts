@@ -4,6 +4,7 @@ import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
+import { undoStart } from './release.js';
 import { recordEvent, transition } from './transitions.js';
 
 const REASON = 'the machine was declared lost';
@@ -21,8 +22,8 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
       return endUnheard(tx, ids, instance, 'workload_lost');
     case 'starting': {
       const changes = { error_code: 'start_failed', error_message: REASON };
-      recordCommand(tx, ids, transition(tx, instance, 'stopped', changes), instance.gpus_released ? 'release' : 'stop');
-      return recordEvent(tx, instance.id, 'start_failed', REASON);
+      recordEvent(tx, instance.id, 'start_failed', REASON);
+      return undoStart(tx, ids, transition(tx, instance, 'stopped', changes));
     }
     case 'stopping':
       // Its stop stays open and lands when the machine comes back.

@@ -1,10 +1,12 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { Ids } from '../../../shared/ids.js';
 import { findMachineRow } from '../machines.js';
 import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';
+import { considerRelease } from './release.js';
 import { amend, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 const NO_ERROR = { error_code: null, error_message: null };
@@ -19,6 +21,7 @@ export const MAX_WORDS_CHARS = 4_000;
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
 export function landCommand(
   tx: Tx,
+  ids: Ids,
   command: CommandRow,
   instance: Instance,
   observation: Observation | undefined,
@@ -30,7 +33,7 @@ export function landCommand(
       return landRunning(tx, instance, observation);
     case 'stop':
     case 'release':
-      return landStopped(tx, command, instance, observation);
+      return landStopped(tx, ids, command, instance, observation);
     case 'destroy':
       return landDestroyed(tx, instance);
   }
@@ -46,7 +49,13 @@ function landRunning(tx: Tx, instance: Instance, observation: Observation | unde
 }
 
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
-function landStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
+function landStopped(
+  tx: Tx,
+  ids: Ids,
+  command: CommandRow,
+  instance: Instance,
+  observation: Observation | undefined,
+): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
@@ -58,8 +67,9 @@ function landStopped(tx: Tx, command: CommandRow, instance: Instance, observatio
     amend(tx, stopping, changes);
     return;
   }
-  transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
+  const stopped = transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
   recordEvent(tx, instance.id, 'stopped', 'the workload is down, its disk is kept');
+  considerRelease(tx, ids, stopped);
 }
 
 function landDestroyed(tx: Tx, instance: Instance): void {
@@ -121,13 +131,14 @@ export function failProvision(tx: Tx, command: CommandRow, instance: Instance, r
 }
 
 /** The host took the start up and could not carry it through: the workload is down, its disk is kept. */
-export function failStart(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
+export function failStart(tx: Tx, ids: Ids, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'starting') return;
   if (instance.gpus_released) dropClaims(tx, instance.id);
   const error_code = startErrorOf(reason) ?? 'start_failed';
-  transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
+  const stopped = transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
   recordEvent(tx, instance.id, error_code, reason.message);
+  considerRelease(tx, ids, stopped);
 }
 
 /** What a failed start leaves on the instance, where the contract has a name for it. */

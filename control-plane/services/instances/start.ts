@@ -12,6 +12,7 @@ import { findCommand, findPreviousCommand, finishCommand, recordCommand, type Co
 import { startErrorOf, type Reason } from './landing.js';
 import { checkPayment } from './payment-check.js';
 import { findInstance, findLiveRates, getOwnInstance, type Instance } from './queries.js';
+import { considerRelease, undoStart } from './release.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { checkAction } from './stop.js';
 import { recordEvent, transition } from './transitions.js';
@@ -47,7 +48,11 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     checkHost(platform, tx, instance);
     reclaimGpus(tx, instance);
 
-    const starting = transition(tx, instance, 'starting', { error_code: null, error_message: null });
+    const starting = transition(tx, instance, 'starting', {
+      error_code: null,
+      error_message: null,
+      ...staleRelease(instance),
+    });
     recordEvent(tx, id, 'start_requested', 'start requested');
     const { instance: recorded, command } = recordCommand(tx, platform.ids, starting, 'start');
     return {
@@ -56,6 +61,11 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
       answered: platform.answers.expect(command.id, ANSWER_TIMEOUT_MS),
     };
   });
+}
+
+/** A release that the host has not confirmed is overtaken by this start. */
+function staleRelease({ gpu_release }: Instance): Partial<Pick<Instance, 'gpu_release' | 'gpu_release_requested_at'>> {
+  return gpu_release === 'pending' ? { gpu_release: null, gpu_release_requested_at: null } : {};
 }
 
 function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
@@ -97,7 +107,7 @@ function giveUp(platform: Platform, sent: CommandRow): void {
       return { is: 'overtaken', by: instance?.status ?? 'gone' };
     const stopped = transition(tx, instance, 'stopped');
     recordEvent(tx, instance.id, 'start_unavailable', 'the host did not answer in time; the start is undone');
-    recordCommand(tx, platform.ids, stopped, instance.gpus_released ? 'release' : 'stop');
+    undoStart(tx, platform.ids, stopped);
     return { is: 'undone' };
   });
   switch (outcome.is) {
@@ -127,6 +137,7 @@ export function undoRefusedStart(tx: Tx, ids: Ids, instance: Instance, command: 
   recordEvent(tx, instance.id, 'start_refused', reason.message);
   const previous = findPreviousCommand(tx, command);
   const undoing = previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release');
-  if (undoing) recordCommand(tx, ids, stopped, previous.kind);
-  else if (instance.gpus_released) dropClaims(tx, instance.id);
+  if (undoing) return undoStart(tx, ids, stopped);
+  if (instance.gpus_released) dropClaims(tx, instance.id);
+  considerRelease(tx, ids, stopped);
 }

@@ -1,11 +1,11 @@
 import type { Caller } from '../../domain/caller.js';
 import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
-import { findMachineRow } from '../machines.js';
 import { getOrganization } from '../organizations.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { getOwnInstance, type Instance } from './queries.js';
+import { canRelease } from './release.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { amend, recordEvent, transition } from './transitions.js';
 
@@ -24,7 +24,7 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'stop');
     const frozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
-    const releases = frozen && findMachineRow(tx, instance.machine_id).gpu_release_supported === 1;
+    const releases = frozen && canRelease(tx, instance);
     let next = transition(tx, instance, 'stopping', { error_code: null, error_message: null });
     if (releases) next = amend(tx, next, { gpu_release: 'pending', gpu_release_requested_at: tx.now });
     recordEvent(tx, id, 'stop_requested', 'stop requested');

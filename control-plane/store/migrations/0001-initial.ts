@@ -208,6 +208,7 @@ CREATE TABLE instances (
 ) STRICT;
 CREATE INDEX instances_by_organization ON instances (organization_id, created_at);
 CREATE INDEX instances_live_by_organization ON instances (organization_id) WHERE status <> 'destroyed';
+CREATE INDEX instances_by_status ON instances (status, status_changed_at);
 CREATE INDEX instances_live_by_machine ON instances (machine_id) WHERE status <> 'destroyed';
 
 -- Which deploy an Idempotency-Key stands for; a refusal is not remembered.

@@ -1,0 +1,9 @@
+const MINUTE_MS = 60_000;
+
+/** How long a host may leave an instance in a status that is on its way to another. */
+export const DEADLINES_MS = {
+  /** Without any progress. */
+  creating: 30 * MINUTE_MS,
+  starting: 10 * MINUTE_MS,
+  stopping: 30 * MINUTE_MS,
+} as const;

@@ -1,0 +1,44 @@
+import type { Ids } from '../../../shared/ids.js';
+import type { Tx } from '../../store/store.js';
+import { findMachineRow } from '../machines.js';
+import { getOrganization } from '../organizations.js';
+import type { TemplateDetails } from '../templates.js';
+import { findOpenCommand, recordCommand } from './commands.js';
+import type { Instance } from './queries.js';
+import { amend, recordEvent } from './transitions.js';
+
+/** Whether the host can take the GPUs out of a stopped workload and give them back: never those of a virtual machine. */
+export function canRelease(tx: Tx, instance: Instance): boolean {
+  const { kind } = JSON.parse(instance.template_snapshot) as TemplateDetails;
+  return kind !== 'vm' && findMachineRow(tx, instance.machine_id).gpu_release_supported === 1;
+}
+
+/**
+ * Decides, on every entry into `stopped` and whenever payments freeze or the balance runs out, whether the GPUs go back to the
+ * market: `pending` until the host confirms, `unsupported` where it cannot.
+ */
+export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance {
+  const decided = instance.gpus_released === 1 || instance.gpu_release === 'unsupported';
+  if (instance.status !== 'stopped' || decided || !mustRelease(tx, instance)) return instance;
+  const requested = { gpu_release_requested_at: instance.gpu_release_requested_at ?? tx.now };
+  if (!canRelease(tx, instance)) {
+    recordEvent(tx, instance.id, 'release_unsupported', 'the machine cannot release the GPUs; they stay reserved');
+    return amend(tx, instance, { gpu_release: 'unsupported', ...requested });
+  }
+  const pending = amend(tx, instance, { gpu_release: 'pending', ...requested });
+  if (findOpenCommand(tx, instance.id)?.kind === 'release') return pending;
+  recordEvent(tx, instance.id, 'release_requested', 'the GPUs go back to the machine; container and disk stay');
+  return recordCommand(tx, ids, pending, 'release').instance;
+}
+
+function mustRelease(tx: Tx, instance: Instance): boolean {
+  const { payments_frozen_at, balance_micro } = getOrganization(tx, instance.organization_id);
+  return payments_frozen_at !== null || balance_micro <= 0;
+}
+
+/** Makes sure that nothing of a start that was given up goes on on the host: the instance is `stopped` again. */
+export function undoStart(tx: Tx, ids: Ids, stopped: Instance): void {
+  const considered = considerRelease(tx, ids, stopped);
+  if (findOpenCommand(tx, stopped.id)?.kind === 'release') return;
+  recordCommand(tx, ids, considered, considered.gpus_released ? 'release' : 'stop');
+}

@@ -1,0 +1,35 @@
+import { fastify, type FastifyInstance, type RouteShorthandOptions } from 'fastify';
+import { Type } from 'typebox';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { PUBLIC, enforcePolicies } from '../../control-plane/http/policy.js';
+import { TestControlPlane } from '../harness/control-plane.js';
+
+let test: TestControlPlane;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+});
+afterAll(() => test.stop());
+beforeEach(() => {
+  app = fastify();
+  enforcePolicies(app, test.core.platform);
+});
+
+const complete = {
+  config: { policy: PUBLIC },
+  schema: { summary: 'Answers', response: { 200: Type.Null() } },
+} as const;
+
+it('a route that declares everything is taken', async () => {
+  app.get('/complete', complete, () => null);
+  await app.ready();
+});
+
+it.each([
+  ['policy', { ...complete, config: {} }],
+  ['response', { ...complete, schema: { summary: 'Answers' } }],
+  ['not say what it does', { ...complete, schema: { response: { 200: Type.Null() } } }],
+])('a route without one stops the boot: %s', (missing, options) => {
+  expect(() => app.get('/incomplete', options as RouteShorthandOptions, () => null)).toThrow(missing);
+});
