@@ -13,6 +13,7 @@ import { readBootId, readInventory } from './host/inventory.js';
 import { PortAllocator } from './host/ports.js';
 import { Journal } from './journal/journal.js';
 import type { Identity } from './link/identity.js';
+import { dialer } from './link/dial.js';
 import { Link } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
@@ -98,7 +99,7 @@ export function createAgent(
       watcher.start();
       const facts = { bootId, describe };
       const session = new Session(facts, { runtime, gpus, clock, logger }, watcher, journal, executor, outbox, logs);
-      link = new Link(identity, session, clock, logger);
+      link = new Link(dialer(identity), session, clock, Math.random, logger);
       link.start();
     },
     async stop() {

@@ -1,18 +1,10 @@
-import { Metadata, credentials, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js';
+import type { ServiceError } from '@grpc/grpc-js';
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import {
-  AgentServiceClient,
-  type AgentMessage,
-  type ControlMessage,
-  type Heartbeat,
-  type Hello,
-  type Welcome,
-} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { ControlMessage, Heartbeat, Hello, Welcome } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { AGENT_OPTIONS } from '../../shared/protocol.js';
 import { retryDelayMs } from './backoff.js';
-import type { Identity } from './identity.js';
+import type { Dial, Wire } from './dial.js';
 import type { Send } from './outbox.js';
 
 /** What the link needs from the rest of the agent. */
@@ -27,12 +19,9 @@ export interface Subscriber {
 
 const WELCOME_MS = 15_000;
 
-type Stream = ClientDuplexStream<AgentMessage, ControlMessage>;
-
 /** The host's stream to the control plane, dialled again for as long as the agent lives. */
 export class Link {
-  private client: AgentServiceClient | undefined;
-  private stream: Stream | undefined;
+  private stream: Wire | undefined;
   private retry: Timer | undefined;
   private heartbeat: Timer | undefined;
   private welcomeDeadline: Timer | undefined;
@@ -40,9 +29,11 @@ export class Link {
   private stopped = false;
 
   constructor(
-    private readonly identity: Identity,
+    private readonly open: Dial,
     private readonly subscriber: Subscriber,
     private readonly clock: Clock,
+    /** In [0, 1): spreads the hosts' next attempts apart. */
+    private readonly random: () => number,
     private readonly logger: Logger,
   ) {}
 
@@ -61,10 +52,7 @@ export class Link {
       // The comparison with Docker comes first: what the control plane hears in Hello is what it acts upon.
       const hello = await this.subscriber.hello();
       if (this.stopped) return;
-      this.client = new AgentServiceClient(this.identity.controlPlane, credentials.createInsecure(), AGENT_OPTIONS);
-      const metadata = new Metadata();
-      metadata.set('authorization', `Bearer ${this.identity.credential}`);
-      const stream = this.client.connect(metadata);
+      const stream = this.open();
       this.stream = stream;
       stream.on('data', (message: ControlMessage) => this.receive(stream, message));
       stream.on('error', (error: ServiceError) => this.lost(stream, error.details || error.message));
@@ -78,7 +66,7 @@ export class Link {
     }
   }
 
-  private receive(stream: Stream, message: ControlMessage): void {
+  private receive(stream: Wire, message: ControlMessage): void {
     if (stream !== this.stream) return;
     try {
       if (message.message?.$case === 'welcome') this.welcome(stream, message.message.value);
@@ -88,7 +76,7 @@ export class Link {
     }
   }
 
-  private welcome(stream: Stream, welcome: Welcome): void {
+  private welcome(stream: Wire, welcome: Welcome): void {
     let congested = false;
     stream.on('drain', () => (congested = false));
     const send: Send = (message, importance) => {
@@ -103,7 +91,7 @@ export class Link {
     }
     this.welcomeDeadline?.cancel();
     this.attempts = 0;
-    this.logger.info({ controlPlane: this.identity.controlPlane }, 'connected');
+    this.logger.info('connected to the control plane');
     const beat = async () => {
       const value = await this.subscriber.heartbeat();
       if (stream !== this.stream) return;
@@ -114,18 +102,15 @@ export class Link {
     tick();
   }
 
-  private lost(stream: Stream | undefined, reason: string): void {
+  private lost(stream: Wire | undefined, reason: string): void {
     if (stream !== this.stream) return;
-    const client = this.client;
     this.stream = undefined;
-    this.client = undefined;
     this.heartbeat?.cancel();
     this.welcomeDeadline?.cancel();
     stream?.cancel();
-    client?.close();
     this.subscriber.disconnected();
     if (this.stopped) return;
-    const delayMs = retryDelayMs(this.attempts++, Math.random());
+    const delayMs = retryDelayMs(this.attempts++, this.random());
     this.logger.warn({ reason, retryInMs: delayMs }, 'not connected to the control plane');
     this.retry = this.clock.schedule(delayMs, () => void this.dial());
   }

@@ -1,4 +1,11 @@
-import { Server, ServerCredentials, status, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  status,
+  type Metadata,
+  type ServerUnaryCall,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import {
   AgentServiceService,
@@ -23,7 +30,7 @@ export class Gateway {
   ) {
     const service: AgentServiceServer = {
       enroll: (call, callback) => this.enroll(call, callback),
-      connect: (stream) => serveHost(platform, logger, stream),
+      connect: (stream) => serveHost(platform, logger, stream, bearer(stream.metadata)),
     };
     this.server.addService(AgentServiceService, service);
   }
@@ -64,4 +71,9 @@ export class Gateway {
       callback({ code: status.INTERNAL, details: 'internal error' });
     }
   }
+}
+
+function bearer(metadata: Metadata): string {
+  const [value] = metadata.get('authorization');
+  return typeof value === 'string' ? value.replace(/^Bearer /, '') : '';
 }

@@ -1,4 +1,4 @@
-import { status, type Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
+import { status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import {
@@ -14,24 +14,20 @@ import type { HostLink } from '../services/host-links.js';
 import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult } from '../services/host-messages.js';
 import type { Platform } from '../services/platform.js';
 
-type Stream = ServerDuplexStream<AgentMessage, ControlMessage>;
+/** One stream of a host, as far as its session uses it. */
+export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;
 
 const HELLO_MS = 10_000;
 
 /** One host's stream from its first message to its end. */
-export function serveHost(platform: Platform, logger: Logger, stream: Stream): void {
-  const machine = findMachineByCredential(platform, bearer(stream.metadata));
+export function serveHost(platform: Platform, logger: Logger, stream: HostStream, credential: string): void {
+  const machine = findMachineByCredential(platform, credential);
   if (!machine)
     return refuse(stream, status.UNAUTHENTICATED, 'this credential belongs to no host; enrol the host again');
   new HostSession(platform, logger.child({ hostId: machine.id }), stream, machine.id);
 }
 
-function bearer(metadata: Metadata): string {
-  const [value] = metadata.get('authorization');
-  return typeof value === 'string' ? value.replace(/^Bearer /, '') : '';
-}
-
-function refuse(stream: Stream, code: status, details: string): void {
+function refuse(stream: HostStream, code: status, details: string): void {
   stream.emit('error', { code, details });
 }
 
@@ -44,7 +40,7 @@ class HostSession implements HostLink {
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
-    private readonly stream: Stream,
+    private readonly stream: HostStream,
     private readonly machineId: string,
   ) {
     stream.on('data', (message: AgentMessage) => this.receive(message));

@@ -75,6 +75,7 @@ describe('the list of transactions', () => {
       page = await list(`?limit=3&cursor=${page.next_cursor}`);
     }
     expect(page.next_cursor).toBeNull();
+    expect(page.items).toHaveLength(2);
     expect(read).toEqual((await list()).items.map(({ id }) => id));
   });
 
