@@ -24,6 +24,8 @@ import { Workers } from './workers/workers.js';
 export interface Overrides {
   clock?: Clock;
   ids?: Ids;
+  /** Runs work soon, after what runs now. */
+  defer?: (run: () => void) => void;
 }
 
 export interface Addresses {
@@ -45,7 +47,7 @@ export interface ControlPlane {
 
 /** All wiring, and nothing else. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
-  const { clock = systemClock, ids = randomIds } = overrides;
+  const { clock = systemClock, ids = randomIds, defer = setImmediate } = overrides;
   const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
   const sealer = new Sealer(config.secretKey);
   try {
@@ -75,6 +77,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       logs: () => platform.logs.expire(),
     },
     logger,
+    defer,
   );
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;

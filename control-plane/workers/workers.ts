@@ -14,6 +14,7 @@ export class Workers<Name extends string> {
   constructor(
     private readonly workers: Readonly<Record<Name, Worker>>,
     private readonly logger: Logger,
+    private readonly defer: (run: () => void) => void,
   ) {}
 
   /** The production heartbeat; tests call {@link runAll} instead. */
@@ -30,7 +31,7 @@ export class Workers<Name extends string> {
   nudge(name: Name): void {
     if (this.pending.has(name)) return;
     this.pending.add(name);
-    setImmediate(() => {
+    this.defer(() => {
       this.pending.delete(name);
       this.run(name);
     });

@@ -1,0 +1,96 @@
+import { withTimeout, type Clock } from '../shared/clock.js';
+import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../shared/logger.js';
+import { Executor } from './commands/executor.js';
+import type { GpuDriver } from './host/gpus/driver.js';
+import type { Journal } from './journal/journal.js';
+import type { Dial } from './link/dial.js';
+import { Link } from './link/link.js';
+import { Outbox } from './link/outbox.js';
+import { LogStreams } from './logs/log-streams.js';
+import type { DockerWatch, Runtime } from './runtime/workload.js';
+import { Session } from './session.js';
+import { Watcher } from './watch/watcher.js';
+
+const STOP_PATIENCE_MS = 5_000;
+
+export interface Agent {
+  /** Compares with Docker, then dials the control plane. Throws SetupError when this host cannot be used. */
+  start(): Promise<void>;
+  /** Ends the stream and leaves every workload as it is. */
+  stop(): Promise<void>;
+}
+
+/** What the agent stands on: the host, Docker, the way to the control plane. */
+export interface Parts {
+  runtime: Runtime;
+  docker: DockerWatch;
+  gpus: GpuDriver;
+  dial: Dial;
+  clock: Clock;
+  /** In [0, 1). */
+  random: () => number;
+  logger: Logger;
+  journal: Journal;
+  /** Rejects with SetupError when Docker or the GPUs cannot be used. */
+  prepare(): Promise<void>;
+  describe(): Promise<Inventory>;
+  boot(): Promise<{ id: string; at: number }>;
+}
+
+/** The agent, whatever its host is made of. */
+export function assembleAgent(parts: Parts): Agent {
+  const { runtime, gpus, journal, clock, logger, dial, random } = parts;
+  const outbox = new Outbox();
+  const executor = new Executor({ runtime, gpus, clock, logger }, journal, outbox);
+  const logs = new LogStreams(runtime, outbox, clock, logger);
+  let watcher: Watcher | undefined;
+  let link: Link | undefined;
+
+  /** Docker's labels are the truth about what is here; a lost journal is made again from them. */
+  async function rebuildJournal(): Promise<void> {
+    for (const workload of await runtime.list()) {
+      if (journal.instance(workload.instanceId)) continue;
+      // What does not run may have ended unheard: the watcher reports it, and the control plane knows what to make of that.
+      const desired = workload.state === 'created' ? 'absent' : 'running';
+      journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
+      logger.warn(
+        { instanceId: workload.instanceId },
+        'a workload that the journal does not know was found by its label',
+      );
+    }
+  }
+
+  return {
+    async start() {
+      await parts.prepare();
+      const boot = await parts.boot();
+      noteBoot(journal, boot);
+      await rebuildJournal();
+      const bootedAt = Number(journal.meta('booted_at') ?? 0);
+      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, bootedAt);
+      await watcher.compare();
+      watcher.start();
+      const facts = { bootId: boot.id, describe: () => parts.describe() };
+      const session = new Session(facts, { runtime, gpus, clock, logger }, watcher, journal, executor, outbox, logs);
+      link = new Link(dial, session, clock, random, logger);
+      link.start();
+    },
+    async stop() {
+      link?.stop();
+      watcher?.stop();
+      logs.stopAll();
+      // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
+      await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
+      journal.close();
+    },
+  };
+}
+
+/** Remembers when the host booted under a journal that is older: what was started before that is to be brought back. */
+function noteBoot(journal: Journal, boot: { id: string; at: number }): void {
+  const last = journal.meta('boot_id');
+  if (last === boot.id) return;
+  if (last !== undefined) journal.setMeta('booted_at', String(boot.at));
+  journal.setMeta('boot_id', boot.id);
+}

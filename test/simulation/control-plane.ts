@@ -1,0 +1,131 @@
+import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
+import { serveHost } from '../../control-plane/grpc/host-session.js';
+import type { Tx } from '../../control-plane/store/store.js';
+import type { Platform } from '../../control-plane/services/platform.js';
+import type { Ids } from '../../shared/ids.js';
+import { silentLogger } from '../../shared/logger.js';
+import { Crash } from './host.js';
+import type { Random } from './random.js';
+import { Life, SimClock, type Timeline } from './timeline.js';
+import type { Accept } from './wire.js';
+
+export const TICK_MS = 10_000;
+
+/** The control plane as a process that can be killed at any commit and started again on its file. */
+export class SimControlPlane {
+  life = new Life();
+  readonly wall = { offset: 0 };
+  crashRate = 0;
+  crashes = 0;
+  commits = 0;
+  upSince = 0;
+  private running: ControlPlane | undefined;
+
+  constructor(
+    readonly database: string,
+    private readonly timeline: Timeline,
+    private readonly random: Random,
+    private readonly ids: Ids,
+    private readonly onCrash: () => void,
+  ) {
+    this.life.alive = false;
+  }
+
+  get platform(): Platform {
+    if (!this.running || !this.life.alive) throw new Crash('the control plane is down');
+    return this.running.platform;
+  }
+
+  get alive(): boolean {
+    return this.life.alive;
+  }
+
+  get accept(): Accept {
+    const { platform, life } = this;
+    return (stream, credential) => {
+      this.timeline.schedule(life, 0, () => this.guarded(() => serveHost(platform, silentLogger, stream, credential)));
+    };
+  }
+
+  start(): void {
+    if (this.life.alive) return;
+    const life = new Life();
+    this.life = life;
+    const clock = new SimClock(this.timeline, life, this.wall);
+    const config = {
+      httpAddress: '',
+      grpcAddress: '',
+      database: this.database,
+      secretKey: Buffer.alloc(32, 7),
+      logLevel: 'silent',
+      rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
+    };
+    const defer = (run: () => void) => void this.timeline.schedule(life, 0, () => this.guarded(run));
+    this.running = createControlPlane(config, silentLogger, { clock, ids: this.ids, defer });
+    this.interrupt(this.running.platform, life);
+    this.upSince = this.timeline.now;
+    this.tick(life);
+  }
+
+  /** kill -9. */
+  crash(): void {
+    if (!this.life.alive || !this.running) return;
+    this.life.alive = false;
+    this.crashes += 1;
+    this.running.platform.store.close();
+    this.onCrash();
+  }
+
+  stop(): void {
+    if (!this.life.alive) return;
+    this.life.alive = false;
+    this.running?.platform.store.close();
+  }
+
+  /** What a killed program throws is nobody's concern. */
+  private guarded(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+    }
+  }
+
+  private tick(life: Life): void {
+    this.timeline.schedule(life, TICK_MS, () => {
+      this.running?.workers.runAll();
+      this.tick(life);
+    });
+  }
+
+  /** Killed before a commit it has not happened; after it it has, and nobody was told. */
+  private interrupt(platform: Platform, life: Life): void {
+    const { store } = platform;
+    const transact = store.transact.bind(store);
+    store.transact = <T>(work: (tx: Tx) => T): T => {
+      if (!life.alive) throw new Crash('the control plane was killed');
+      const before = this.random.chance(this.crashRate);
+      const result = transact((tx) => {
+        const done = work(tx);
+        if (before) throw new Crash('killed before the commit');
+        return done;
+      });
+      this.commits += 1;
+      if (this.random.chance(this.crashRate)) throw this.killed();
+      return result;
+    };
+    const wrapped = store.transact;
+    store.transact = <T>(work: (tx: Tx) => T): T => {
+      try {
+        return wrapped(work);
+      } catch (error) {
+        if (error instanceof Crash && life.alive) this.crash();
+        throw error;
+      }
+    };
+  }
+
+  private killed(): Crash {
+    return new Crash('killed after the commit');
+  }
+}

@@ -1,0 +1,289 @@
+import { Failure } from '../../agent/domain/failure.js';
+import type {
+  DockerWatch,
+  Listed,
+  LogLine,
+  OnProgress,
+  Placed,
+  Runtime,
+  Workload,
+} from '../../agent/runtime/workload.js';
+import type { Clock } from '../../shared/clock.js';
+import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Random } from './random.js';
+import { Life, type Timeline } from './timeline.js';
+
+export interface DockerFaults {
+  /** Probabilities a call. */
+  failure: number;
+  /** Passes its deadline without an answer, and lands later, or never. */
+  late: number;
+  diskFull: number;
+}
+
+interface Container {
+  workload: Placed;
+  generation: number;
+}
+
+const DEADLINE_MS = 30_000;
+const PORTS = { first: 20_000, last: 20_999 };
+
+/** The Docker Engine of one host with its containers, which outlive every agent. Holds what really is. */
+export class SimDocker {
+  readonly containers = new Map<string, Container>();
+  /** The daemon; a new life for each of its runs. */
+  daemon = new Life();
+  up = true;
+  /** How often a container was made of an instance that had one with a renter's disk before. */
+  readonly lostDisks: string[] = [];
+  /** Instances whose container was removed because a command said so, or behind the agent's back. */
+  readonly removed = new Set<string>();
+  readonly everStarted = new Set<string>();
+  /** GPUs seen in two running containers at once. */
+  readonly sharedGpus: string[] = [];
+  listeners: (() => void)[] = [];
+  private streams: (() => void)[] = [];
+  private generation = 0;
+  calls = 0;
+  failed = 0;
+  late = 0;
+
+  constructor(
+    readonly timeline: Timeline,
+    readonly random: Random,
+    readonly faults: DockerFaults,
+    readonly wall: Clock,
+  ) {}
+
+  running(): Placed[] {
+    return [...this.containers.values()].map(({ workload }) => workload).filter(({ state }) => state === 'running');
+  }
+
+  start(instanceId: string): void {
+    const container = this.containers.get(instanceId);
+    if (!container) throw new Failure('CONTAINER_FAILED', 'no such container');
+    const { workload } = container;
+    if (workload.state === 'running') return;
+    const { sequence, gpuUuids, sshPort } = workload;
+    const startedAt = this.wall.now();
+    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt };
+    this.everStarted.add(instanceId);
+    for (const other of this.running()) {
+      if (other.instanceId !== instanceId && other.gpuUuids.some((uuid) => gpuUuids.includes(uuid))) {
+        this.sharedGpus.push(`${instanceId} and ${other.instanceId}`);
+      }
+    }
+    this.event();
+  }
+
+  create(instanceId: string, sequence: number, spec: WorkloadSpec): void {
+    if (this.containers.has(instanceId)) throw new Failure('CONTAINER_FAILED', 'the name is taken');
+    if (this.everStarted.has(instanceId)) this.lostDisks.push(instanceId);
+    const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
+    let sshPort: number | null = null;
+    if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
+    const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'created' as const };
+    this.containers.set(instanceId, { workload, generation: this.generation++ });
+  }
+
+  /** The process ends; Docker says so at once. */
+  exit(instanceId: string, exitCode: number): void {
+    const container = this.containers.get(instanceId);
+    if (container?.workload.state !== 'running') return;
+    const { sequence, gpuUuids, sshPort, startedAt } = container.workload;
+    const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
+    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
+    this.event();
+  }
+
+  remove(instanceId: string): void {
+    if (this.containers.delete(instanceId)) this.removed.add(instanceId);
+    this.event();
+  }
+
+  /** The daemon goes down. Without live-restore it kills everything first, and says that each has ended. */
+  stopDaemon(liveRestore: boolean): void {
+    if (!this.up) return;
+    if (!liveRestore) for (const { instanceId } of this.running()) this.exit(instanceId, 0);
+    this.up = false;
+    this.daemon.alive = false;
+    for (const end of this.streams.splice(0)) end();
+  }
+
+  startDaemon(): void {
+    if (this.up) return;
+    this.up = true;
+    this.daemon = new Life();
+  }
+
+  /** The kernel goes away under everything. */
+  powerOff(): void {
+    this.up = false;
+    this.daemon.alive = false;
+    for (const end of this.streams.splice(0)) end();
+    for (const container of this.containers.values()) {
+      if (container.workload.state !== 'running') continue;
+      const { instanceId, sequence, gpuUuids, sshPort, startedAt } = container.workload;
+      const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
+      container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
+    }
+  }
+
+  onEnd(end: () => void): void {
+    this.streams.push(end);
+  }
+
+  private event(): void {
+    for (const tell of [...this.listeners]) tell();
+  }
+}
+
+/** One agent's hold on Docker: it forgets everything when the agent ends, and Docker goes on. */
+export class SimRuntime implements Runtime, DockerWatch {
+  private readonly unanswered = new Map<string, Promise<void>>();
+
+  constructor(
+    private readonly docker: SimDocker,
+    private readonly agent: Life,
+    /** What interrupts an agent in the middle of a call: before or after it has taken effect. */
+    private readonly interrupt: (moment: string) => void,
+  ) {}
+
+  async find(instanceId: string): Promise<Workload> {
+    await this.reach();
+    return this.docker.containers.get(instanceId)?.workload ?? { state: 'absent' };
+  }
+
+  async list(): Promise<Listed[]> {
+    await this.reach();
+    return [...this.docker.containers.values()].map(({ workload }) => workload);
+  }
+
+  async fetchImage(_spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    onProgress('pulling', 'pulling the image');
+    await this.wait(this.docker.random.between(10, 20_000));
+    signal.throwIfAborted();
+    if (this.docker.random.chance(this.docker.faults.failure)) throw new Failure('IMAGE_UNAVAILABLE', 'no such image');
+  }
+
+  async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
+    if (this.docker.random.chance(this.docker.faults.diskFull)) {
+      throw new Failure('CONTAINER_FAILED', 'no space left on device');
+    }
+    try {
+      await this.call(instanceId, 'create', () => this.docker.create(instanceId, sequence, spec));
+      await this.call(instanceId, 'start', () => this.docker.start(instanceId));
+    } catch (error) {
+      // A call without an answer may still land: what it leaves is somebody else's to find.
+      if (error instanceof Failure && error.code !== 'DOCKER_TIMEOUT') {
+        const made = this.docker.containers.get(instanceId)?.workload;
+        if (made?.state === 'created' && this.docker.up && this.agent.alive) this.docker.containers.delete(instanceId);
+      }
+      throw error;
+    }
+  }
+
+  start(instanceId: string): Promise<void> {
+    return this.call(instanceId, 'start', () => this.docker.start(instanceId));
+  }
+
+  stop(instanceId: string): Promise<void> {
+    return this.call(instanceId, 'stop', () => this.docker.exit(instanceId, 143), 12_000);
+  }
+
+  remove(instanceId: string): Promise<void> {
+    return this.call(instanceId, 'remove', () => this.docker.remove(instanceId));
+  }
+
+  async tail(): Promise<LogLine[]> {
+    await this.reach();
+    return [];
+  }
+
+  async *follow(): AsyncGenerator<LogLine[]> {
+    yield* [];
+  }
+
+  async sshAnswers(): Promise<boolean> {
+    return !this.docker.random.chance(this.docker.faults.failure);
+  }
+
+  async checkPort(): Promise<void> {}
+
+  async settled(instanceId: string): Promise<void> {
+    await this.unanswered.get(instanceId);
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return this.docker.up;
+  }
+
+  events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
+    if (!this.docker.up) return Promise.reject(new Failure('DOCKER_UNREACHABLE', 'Docker is down'));
+    return new Promise((resolve) => {
+      const tell = () => void this.docker.timeline.schedule(this.agent, 1, () => onEvent(''));
+      const end = () => {
+        this.docker.listeners = this.docker.listeners.filter((other) => other !== tell);
+        resolve();
+      };
+      this.docker.listeners.push(tell);
+      this.docker.onEnd(() => void this.docker.timeline.schedule(this.agent, 1, end));
+      signal.addEventListener('abort', end);
+    });
+  }
+
+  private async reach(): Promise<void> {
+    await Promise.resolve();
+    if (!this.docker.up) throw new Failure('DOCKER_UNREACHABLE', 'Docker is down');
+  }
+
+  /** A call that changes something: it may fail, or pass its deadline and land afterwards. */
+  private async call(instanceId: string, name: string, effect: () => void, longestMs = 2_000): Promise<void> {
+    await this.reach();
+    const { docker } = this;
+    const { random, faults, daemon } = docker;
+    docker.calls += 1;
+    this.interrupt(`before ${name}`);
+    if (random.chance(faults.failure)) {
+      docker.failed += 1;
+      await this.wait(random.between(1, 500));
+      throw new Failure('CONTAINER_FAILED', `${name} failed`);
+    }
+    if (random.chance(faults.late)) return this.landLate(instanceId, name, effect);
+    await this.wait(random.between(1, longestMs));
+    if (!daemon.alive) throw new Failure('DOCKER_UNREACHABLE', 'Docker went down');
+    effect();
+    this.interrupt(`after ${name}`);
+  }
+
+  private async landLate(instanceId: string, name: string, effect: () => void): Promise<void> {
+    const { docker } = this;
+    docker.late += 1;
+    const { daemon, timeline, random } = docker;
+    const lands = random.chance(0.7);
+    const known = new Promise<void>((resolve) => {
+      // It is the daemon's now: it lands though the agent is gone, unless the daemon is, too.
+      timeline.schedule(new Life(), DEADLINE_MS + random.between(1, 60_000), () => {
+        if (daemon.alive && lands) {
+          try {
+            effect();
+          } catch {
+            // It has failed late.
+          }
+        }
+        resolve();
+      });
+    });
+    const answered = known.then(() => {
+      if (this.unanswered.get(instanceId) === answered) this.unanswered.delete(instanceId);
+    });
+    this.unanswered.set(instanceId, answered);
+    await this.wait(DEADLINE_MS);
+    throw new Failure('DOCKER_TIMEOUT', `${name} was not answered within ${DEADLINE_MS / 1000} s`);
+  }
+
+  private wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.docker.timeline.schedule(this.agent, ms, resolve));
+  }
+}

@@ -1,0 +1,174 @@
+import { rmSync } from 'node:fs';
+import { assembleAgent } from '../../agent/assemble.js';
+import type { Gpu } from '../../agent/host/gpus/driver.js';
+import { Journal } from '../../agent/journal/journal.js';
+import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { silentLogger } from '../../shared/logger.js';
+import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
+import type { Random } from './random.js';
+import { Life, SimClock, type Timeline } from './timeline.js';
+import type { Network } from './wire.js';
+
+/** Thrown where a program is killed in the middle of something; what catches it can do no more harm. */
+export class Crash extends Error {}
+
+const RESTART_MS = 5_000;
+const JOURNALLED = ['begin', 'finish', 'report', 'remember', 'acknowledge'] as const;
+
+export interface HostOptions {
+  name: string;
+  gpus: number;
+  folder: string;
+}
+
+/** One machine: kernel, Docker, agent. Each can go away and come back. */
+export class SimHost {
+  readonly docker: SimDocker;
+  readonly wall = { offset: 0 };
+  machineId = '';
+  credential = '';
+  crashes = 0;
+  agent = new Life();
+  /** How likely the agent is killed at a step of a command. */
+  crashRate = 0;
+  network: Network | undefined;
+  private journal: Journal | undefined;
+  private boots = 0;
+  private poweredAt = 0;
+  readonly gpus: Gpu[];
+
+  constructor(
+    readonly options: HostOptions,
+    private readonly timeline: Timeline,
+    private readonly random: Random,
+    faults: DockerFaults,
+  ) {
+    const clock = new SimClock(timeline, new Life(), this.wall);
+    this.docker = new SimDocker(timeline, random, faults, clock);
+    this.agent.alive = false;
+    this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
+      uuid: `GPU-${options.name}-${index}`,
+      index,
+      model: 'Simulated',
+      memoryMb: 1_024,
+      healthy: true,
+      reason: '',
+    }));
+  }
+
+  get journalFile(): string {
+    return `${this.options.folder}/${this.options.name}.journal`;
+  }
+
+  inventory(): Inventory {
+    return Inventory.fromPartial({
+      name: this.options.name,
+      region: 'simulated',
+      publicAddress: '203.0.113.1',
+      arch: 'x86_64',
+      cpuModel: 'Simulated',
+      cpuCores: 16,
+      memoryMb: 65_536,
+      diskGb: 500,
+      diskQuota: 'none',
+      driverVersion: '1',
+      cudaVersion: '12.4',
+      gpuReleaseSupported: true,
+      gpus: this.gpus,
+    });
+  }
+
+  startAgent(): void {
+    if (this.agent.alive || !this.network) return;
+    const life = new Life();
+    this.agent = life;
+    const clock = new SimClock(this.timeline, life, this.wall);
+    const runtime = new SimRuntime(this.docker, life, (moment) => this.mayCrash(life, moment));
+    this.journal = new Journal(this.journalFile);
+    const agent = assembleAgent({
+      runtime,
+      docker: runtime,
+      gpus: {
+        inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
+        attachment: () => ({ env: [], deviceRequests: [] }),
+      },
+      dial: this.network.dialFor(life, this.credential),
+      clock,
+      random: () => this.random.fraction(),
+      logger: silentLogger,
+      journal: this.interrupted(this.journal, life),
+      prepare: async () => {
+        if (!this.docker.up) throw new Error('Docker is down');
+      },
+      describe: async () => this.inventory(),
+      boot: async () => ({ id: `boot-${this.boots}`, at: clock.now() - (this.timeline.now - this.poweredAt) }),
+    });
+    agent.start().catch(() => this.crashAgent(life));
+  }
+
+  /** kill -9, and systemd starts it again. */
+  crashAgent(life = this.agent): void {
+    if (!life.alive || life !== this.agent) return;
+    life.alive = false;
+    this.crashes += 1;
+    this.journal?.close();
+    this.network?.reap(false);
+    this.timeline.schedule(this.machine, RESTART_MS, () => this.startAgent());
+  }
+
+  loseJournal(): void {
+    this.crashAgent();
+    for (const suffix of ['', '-wal', '-shm']) rmSync(this.journalFile + suffix, { force: true });
+  }
+
+  /** The kernel goes away and comes back after a while. */
+  reboot(awayMs: number): void {
+    this.docker.powerOff();
+    const life = this.agent;
+    if (life.alive) {
+      life.alive = false;
+      this.journal?.close();
+    }
+    this.machine.alive = false;
+    this.machine = new Life();
+    this.network?.reap(false);
+    this.timeline.schedule(this.machine, awayMs, () => {
+      this.boots += 1;
+      this.poweredAt = this.timeline.now;
+      this.docker.startDaemon();
+      this.startAgent();
+    });
+  }
+
+  stop(): void {
+    if (this.agent.alive) this.journal?.close();
+    this.agent.alive = false;
+    this.machine.alive = false;
+  }
+
+  private machine = new Life();
+
+  private mayCrash(life: Life, _moment: string): void {
+    if (life.alive && this.random.chance(this.crashRate)) this.crashAgent(life);
+  }
+
+  /** Killed before a write it has not happened, after it it has. */
+  private interrupted(journal: Journal, life: Life): Journal {
+    return new Proxy(journal, {
+      get: (target, name: keyof Journal) => {
+        const value = target[name] as unknown;
+        if (typeof value !== 'function') return value;
+        const method = (value as (...args: unknown[]) => unknown).bind(target);
+        if (!(JOURNALLED as readonly string[]).includes(name)) return method;
+        return (...args: unknown[]) => {
+          this.mayCrash(life, `before ${name}`);
+          if (!life.alive) throw new Crash('the agent was killed');
+          const result = method(...args);
+          this.mayCrash(life, `after ${name}`);
+          if (!life.alive) throw new Crash('the agent was killed');
+          return result;
+        };
+      },
+    });
+  }
+}

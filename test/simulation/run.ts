@@ -1,0 +1,183 @@
+import { deploy } from '../../control-plane/services/instances/deploy.js';
+import { destroy } from '../../control-plane/services/instances/destroy.js';
+import { start } from '../../control-plane/services/instances/start.js';
+import { stop } from '../../control-plane/services/instances/stop.js';
+import { setDisputed } from '../../control-plane/services/disputes.js';
+import { cordon, uncordon } from '../../control-plane/services/machines.js';
+import { CONVERGED, INVARIANTS, judge, look } from './invariants.js';
+import { World, type Counts, type Scale } from './world.js';
+
+export interface Outcome {
+  seed: number;
+  /** What is wrong, after which step; absent when everything held. */
+  failure?: string;
+  digest: string;
+  counts: Counts;
+}
+
+const SCALE: Scale = { hosts: 2, gpusPerHost: 3, organizations: 3 };
+const MINUTE_MS = 60_000;
+const HEALING_MS = 31 * MINUTE_MS;
+
+/** One seed: random people on a faulty world for so many steps, then healing. */
+export async function simulate(seed: number, steps: number): Promise<Outcome> {
+  const world = await World.make(seed, SCALE);
+  let taken = 0;
+  try {
+    let view = look(world, new Map());
+    let failure: string | undefined;
+    for (; taken < steps && failure === undefined; taken++) {
+      faultsOf(world, taken);
+      act(world);
+      await pass(world);
+      view = look(world, view.instances);
+      failure = judge(view, INVARIANTS);
+    }
+    if (failure === undefined) {
+      await heal(world);
+      view = look(world, view.instances);
+      failure = judge(view, INVARIANTS) ?? judge(view, CONVERGED);
+    }
+    const outcome = { seed, digest: world.digest(), counts: world.counts(taken) };
+    return failure === undefined ? outcome : { ...outcome, failure: `after ${taken} steps: ${failure}` };
+  } finally {
+    await world.close();
+  }
+}
+
+/** The weather changes every fifty steps. */
+function faultsOf(world: World, step: number): void {
+  if (step % 50 !== 0) return;
+  const { random, faults } = world;
+  const some = (most: number) => (random.chance(0.5) ? random.fraction() * most : 0);
+  Object.assign(faults.wire, { loss: some(0.3), duplication: some(0.5), reordering: some(0.3) });
+  Object.assign(faults.docker, { failure: some(0.2), late: some(0.1), diskFull: some(0.1) });
+  for (const host of world.hosts) host.crashRate = some(0.02);
+  world.controlPlane.crashRate = some(0.0005);
+}
+
+function act(world: World): void {
+  const { random, controlPlane } = world;
+  const renter = random.pick(world.renters);
+  const host = random.pick(world.hosts);
+  if (!renter || !host) return;
+  const instances = world.rows<{ id: string; organization_id: string }>(
+    "SELECT id, organization_id FROM instances WHERE status <> 'destroyed'",
+  );
+  const instance = random.pick(instances);
+  const owner = world.renters.find(({ organizationId }) => organizationId === instance?.organization_id);
+  const onInstance = (what: string, work: (id: string) => unknown) => {
+    if (instance && owner) world.attempt(`${what} ${instance.id}`, () => work(instance.id));
+  };
+  const caller = owner ?? renter;
+  const action = random.weighted<() => void>([
+    [6, () => rent(world)],
+    [5, () => onInstance('stop', (id) => stop(controlPlane.platform, caller, id))],
+    [5, () => onInstance('start', (id) => start(controlPlane.platform, caller, id))],
+    [3, () => onInstance('destroy', (id) => destroy(controlPlane.platform, caller, id))],
+    [1, () => dispute(world, renter.organizationId)],
+    [
+      1,
+      () =>
+        world.attempt('cordon', () =>
+          (random.chance(0.3) ? cordon : uncordon)(controlPlane.platform, world.operator, host.machineId),
+        ),
+    ],
+    [2, () => exit(world, host)],
+    [0.3, () => vanish(world, host)],
+    [0.5, () => host.crashAgent()],
+    [0.2, () => host.loseJournal()],
+    [0.3, () => restartDocker(world, host)],
+    [0.2, () => host.reboot(random.between(10_000, 300_000))],
+    [0.5, () => partition(world, host)],
+    [0.3, () => controlPlane.crash()],
+    [10, () => {}],
+  ]);
+  action();
+}
+
+function rent(world: World): void {
+  const { random } = world;
+  const renter = random.pick(world.renters);
+  const [offer_id, template_id] = [random.pick(world.offers), random.pick(world.templates)];
+  if (!renter || !offer_id || !template_id) return;
+  const request = {
+    offer_id,
+    template_id,
+    disk_gb: random.between(10, 120),
+    label: null,
+    ssh_key_id: null,
+    env_overrides: [],
+  };
+  world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
+}
+
+function dispute(world: World, organizationId: string): void {
+  const open = world.random.chance(0.4);
+  world.attempt(`dispute ${open}`, () =>
+    setDisputed(world.controlPlane.platform, world.operator, organizationId, open),
+  );
+}
+
+function exit(world: World, { docker }: World['hosts'][number]): void {
+  const running = world.random.pick(docker.running());
+  if (running && docker.up) docker.exit(running.instanceId, world.random.pick([0, 1, 137]) ?? 0);
+}
+
+/** Somebody removes a container behind the agent's back. */
+function vanish(world: World, { docker }: World['hosts'][number]): void {
+  const container = world.random.pick([...docker.containers.keys()]);
+  if (!container || !docker.up) return;
+  world.vanished.add(container);
+  docker.remove(container);
+  docker.removed.delete(container);
+  docker.everStarted.delete(container);
+}
+
+function restartDocker(world: World, { docker }: World['hosts'][number]): void {
+  docker.stopDaemon(world.random.chance(0.5));
+  world.timeline.schedule({ alive: true }, world.random.between(1_000, 40_000), () => docker.startDaemon());
+}
+
+function partition(world: World, { network }: World['hosts'][number]): void {
+  if (!network) return;
+  const { random, timeline } = world;
+  network.toControlPlane = random.chance(0.3);
+  network.toHost = random.chance(0.3);
+  const ms = random.between(1_000, random.chance(0.2) ? 2_400_000 : 60_000);
+  timeline.schedule({ alive: true }, random.between(1, ms), () => network.reap(true));
+  timeline.schedule({ alive: true }, ms, () => {
+    network.toControlPlane = true;
+    network.toHost = true;
+    network.reap(false);
+  });
+}
+
+async function pass(world: World): Promise<void> {
+  const { random } = world;
+  const ms = random.weighted([
+    [50, random.between(0, 2_000)],
+    [40, random.between(2_000, 30_000)],
+    [3, random.between(60_000, 900_000)],
+    [0.3, 40 * MINUTE_MS],
+  ]);
+  await world.timeline.advance(ms);
+}
+
+/** Everything is repaired, nobody asks for anything. */
+async function heal(world: World): Promise<void> {
+  Object.assign(world.faults.wire, { loss: 0, duplication: 0, reordering: 0 });
+  Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
+  world.controlPlane.crashRate = 0;
+  for (const host of world.hosts) host.crashRate = 0;
+  await world.timeline.advance(6 * MINUTE_MS);
+  for (const { docker, network } of world.hosts) {
+    docker.startDaemon();
+    if (!network) continue;
+    network.toControlPlane = true;
+    network.toHost = true;
+    network.reap(true);
+  }
+  world.controlPlane.start();
+  await world.timeline.advance(HEALING_MS);
+}

@@ -1,0 +1,217 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SessionCaller } from '../../control-plane/domain/caller.js';
+import { Refusal } from '../../control-plane/domain/refusal.js';
+import { createEnrollmentToken, enrollHost } from '../../control-plane/services/enrollment.js';
+import { createOffer } from '../../control-plane/services/offers.js';
+import { grantCredit } from '../../control-plane/services/organizations.js';
+import { createTemplate, systemBy } from '../../control-plane/services/template-editing.js';
+import { query } from '../../control-plane/store/sql.js';
+import { SimControlPlane } from './control-plane.js';
+import { Crash, SimHost } from './host.js';
+import { Random } from './random.js';
+import { Timeline, settle } from './timeline.js';
+import { Network } from './wire.js';
+
+export interface Scale {
+  hosts: number;
+  gpusPerHost: number;
+  organizations: number;
+}
+
+export interface Counts {
+  steps: number;
+  messages: number;
+  lost: number;
+  duplicated: number;
+  crashes: number;
+  dockerCalls: number;
+  dockerFailures: number;
+  lateCalls: number;
+  simulatedMs: number;
+  commits: number;
+}
+
+const MEMORY_FOLDER = '/dev/shm';
+
+/** A whole marketplace in one process, in simulated time: what is real of it is everything but network, Docker and clock. */
+export class World {
+  readonly timeline = new Timeline();
+  readonly random: Random;
+  readonly hosts: SimHost[] = [];
+  readonly networks: Network[] = [];
+  readonly controlPlane: SimControlPlane;
+  readonly renters: SessionCaller[] = [];
+  readonly templates: string[] = [];
+  readonly offers: string[] = [];
+  /** Instances whose container somebody has removed behind the agent's back. */
+  readonly vanished = new Set<string>();
+  operator!: SessionCaller;
+  readonly faults = { docker: { failure: 0, late: 0, diskFull: 0 }, wire: { loss: 0, duplication: 0, reordering: 0 } };
+  private readonly folder: string;
+  private readonly trace = createHash('sha256');
+  private reader: BetterSqlite3.Database | undefined;
+
+  constructor(
+    readonly seed: number,
+    readonly scale: Scale,
+  ) {
+    this.random = new Random(seed);
+    this.folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-sim-'));
+    this.controlPlane = new SimControlPlane(
+      join(this.folder, 'gpurent.db'),
+      this.timeline,
+      this.random,
+      new Random(seed ^ 0x5eed).ids(),
+      () => this.onControlPlaneCrash(),
+    );
+  }
+
+  static async make(seed: number, scale: Scale): Promise<World> {
+    const world = new World(seed, scale);
+    world.controlPlane.start();
+    world.people();
+    for (let index = 0; index < scale.hosts; index++) world.addHost(index);
+    await world.timeline.advance(20_000);
+    world.market();
+    return world;
+  }
+
+  /** Reads the file beside the control plane, as an inspector would. */
+  rows<T>(sql: string, ...parameters: unknown[]): T[] {
+    this.reader ??= new BetterSqlite3(this.controlPlane.database, { readonly: true });
+    return this.reader.prepare(sql).all(...parameters) as T[];
+  }
+
+  /** Calls a use case as a request would; what it refuses, and a crash in the middle, are answers like others. */
+  attempt(what: string, request: () => unknown): void {
+    if (!this.controlPlane.alive) return this.note(`${what}: down`);
+    try {
+      const result = request();
+      if (result instanceof Promise) result.then(undefined, (error: unknown) => this.answered(what, error));
+      this.note(what);
+    } catch (error) {
+      this.answered(what, error);
+    }
+  }
+
+  get upSince(): number {
+    return this.controlPlane.upSince;
+  }
+
+  /** What happened, for the digest that two runs of a seed must share. */
+  note(what: string): void {
+    this.trace.update(`${this.timeline.now} ${what}\n`);
+  }
+
+  digest(): string {
+    return this.trace.copy().digest('hex');
+  }
+
+  counts(steps: number): Counts {
+    const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+    return {
+      steps,
+      messages: sum(this.networks.map(({ messages }) => messages)),
+      lost: sum(this.networks.map(({ lost }) => lost)),
+      duplicated: sum(this.networks.map(({ duplicated }) => duplicated)),
+      crashes: this.controlPlane.crashes + sum(this.hosts.map(({ crashes }) => crashes)),
+      dockerCalls: sum(this.hosts.map(({ docker }) => docker.calls)),
+      dockerFailures: sum(this.hosts.map(({ docker }) => docker.failed)),
+      lateCalls: sum(this.hosts.map(({ docker }) => docker.late)),
+      simulatedMs: this.timeline.now,
+      commits: this.controlPlane.commits,
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const host of this.hosts) host.stop();
+    this.controlPlane.stop();
+    this.reader?.close();
+    await settle();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private answered(what: string, error: unknown): void {
+    if (error instanceof Refusal) return this.note(`${what}: ${error.code}`);
+    if (error instanceof Crash || !this.controlPlane.alive) return this.note(`${what}: killed`);
+    throw error;
+  }
+
+  private onControlPlaneCrash(): void {
+    for (const network of this.networks) network.reap(false);
+    this.timeline.schedule({ alive: true }, this.random.between(1_000, 60_000), () => this.controlPlane.start());
+  }
+
+  private people(): void {
+    const { platform } = this.controlPlane;
+    platform.store.transact((tx) => {
+      const user = (name: string, is_operator: 0 | 1) => {
+        const id = platform.ids.uuid();
+        const email = `${name}@example.com`;
+        tx.run(
+          query.insertInto('users').values({ id, email, name, password_hash: '', is_operator, created_at: tx.now }),
+        );
+        const organizationId = platform.ids.uuid();
+        const organization = {
+          id: organizationId,
+          name,
+          balance_micro: 0,
+          payments_frozen_at: null,
+          created_at: tx.now,
+        };
+        tx.run(query.insertInto('organizations').values(organization));
+        const caller: SessionCaller = {
+          kind: 'session',
+          sessionId: '',
+          userId: id,
+          email,
+          isOperator: is_operator === 1,
+          organizationId,
+          role: 'admin',
+        };
+        return caller;
+      };
+      this.operator = user('operator', 1);
+      for (let index = 0; index < this.scale.organizations; index++) this.renters.push(user(`renter${index}`, 0));
+    });
+    for (const { organizationId } of this.renters) {
+      grantCredit(platform, this.operator, organizationId, { amount_micro: 1_000_000_000, reason: 'simulation' });
+    }
+    for (const fields of [{}, { mode: ['jupyter' as const] }, { mode: [] }]) {
+      const request = { name: 'template', image: 'image:1', ...fields };
+      this.templates.push(createTemplate(platform, systemBy(this.operator), request).id);
+    }
+  }
+
+  private addHost(index: number): void {
+    const { platform } = this.controlPlane;
+    const options = { name: `host${index}`, gpus: this.scale.gpusPerHost, folder: this.folder };
+    const host = new SimHost(options, this.timeline, this.random, this.faults.docker);
+    const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
+    const { hostId, credential } = enrollHost(platform, token, host.inventory());
+    host.machineId = hostId;
+    host.credential = credential;
+    const network = new Network(this.timeline, this.random, this.faults.wire, () => {
+      return this.controlPlane.alive ? { life: this.controlPlane.life, accept: this.controlPlane.accept } : undefined;
+    });
+    host.network = network;
+    this.hosts.push(host);
+    this.networks.push(network);
+    host.startAgent();
+  }
+
+  private market(): void {
+    for (const host of this.hosts) {
+      for (const num_gpus of [1, 2]) {
+        const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 1 };
+        const offer = { machine_id: host.machineId, num_gpus, ...prices };
+        this.offers.push(createOffer(this.controlPlane.platform, this.operator, offer).id);
+      }
+    }
+  }
+}
