@@ -98,6 +98,12 @@ export class Journal {
     return row.result ? { state: 'finished', result: CommandResult.decode(row.result) } : { state: 'begun' };
   }
 
+  /** Whether a command of the instance was begun and cut short: it is sent again, or a newer one comes. */
+  isUnfinished(instanceId: string): boolean {
+    const begun = this.db.prepare('SELECT 1 FROM commands WHERE instance_id = ? AND result IS NULL LIMIT 1');
+    return begun.get(instanceId) !== undefined;
+  }
+
   /** Before the first side effect: the command, its sequence, and what it wants. */
   begin(command: { commandId: string; instanceId: string; sequence: number }, desired: Desired): void {
     this.db

@@ -63,7 +63,7 @@ export class Watcher {
   }
 
   private async check(instanceId: string): Promise<void> {
-    if (this.executor.isBusy(instanceId)) return;
+    if (this.executor.isBusy(instanceId) || this.journal.isUnfinished(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
       if (this.journal.instance(instanceId)?.desired !== 'running') return;
       const workload = await this.runtime.find(instanceId);

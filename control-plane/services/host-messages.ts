@@ -5,6 +5,7 @@ import {
   type Gpu,
   type Heartbeat,
   type Hello,
+  type Observation,
   type Progress,
   type SequenceFloor,
   type WorkloadReport,
@@ -186,20 +187,42 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     if (report.number <= found.report_number) return;
     const instance = amend(tx, found, { report_number: report.number });
     if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
-    if (isAlive(report.observation)) {
-      if (instance.status === 'running') amend(tx, instance, addressesOf(tx, instance, report.observation));
+    const { observation } = report;
+    if (isAlive(observation)) {
+      const changes = { ...addressesOf(tx, instance, observation), run_id: observation.runId || null };
+      if (instance.status === 'running') amend(tx, instance, changes);
       return;
     }
     const command = findOpenCommand(tx, instance.id);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
-    if (command && landsWith(command, report)) landCommand(tx, platform.ids, command, instance, report.observation);
-    else if (instance.status === 'running' && !command) endWorkload(tx, instance, report.observation);
+    if (command && landsWith(command, instance, report)) landCommand(tx, platform.ids, command, instance, observation);
+    else if (instance.status === 'running' && !command && endsRun(instance, observation)) {
+      endWorkload(tx, instance, observation);
+    }
   });
 }
 
-function landsWith({ kind, sequence }: CommandRow, report: WorkloadReport): boolean {
-  if (kind === 'stop' || kind === 'release') return true;
-  return kind !== 'destroy' && report.sequence >= sequence;
+/** Whether the workload that is known to be up has ended: a report of an earlier run, come late, is none of this one. */
+function endsRun({ run_id }: Instance, { state, runId }: Observation): boolean {
+  return state === WorkloadState.WORKLOAD_STATE_ABSENT || runId === (run_id ?? '');
+}
+
+function landsWith(command: CommandRow, instance: Instance, report: WorkloadReport): boolean {
+  const { observation } = report;
+  if (!observation) return false;
+  switch (command.kind) {
+    case 'stop':
+    case 'release':
+      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(instance, observation);
+    case 'provision':
+    case 'start': {
+      // What is not there has not come up, and what ended before was another run: the command is still to be answered.
+      const hasEnded = observation.state === WorkloadState.WORKLOAD_STATE_STOPPED;
+      return hasEnded && report.sequence >= command.sequence && !endsRun(instance, observation);
+    }
+    case 'destroy':
+      return false;
+  }
 }
 
 /** Tells the renter of a step; a host speaks of its own instances only. A step that goes on replaces what it said last. */

@@ -148,6 +148,7 @@ export interface Schema {
     deployed_by: string;
     api_key_id: string | null;
     sequence: number;
+    run_id: string | null;
     report_number: number;
     last_lines: string | null;
     created_at: number;

@@ -23,6 +23,8 @@ interface FakeWorkload {
   sshPort: number;
   gpuUuids: string[];
   lines: string[];
+  /** A new one each time it comes up. */
+  runId?: string;
   exit?: FakeExit;
 }
 
@@ -49,6 +51,7 @@ export class FakeAgent {
   private readonly reportNumbers = new Map<string, number>();
   private stream: WireStream | undefined;
   private ports = FIRST_PORT;
+  private runs = 0;
 
   private constructor(
     private readonly client: WireClient,
@@ -119,7 +122,7 @@ export class FakeAgent {
       heartbeat: {
         dockerAvailable: true,
         gpus: this.inventory['gpus'],
-        running: running.map(([instanceId]) => ({ instanceId, runId: '1', runningMs: 0 })),
+        running: running.map(([instanceId, { runId = '' }]) => ({ instanceId, runId, runningMs: 0 })),
         diskFreeGb: 1000,
         ...fields,
       },
@@ -258,6 +261,7 @@ export class FakeAgent {
       sshPort: before?.sshPort ?? this.ports++,
       gpuUuids: running?.spec.gpuUuids ?? before?.gpuUuids ?? [],
       lines: before?.lines ?? [],
+      runId: command.desired === 'running' ? String(++this.runs) : (before?.runId ?? ''),
     });
   }
 
@@ -285,9 +289,9 @@ export class FakeAgent {
   private observation(instanceId: string): Record<string, unknown> {
     const workload = this.workloads.get(instanceId);
     if (!workload) return { state: 'WORKLOAD_STATE_ABSENT' };
-    const { state, sshPort, exit } = workload;
-    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId: '1' };
-    return exit ? { state, exit } : { state };
+    const { state, sshPort, runId, exit } = workload;
+    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId };
+    return exit ? { state, runId, exit } : { state };
   }
 
   private hello(): Record<string, unknown> {

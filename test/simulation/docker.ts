@@ -37,7 +37,7 @@ export class SimDocker {
   up = true;
   /** How often a container was made of an instance that had one with a renter's disk before. */
   readonly lostDisks: string[] = [];
-  /** Instances whose container was removed because a command said so, or behind the agent's back. */
+  /** Instances whose container, with a disk that somebody has used, the agent has removed. */
   readonly removed = new Set<string>();
   readonly everStarted = new Set<string>();
   /** GPUs seen in two running containers at once. */
@@ -54,6 +54,7 @@ export class SimDocker {
     readonly random: Random,
     readonly faults: DockerFaults,
     readonly wall: Clock,
+    readonly note: (what: string) => void,
   ) {}
 
   running(): Placed[] {
@@ -69,6 +70,7 @@ export class SimDocker {
     const startedAt = this.wall.now();
     container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt };
     this.everStarted.add(instanceId);
+    this.note(`docker starts ${instanceId}`);
     for (const other of this.running()) {
       if (other.instanceId !== instanceId && other.gpuUuids.some((uuid) => gpuUuids.includes(uuid))) {
         this.sharedGpus.push(`${instanceId} and ${other.instanceId}`);
@@ -85,12 +87,14 @@ export class SimDocker {
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
     const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
+    this.note(`docker creates ${instanceId}`);
   }
 
   /** The process ends; Docker says so at once. */
   exit(instanceId: string, exitCode: number): void {
     const container = this.containers.get(instanceId);
     if (container?.workload.state !== 'running') return;
+    this.note(`docker ends ${instanceId} with ${exitCode}`);
     const { sequence, gpuUuids, sshPort, startedAt } = container.workload;
     const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
     container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
@@ -98,13 +102,16 @@ export class SimDocker {
   }
 
   remove(instanceId: string): void {
-    if (this.containers.delete(instanceId)) this.removed.add(instanceId);
+    this.note(`docker removes ${instanceId}`);
+    const state = this.containers.get(instanceId)?.workload.state;
+    if (this.containers.delete(instanceId) && state !== 'created') this.removed.add(instanceId);
     this.event();
   }
 
   /** The daemon goes down. Without live-restore it kills everything first, and says that each has ended. */
   stopDaemon(liveRestore: boolean): void {
     if (!this.up) return;
+    this.note(`docker stops${liveRestore ? ' alone' : ''}`);
     if (!liveRestore) for (const { instanceId } of this.running()) this.exit(instanceId, 0);
     this.up = false;
     this.daemon.alive = false;
@@ -119,6 +126,7 @@ export class SimDocker {
 
   /** The kernel goes away under everything. */
   powerOff(): void {
+    this.note('power off');
     this.up = false;
     this.daemon.alive = false;
     for (const end of this.streams.splice(0)) end();
@@ -234,8 +242,13 @@ export class SimRuntime implements Runtime, DockerWatch {
   }
 
   private async reach(): Promise<void> {
-    await Promise.resolve();
+    await this.living();
     if (!this.docker.up) throw new Failure('DOCKER_UNREACHABLE', 'Docker is down');
+  }
+
+  /** A program that was killed goes no further. */
+  private living(): Promise<void> {
+    return this.agent.alive ? Promise.resolve() : new Promise<never>(() => {});
   }
 
   /** A call that changes something: it may fail, or pass its deadline and land afterwards. */
@@ -244,9 +257,11 @@ export class SimRuntime implements Runtime, DockerWatch {
     const { docker } = this;
     const { random, faults, daemon } = docker;
     docker.calls += 1;
-    this.interrupt(`before ${name}`);
+    this.interrupt(`before ${name} ${instanceId}`);
+    await this.living();
     if (random.chance(faults.failure)) {
       docker.failed += 1;
+      docker.note(`docker fails to ${name} ${instanceId}`);
       await this.wait(random.between(1, 500));
       throw new Failure('CONTAINER_FAILED', `${name} failed`);
     }
@@ -254,12 +269,14 @@ export class SimRuntime implements Runtime, DockerWatch {
     await this.wait(random.between(1, longestMs));
     if (!daemon.alive) throw new Failure('DOCKER_UNREACHABLE', 'Docker went down');
     effect();
-    this.interrupt(`after ${name}`);
+    this.interrupt(`after ${name} ${instanceId}`);
+    await this.living();
   }
 
   private async landLate(instanceId: string, name: string, effect: () => void): Promise<void> {
     const { docker } = this;
     docker.late += 1;
+    docker.note(`docker is late to ${name} ${instanceId}`);
     const { daemon, timeline, random } = docker;
     const lands = random.chance(0.7);
     const known = new Promise<void>((resolve) => {

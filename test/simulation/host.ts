@@ -42,9 +42,10 @@ export class SimHost {
     private readonly timeline: Timeline,
     private readonly random: Random,
     faults: DockerFaults,
+    private readonly note: (what: string) => void,
   ) {
     const clock = new SimClock(timeline, new Life(), this.wall);
-    this.docker = new SimDocker(timeline, random, faults, clock);
+    this.docker = new SimDocker(timeline, random, faults, clock, note);
     this.agent.alive = false;
     this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
       uuid: `GPU-${options.name}-${index}`,
@@ -148,8 +149,10 @@ export class SimHost {
 
   private machine = new Life();
 
-  private mayCrash(life: Life, _moment: string): void {
-    if (life.alive && this.random.chance(this.crashRate)) this.crashAgent(life);
+  private mayCrash(life: Life, moment: string): void {
+    if (!life.alive || !this.random.chance(this.crashRate)) return;
+    this.note(`${this.options.name}: agent killed ${moment}`);
+    this.crashAgent(life);
   }
 
   /** Killed before a write it has not happened, after it it has. */

@@ -97,7 +97,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
     first(world.hosts, ({ docker }) =>
       first([...docker.removed], (id) => {
         const status = instances.get(id)?.status;
-        if (!docker.everStarted.has(id) || status === 'destroying' || status === 'destroyed') return undefined;
+        if (status === 'destroying' || status === 'destroyed') return undefined;
         return status === 'error' || status === 'creating'
           ? undefined
           : `${id} is ${status} and its container was removed`;

@@ -20,8 +20,8 @@ const MINUTE_MS = 60_000;
 const HEALING_MS = 31 * MINUTE_MS;
 
 /** One seed: random people on a faulty world for so many steps, then healing. */
-export async function simulate(seed: number, steps: number): Promise<Outcome> {
-  const world = await World.make(seed, SCALE);
+export async function simulate(seed: number, steps: number, tell?: (line: string) => void): Promise<Outcome> {
+  const world = await World.make(seed, SCALE, tell);
   let taken = 0;
   try {
     let view = look(world, new Map());
@@ -38,10 +38,23 @@ export async function simulate(seed: number, steps: number): Promise<Outcome> {
       view = look(world, view.instances);
       failure = judge(view, INVARIANTS) ?? judge(view, CONVERGED);
     }
+    if (failure !== undefined) explain(world, failure, tell);
     const outcome = { seed, digest: world.digest(), counts: world.counts(taken) };
     return failure === undefined ? outcome : { ...outcome, failure: `after ${taken} steps: ${failure}` };
   } finally {
     await world.close();
+  }
+}
+
+/** What the store and the host know of the instance that a failure names. */
+function explain(world: World, failure: string, tell: (line: string) => void = () => {}): void {
+  for (const [id] of failure.matchAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g)) {
+    for (const row of world.rows<object>('SELECT * FROM commands WHERE instance_id = ? ORDER BY sequence', id))
+      tell(JSON.stringify(row));
+    for (const row of world.rows<object>('SELECT * FROM instance_events WHERE instance_id = ? ORDER BY id', id))
+      tell(JSON.stringify(row));
+    for (const { options, docker } of world.hosts)
+      tell(`${options.name}: ${JSON.stringify(docker.containers.get(id))}`);
   }
 }
 

@@ -59,6 +59,7 @@ export class World {
   constructor(
     readonly seed: number,
     readonly scale: Scale,
+    private readonly tell: (line: string) => void = () => {},
   ) {
     this.random = new Random(seed);
     this.folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-sim-'));
@@ -71,8 +72,8 @@ export class World {
     );
   }
 
-  static async make(seed: number, scale: Scale): Promise<World> {
-    const world = new World(seed, scale);
+  static async make(seed: number, scale: Scale, tell?: (line: string) => void): Promise<World> {
+    const world = new World(seed, scale, tell);
     world.controlPlane.start();
     world.people();
     for (let index = 0; index < scale.hosts; index++) world.addHost(index);
@@ -105,6 +106,7 @@ export class World {
 
   /** What happened, for the digest that two runs of a seed must share. */
   note(what: string): void {
+    this.tell(`${this.timeline.now} ${what}`);
     this.trace.update(`${this.timeline.now} ${what}\n`);
   }
 
@@ -191,7 +193,9 @@ export class World {
   private addHost(index: number): void {
     const { platform } = this.controlPlane;
     const options = { name: `host${index}`, gpus: this.scale.gpusPerHost, folder: this.folder };
-    const host = new SimHost(options, this.timeline, this.random, this.faults.docker);
+    const host = new SimHost(options, this.timeline, this.random, this.faults.docker, (what) =>
+      this.note(`${options.name}: ${what}`),
+    );
     const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
     const { hostId, credential } = enrollHost(platform, token, host.inventory());
     host.machineId = hostId;

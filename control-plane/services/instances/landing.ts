@@ -43,7 +43,8 @@ export function landCommand(
 function landRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   if (instance.status !== 'creating' && instance.status !== 'starting') return;
   const addresses = addressesOf(tx, instance, observation);
-  const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE });
+  const run_id = observation?.runId || null;
+  const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE, run_id });
   recordEvent(tx, instance.id, 'running', 'the workload is up');
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }

@@ -76,6 +76,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     spend_micro: 0,
     deployed_by: owner.deployedBy,
     api_key_id: owner.apiKeyId,
+    run_id: null,
     report_number: 0,
     last_lines: null,
     created_at: tx.now,

@@ -197,6 +197,8 @@ CREATE TABLE instances (
   api_key_id TEXT REFERENCES api_keys (id),
   -- The highest sequence given to a command of this instance.
   sequence INTEGER NOT NULL DEFAULT 0,
+  -- The run of the workload that was last known to be up, in its host's words.
+  run_id TEXT,
   -- The number of the newest host report that was applied.
   report_number INTEGER NOT NULL DEFAULT 0,
   -- The last lines of a run that ended, as JSON.
