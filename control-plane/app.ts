@@ -67,6 +67,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     lastUsed: new LastUsed(),
     logs: new LogHub(clock, ids, hosts),
     payments: manualPayments,
+    bootedAt: clock.monotonic(),
   };
   const workers = new Workers<WorkerName | 'last-used' | 'logs' | 'time-outs'>(
     {

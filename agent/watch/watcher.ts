@@ -58,8 +58,15 @@ export class Watcher {
       this.outages.splice(0, this.outages.length - KEPT_OUTAGES);
       this.away = undefined;
     }
-    const running = this.journal.instances().filter(({ desired }) => desired === 'running');
+    const instances = this.journal.instances();
+    const running = instances.filter(({ desired }) => desired === 'running');
     await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
+    const listed = await this.runtime.list();
+    const unwanted = listed.filter(({ instanceId, state }) => {
+      const desired = instances.find((entry) => entry.instanceId === instanceId)?.desired;
+      return desired === 'absent' || (desired === 'stopped' && state === 'running');
+    });
+    for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
   }
 
   private async check(instanceId: string): Promise<void> {
@@ -70,6 +77,17 @@ export class Watcher {
       if (workload.state === 'running') return;
       if (workload.state === 'stopped') await this.judge(instanceId, workload);
       else await this.reportEnd(instanceId, workload);
+    });
+  }
+
+  /** A Docker call that an agent before this one has left unanswered can land after all: what was done is done again. */
+  private async enforce(instanceId: string): Promise<void> {
+    if (this.executor.isBusy(instanceId) || this.journal.isUnfinished(instanceId)) return;
+    await this.executor.exclusively(instanceId, async () => {
+      const desired = this.journal.instance(instanceId)?.desired;
+      if (desired !== 'absent' && desired !== 'stopped') return;
+      this.logger.warn({ instanceId, desired }, 'a workload is there that should not be');
+      await (desired === 'absent' ? this.runtime.remove(instanceId) : this.runtime.stop(instanceId));
     });
   }
 

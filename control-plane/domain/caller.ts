@@ -33,6 +33,9 @@ export interface ApiKeyCaller {
   organizationId: string;
 }
 
+/** Who acts with the powers of an operator. */
+export type Operator = Pick<SessionCaller, 'userId' | 'email'>;
+
 /** Who acts in an organisation. */
 export type Caller = SessionCaller | ApiKeyCaller;
 /** Who acts on its own account. */

@@ -9,6 +9,7 @@ import {
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
+import { Refusal } from '../domain/refusal.js';
 import { findMachineByCredential } from '../services/enrollment.js';
 import type { HostLink } from '../services/host-links.js';
 import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult } from '../services/host-messages.js';
@@ -33,7 +34,7 @@ function refuse(stream: HostStream, code: status, details: string): void {
 
 class HostSession implements HostLink {
   private greeted = false;
-  private congested = false;
+  congested = false;
   private closed = false;
   private readonly helloDeadline: Timer;
 
@@ -79,9 +80,14 @@ class HostSession implements HostLink {
       else this.greet(message);
     } catch (error) {
       // Without a welcome the host would wait: it is told to dial again.
-      if (!this.greeted) refuse(this.stream, status.INTERNAL, 'internal error; dial again');
+      if (!this.greeted) this.turnAway(error);
       this.logger.error({ err: error, kind: message.message?.$case }, `a host message failed: ${messageOf(error)}`);
     }
+  }
+
+  private turnAway(error: unknown): void {
+    if (error instanceof Refusal) return refuse(this.stream, status.FAILED_PRECONDITION, error.message);
+    refuse(this.stream, status.INTERNAL, 'internal error; dial again');
   }
 
   private greet({ message }: AgentMessage): void {

@@ -82,11 +82,13 @@ export function answerClientErrors(ids: Ids) {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
     const code = CLIENT_ERRORS[error.code] ?? 'MALFORMED_REQUEST';
     const { status, meaning } = ERRORS[code];
-    const body = JSON.stringify({ code, message: meaning, request_id: ids.uuid() });
+    const requestId = ids.uuid();
+    const body = JSON.stringify({ code, message: meaning, request_id: requestId });
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
       'Connection: close',
     ];
     if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -23,7 +23,7 @@ export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID',
 export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
 export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
 /** For everyone else these routes do not exist. */
-export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', homeless: 'refused' };
+export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', homeless: 'allowed' };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -60,7 +60,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
 /** What a policy itself can answer with. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return [];
-  if (policy.session === 'operator') return ['NOT_FOUND'];
+  if (policy.session === 'operator') return ['NOT_FOUND', 'ORG_MISMATCH'];
   const forKeys = policy.apiKey === 'allowed' ? [] : [policy.apiKey];
   return [
     'TOKEN_INVALID',
@@ -84,12 +84,15 @@ function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): 
   return caller;
 }
 
-function operatorOf(platform: Platform, request: FastifyRequest): Caller {
+function operatorOf(platform: Platform, request: FastifyRequest): AccountCaller {
   try {
     const caller = identify(platform, request);
-    if (caller.kind === 'session' && caller.isOperator) return caller;
+    if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
+    // A key that is used for another organisation hears of that before anything else, wherever it knocks.
+    const isKey = request.headers.authorization?.startsWith('Bearer svc_') === true;
+    if (isKey && error.code === 'ORG_MISMATCH') throw error;
   }
   throw notFound();
 }

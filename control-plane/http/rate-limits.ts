@@ -11,7 +11,7 @@ const QUARTER_HOUR_MS = 15 * MINUTE_MS;
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route checks a password or makes an account: few attempts per address, and per account that it names. */
-    guessable?: true;
+    guessable?: true | 'per address';
   }
 }
 
@@ -36,7 +36,8 @@ export async function limitRates(app: FastifyInstance, limits: RateLimits): Prom
   app.addHook('preHandler', async (request) => {
     if (!request.routeOptions.config.guessable) return;
     await count(attemptsPerAddress, request, 'at passwords from this address');
-    await count(attemptsPerAccount, request, 'at the password of this account');
+    if (request.routeOptions.config.guessable === true)
+      await count(attemptsPerAccount, request, 'at the password of this account');
   });
 }
 
@@ -53,11 +54,13 @@ function addressOf(request: FastifyRequest): string {
   return normalizeIP(request.ip);
 }
 
-function credentialOf({ caller }: FastifyRequest): string {
+function credentialOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
   return caller?.kind === 'api_key' ? caller.keyId : (caller?.userId ?? '');
 }
 
+/** Whoever is signed in is not locked out by what others guess. */
 function accountNamed({ caller, body }: FastifyRequest): string {
-  const email = caller && caller.kind !== 'api_key' ? caller.email : (body as { email?: unknown } | undefined)?.email;
+  if (caller) return credentialOf({ caller });
+  const email = (body as { email?: unknown } | undefined)?.email;
   return typeof email === 'string' ? email.toLowerCase() : '';
 }

@@ -50,9 +50,18 @@ export async function signIn(platform: Platform, request: { email: string; passw
   const matches = await verifyPassword(request.password, user?.password_hash ?? (await unknownUserHash));
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
+    checkUnchanged(tx, user);
     const organization = firstOrganization(tx, user.id) ?? null;
     return { ...openSession(tx, platform.ids, user.id), user, organization };
   });
+}
+
+/** The password may have been changed while it was being checked. */
+function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
+  const now = tx.get(query.selectFrom('users').select('password_hash').where('id', '=', id));
+  if (now?.password_hash !== password_hash) {
+    throw new Refusal('INVALID_CREDENTIALS', 'the password was changed meanwhile; sign in again');
+  }
 }
 
 const unknownUserHash = hashPassword('nobody has this password');
@@ -70,6 +79,7 @@ export async function changePassword(
   }
   const password_hash = await hashPassword(request.new_password);
   store.transact((tx) => {
+    checkUnchanged(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
     tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id).where('id', '<>', caller.sessionId));
   });

@@ -1,4 +1,4 @@
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
@@ -10,7 +10,7 @@ export type AuditEntry = Row<'audit_log'> & { actor_email: string };
 /** Notes what an operator does, in the transaction that does it. `subject` is the id of what it is done to. */
 export function recordAudit(
   tx: Tx,
-  operator: SessionCaller,
+  operator: Operator,
   action: string,
   subject: string,
   details: Readonly<Record<string, unknown>> = {},

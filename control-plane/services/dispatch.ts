@@ -1,44 +1,47 @@
 import type { Command, ControlMessage, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { resendDelayMs } from '../domain/command.js';
-import { query } from '../store/sql.js';
+import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import type { CommandRow } from './instances/commands.js';
 import { findInstance, gpusOf } from './instances/queries.js';
 import { WORKLOAD_PURPOSE, type Workload } from './instances/workload.js';
 import type { Platform } from './platform.js';
 
-const BATCH = 200;
+/** Of one host at once, so that none takes what others wait for. */
+const BATCH_PER_HOST = 50;
+const CONGESTED_RETRY_MS = 1_000;
 
 /**
- * Sends open commands that are due to hosts that are connected. What it is about to send is committed first; what a host does
+ * Sends open commands that are due to hosts that can take them. What it is about to send is committed first; what a host does
  * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent, and how
  * many cannot be put into words and hold up nobody else.
  */
 export function dispatchCommands(platform: Platform): { sent: number; unsendable: number } {
-  const connected = platform.hosts.connectedIds();
-  if (connected.length === 0) return { sent: 0, unsendable: 0 };
-  const prepared = platform.store.transact((tx) => {
-    const due = findDue(tx, connected);
-    if (due.length === BATCH) tx.nudge('dispatch');
-    return due.map((command) => prepare(platform, tx, command));
-  });
+  const prepared = platform.store.transact((tx) =>
+    hostsWithDue(tx)
+      .filter((machineId) => platform.hosts.canTake(machineId))
+      .flatMap((machineId) => {
+        const due = findDue(tx, machineId);
+        if (due.length === BATCH_PER_HOST) tx.nudge('dispatch');
+        return due.map((command) => prepare(platform, tx, command));
+      }),
+  );
   const ready = prepared.filter(({ message }) => message !== undefined);
   const unsent = ready.filter(({ command, message }) => !message || !platform.hosts.send(command.machine_id, message));
   if (unsent.length > 0) platform.store.transact((tx) => unsent.forEach(({ command }) => putBack(tx, command)));
   return { sent: ready.length - unsent.length, unsendable: prepared.length - ready.length };
 }
 
-function findDue(tx: Tx, machineIds: string[]): CommandRow[] {
-  return tx.all(
-    query
-      .selectFrom('commands')
-      .selectAll()
-      .where('state', '=', 'open')
-      .where('next_send_at', '<=', tx.now)
-      .where('machine_id', 'in', machineIds)
-      .orderBy('next_send_at')
-      .limit(BATCH),
-  );
+function hostsWithDue(tx: Tx): string[] {
+  return tx.all(due(tx).select('machine_id').distinct()).map(({ machine_id }) => machine_id);
+}
+
+function findDue(tx: Tx, machineId: string): CommandRow[] {
+  return tx.all(due(tx).selectAll().where('machine_id', '=', machineId).orderBy('next_send_at').limit(BATCH_PER_HOST));
+}
+
+function due(tx: Tx) {
+  return query.selectFrom('commands').where('state', '=', sql.lit('open')).where('next_send_at', '<=', tx.now);
 }
 
 interface Prepared {
@@ -57,11 +60,10 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   }
 }
 
-/** The stream did not take it: due as it was. */
-function putBack(tx: Tx, { id, attempts, next_send_at }: CommandRow): void {
-  tx.run(
-    query.updateTable('commands').set({ attempts, next_send_at }).where('id', '=', id).where('state', '=', 'open'),
-  );
+/** The stream did not take it: due again soon. */
+function putBack(tx: Tx, { id, attempts }: CommandRow): void {
+  const again = { attempts, next_send_at: tx.now + CONGESTED_RETRY_MS };
+  tx.run(query.updateTable('commands').set(again).where('id', '=', id).where('state', '=', 'open'));
 }
 
 /** The whole desired state, so that the command stands alone. */

@@ -1,4 +1,4 @@
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
@@ -11,12 +11,7 @@ import type { Platform } from './platform.js';
  * Operators: a payment dispute freezes an organisation's payments until it is closed. Nothing is deployed or started, what runs
  * goes on, and the GPUs of what is stopped go back to the market. No money moves. Refuses with ORGANIZATION_NOT_FOUND.
  */
-export function setDisputed(
-  platform: Platform,
-  operator: SessionCaller,
-  id: string,
-  disputed: boolean,
-): OrganizationRow {
+export function setDisputed(platform: Platform, operator: Operator, id: string, disputed: boolean): OrganizationRow {
   return platform.store.transact((tx) => {
     const organization = getOrganization(tx, id);
     const payments_frozen_at = disputed ? (organization.payments_frozen_at ?? tx.now) : null;

@@ -1,9 +1,10 @@
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import { recordAudit } from './audit.js';
+import { judgeInventory } from './host-judgement.js';
 import { saveInventory } from './inventory.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
@@ -15,7 +16,7 @@ const HOUR_MS = 60 * 60 * 1000;
 /** Operators: a token with which `maxUses` hosts may enrol; shown once, stored as a hash. */
 export function createEnrollmentToken(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   request: { max_uses: number; expires_in_hours: number },
 ): Row<'enrollment_tokens'> & { token: string } {
   const token = `enr_${platform.ids.hex(24)}`;
@@ -43,7 +44,7 @@ export function listEnrollmentTokens(platform: Platform): Row<'enrollment_tokens
 }
 
 /** Operators: no further host may enrol with the token; those that have stay. Refuses with NOT_FOUND. */
-export function revokeEnrollmentToken(platform: Platform, operator: SessionCaller, id: string): void {
+export function revokeEnrollmentToken(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
       query
@@ -59,13 +60,14 @@ export function revokeEnrollmentToken(platform: Platform, operator: SessionCalle
 
 /**
  * Makes a host of whoever holds a valid token. The credential is in this answer and nowhere else.
- * Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token.
+ * Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token, and with VALIDATION_FAILED.
  */
 export function enrollHost(
   platform: Platform,
   token: string,
   inventory: Inventory,
 ): { hostId: string; credential: string } {
+  judgeInventory(inventory);
   const credential = `agt_${platform.ids.hex(32)}`;
   return platform.store.transact((tx) => {
     const used = tx.run(

@@ -3,6 +3,8 @@ import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js'
 
 /** One open stream of a host. */
 export interface HostLink {
+  /** Whether it has room for more. */
+  readonly congested: boolean;
   /** False when the link is closed or its queue is full; the worker comes again. */
   send(message: ControlMessage): boolean;
   /** Ends the stream; `reason` is for the host's log. */
@@ -57,6 +59,11 @@ export class HostLinks {
   /** Connected, and able to run something new. */
   isReady(machineId: string): boolean {
     return this.isConnected(machineId) && this.presences.get(machineId)?.dockerAvailable === true;
+  }
+
+  /** Connected, and its queue has room. */
+  canTake(machineId: string): boolean {
+    return this.isConnected(machineId) && this.presences.get(machineId)?.link.congested === false;
   }
 
   connectedIds(): string[] {

@@ -27,27 +27,37 @@ import { findInstance, type Instance } from './instances/queries.js';
 import { undoRefusedStart } from './instances/start.js';
 import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
-import { findGpus } from './machines.js';
+import { judgeGpus, judgeHello } from './host-judgement.js';
+import { reviewKnown } from './instances/host-review.js';
+import { findGpus, findMachine } from './machines.js';
 import type { Platform } from './platform.js';
-import { landRemoval, observeSetApart, reviewUnknown } from './quarantine.js';
+import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
 
 const LAST_SEEN_GRAIN_MS = 60_000;
 
 /**
  * A host has connected: records what it says of itself, numbers above what it has seen, and sends everything open again.
- * Answers the epoch and the sequence floors for its Welcome.
+ * Answers the epoch and the sequence floors for its Welcome. Refuses with VALIDATION_FAILED what no honest host would say, and
+ * with MACHINE_NOT_FOUND.
  */
 export function greetHost(
   platform: Platform,
   machineId: string,
   hello: Hello,
 ): { epoch: number; floors: SequenceFloor[] } {
+  judgeHello(hello);
   return platform.store.transact((tx) => {
+    // Also for a stream that was opened before an operator removed the machine.
+    findMachine(tx, machineId);
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
     const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now, lost_at: null };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
 
-    reviewUnknown(platform, tx, machineId, hello.instances);
+    const present = hello.instances.filter(
+      ({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT,
+    );
+    reviewUnknown(platform, tx, machineId, present);
+    reviewKnown(tx, platform.ids, machineId, present);
     const heard = new Map(hello.instances.map((state) => [state.instanceId, state.sequence]));
     const floors = liveInstances(tx, machineId).map(({ id, sequence }) =>
       takeNote(tx, { instanceId: id, sequence }, heard.get(id)),
@@ -91,7 +101,7 @@ function takeNote(tx: Tx, floor: SequenceFloor, heard: number | undefined): Sequ
 
 /** What should be running there is not there any more, and no command of ours explains it. */
 function noticeLoss(tx: Tx, instance: Instance): void {
-  if (instance.status !== 'running' || findOpenCommand(tx, instance.id)) return;
+  if (instance.status !== 'running' || findOpenCommand(tx, instance)) return;
   endWorkload(tx, instance, { ...nothing, state: WorkloadState.WORKLOAD_STATE_ABSENT });
 }
 
@@ -109,7 +119,8 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
     const instance = findInstanceOfMachine(tx, machineId, command.instance_id);
     if (!instance) return recordRemovalResult(tx, command, result);
     const answer = (kind: 'accepted' | 'refused') => {
-      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message: result.message }));
+      const message = result.message.slice(0, MAX_WORDS_CHARS);
+      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message }));
     };
     switch (result.outcome) {
       case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
@@ -135,12 +146,7 @@ function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequ
   if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return landRemoval(tx, command);
   const stale = outcome === CommandOutcome.COMMAND_OUTCOME_STALE && isPlausible(command, highestSequence);
   if (!stale || highestSequence < command.sequence) return;
-  tx.run(
-    query
-      .updateTable('commands')
-      .set({ sequence: highestSequence + 1 })
-      .where('id', '=', command.id),
-  );
+  renumberRemoval(tx, command, highestSequence + 1);
 }
 
 function recordFailure(
@@ -193,7 +199,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
       if (instance.status === 'running') amend(tx, instance, changes);
       return;
     }
-    const command = findOpenCommand(tx, instance.id);
+    const command = findOpenCommand(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
     if (command && landsWith(command, instance, report)) landCommand(tx, platform.ids, command, instance, observation);
     else if (instance.status === 'running' && !command && endsRun(instance, observation)) {
@@ -246,6 +252,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
 
 /** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
+  judgeGpus(heartbeat.gpus);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.store.transact((tx) => {
     const present = findGpus(tx, machineId);

@@ -1,4 +1,4 @@
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
@@ -13,7 +13,7 @@ import type { Platform } from './platform.js';
  * starts on it. Should it connect again, it is no longer lost, but stays cordoned. Refuses with MACHINE_NOT_FOUND, and
  * with MACHINE_IN_USE while it is connected.
  */
-export function declareLost(platform: Platform, operator: SessionCaller, id: string): MachineDetails {
+export function declareLost(platform: Platform, operator: Operator, id: string): MachineDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
     if (platform.hosts.isConnected(id)) {
@@ -33,7 +33,7 @@ export function declareLost(platform: Platform, operator: SessionCaller, id: str
  * Operators: the machine leaves the control plane for good; its credential is worth nothing any more. Refuses with
  * MACHINE_NOT_FOUND, and with MACHINE_IN_USE while anything is on it, unless it was declared lost.
  */
-export function removeMachine(platform: Platform, operator: SessionCaller, id: string): void {
+export function removeMachine(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
     const inUse = liveInstances(tx, id).length + quarantined(tx, id);

@@ -1,4 +1,4 @@
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import type { Maintenance } from '../domain/machine.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
@@ -42,12 +42,12 @@ export function findMachine(tx: Tx, id: string): Row<'machines'> {
 }
 
 /** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
-export function cordon(platform: Platform, operator: SessionCaller, id: string): MachineDetails {
+export function cordon(platform: Platform, operator: Operator, id: string): MachineDetails {
   return change(platform, operator, id, 'machine.cordon', (now) => ({ cordoned_at: now }));
 }
 
 /** Operators: back onto the market. Refuses with MACHINE_NOT_FOUND. */
-export function uncordon(platform: Platform, operator: SessionCaller, id: string): MachineDetails {
+export function uncordon(platform: Platform, operator: Operator, id: string): MachineDetails {
   return change(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
 }
 
@@ -57,7 +57,7 @@ export function uncordon(platform: Platform, operator: SessionCaller, id: string
  */
 export function setMaintenance(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   id: string,
   window: Maintenance | null,
 ): MachineDetails {
@@ -70,7 +70,7 @@ export function setMaintenance(
 
 function change(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   id: string,
   action: string,
   columns: (now: number) => Partial<Row<'machines'>>,

@@ -1,5 +1,5 @@
 import type { Compilable } from 'kysely';
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -61,7 +61,7 @@ export function getOffer(platform: Platform, id: string): OfferDetails {
 /** Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND. */
 export function createOffer(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   request: {
     machine_id: string;
     num_gpus: number;
@@ -89,7 +89,7 @@ export type Prices = Pick<Row<'offers'>, 'price_per_hour_micro' | 'storage_price
 /** Operators: prices for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
 export function repriceOffer(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   id: string,
   prices: Partial<Prices>,
 ): OfferDetails {
@@ -105,7 +105,7 @@ export function repriceOffer(
 }
 
 /** Operators: nobody can rent it any more; instances that run on it stay. Refuses with OFFER_NOT_FOUND. */
-export function withdrawOffer(platform: Platform, operator: SessionCaller, id: string): void {
+export function withdrawOffer(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
       query.updateTable('offers').set({ withdrawn_at: tx.now }).where('id', '=', id).where('withdrawn_at', 'is', null),

@@ -1,6 +1,6 @@
 import { burnPerHourMicro } from '../domain/burn.js';
 import type { Ids } from '../../shared/ids.js';
-import type { AccountCaller, Caller, Role, SessionCaller } from '../domain/caller.js';
+import type { AccountCaller, Caller, Operator, Role, SessionCaller } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
@@ -69,7 +69,7 @@ export function listOrganizations(platform: Platform): Row<'organizations'>[] {
 /** An operator grants credit: one transaction row and the balance, together. Refuses with ORGANIZATION_NOT_FOUND. */
 export function grantCredit(
   platform: Platform,
-  operator: SessionCaller,
+  operator: Operator,
   organizationId: string,
   request: { amount_micro: number; reason: string },
 ): Row<'transactions'> & { balance_micro: number } {

@@ -19,4 +19,6 @@ export interface Platform {
   lastUsed: LastUsed;
   logs: LogHub;
   payments: PaymentProvider;
+  /** When this process began, in monotonic milliseconds. */
+  bootedAt: number;
 }

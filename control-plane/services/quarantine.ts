@@ -1,7 +1,6 @@
 import type { InstanceState, Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { isUuid } from '../../shared/ids.js';
-import type { SessionCaller } from '../domain/caller.js';
+import type { Operator } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query, sql } from '../store/sql.js';
@@ -16,19 +15,24 @@ export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation'> & {
   gpu_uuids: string[];
 };
 
-const MAX_PER_HOST = 1_000;
+/** What is kept of how a host sees it. */
+type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl'>;
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
- * is set apart with its GPUs, never removed; one that the host no longer has leaves quarantine.
+ * is set apart with its GPUs, never removed; one that the host no longer has leaves quarantine, unless its removal is under way.
  */
-export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, states: readonly InstanceState[]): void {
-  const present = states.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
-  const unknown = present.filter(({ instanceId }) => isUuid(instanceId) && !isKnown(tx, machineId, instanceId));
-  const gone = query.deleteFrom('quarantine').where('machine_id', '=', machineId);
-  const names = unknown.map(({ instanceId }) => instanceId);
-  tx.run(names.length === 0 ? gone : gone.where('instance_id', 'not in', names));
-  for (const state of unknown.slice(0, MAX_PER_HOST)) setApart(platform, tx, machineId, state);
+export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
+  const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
+  const names = JSON.stringify(unknown.map(({ instanceId }) => instanceId));
+  tx.run(
+    query
+      .deleteFrom('quarantine')
+      .where('machine_id', '=', machineId)
+      .where('removal_requested_at', 'is', null)
+      .where(sql<boolean>`instance_id NOT IN (SELECT value FROM json_each(${names}))`),
+  );
+  for (const state of unknown) setApart(platform, tx, machineId, state);
 }
 
 function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
@@ -41,7 +45,7 @@ function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
 }
 
 function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
-  const seen = { sequence: state.sequence, observation: JSON.stringify(state.observation ?? {}) };
+  const seen = { sequence: state.sequence, observation: sightOf(state.observation) };
   tx.run(
     query
       .insertInto('quarantine')
@@ -83,7 +87,7 @@ export function observeSetApart(tx: Tx, machineId: string, instanceId: string, o
   tx.run(
     query
       .updateTable('quarantine')
-      .set({ observation: JSON.stringify(observation) })
+      .set({ observation: sightOf(observation) })
       .where('machine_id', '=', machineId)
       .where('instance_id', '=', instanceId),
   );
@@ -108,6 +112,21 @@ export function listQuarantine(platform: Platform): QuarantinedWorkload[] {
     }));
   });
 }
+
+function sightOf(observation: Observation | undefined): string {
+  const {
+    state = WorkloadState.WORKLOAD_STATE_STOPPED,
+    runId = '',
+    sshPort = 0,
+    jupyterUrl = '',
+    openUrl = '',
+  } = observation ?? {};
+  const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
+  const sight: Sight = { state, runId: short(runId), sshPort, jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
+  return JSON.stringify(sight);
+}
+
+const MAX_TEXT_CHARS = 512;
 
 /** Whether the stored observation shows it running. */
 export function stateOf(observation: string): QuarantinedWorkload['state'] {
@@ -139,11 +158,10 @@ export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
  * Operators: container and contents are removed. It leaves quarantine, and its GPUs are free, once the host has said so.
  * Refuses with QUARANTINE_NOT_FOUND.
  */
-export function removeQuarantined(platform: Platform, operator: SessionCaller, id: string): void {
+export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const row = getQuarantined(tx, id);
-    recordRemoval(tx, platform.ids, row);
-    const sequence = row.sequence + 1;
+    const { sequence } = recordRemoval(tx, platform.ids, row);
     tx.run(query.updateTable('quarantine').set({ removal_requested_at: tx.now, sequence }).where('id', '=', id));
     recordAudit(tx, operator, 'quarantine.remove', id, { machine_id: row.machine_id, instance_id: row.instance_id });
   });
@@ -155,6 +173,18 @@ export function landRemoval(tx: Tx, command: Row<'commands'>): void {
   tx.run(
     query
       .deleteFrom('quarantine')
+      .where('machine_id', '=', command.machine_id)
+      .where('instance_id', '=', command.instance_id),
+  );
+}
+
+/** The host has seen higher numbers than the removal's: it goes out again above them. */
+export function renumberRemoval(tx: Tx, command: Row<'commands'>, sequence: number): void {
+  tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
+  tx.run(
+    query
+      .updateTable('quarantine')
+      .set({ sequence })
       .where('machine_id', '=', command.machine_id)
       .where('instance_id', '=', command.instance_id),
   );

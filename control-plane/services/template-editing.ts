@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Caller, SessionCaller } from '../domain/caller.js';
+import type { Caller, Operator, SessionCaller } from '../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../domain/environment.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
@@ -37,9 +37,9 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
 };
 
 /** Whose templates somebody may edit: one organisation's, or, for operators, the system's. */
-type Owner = { organizationId: string } | { organizationId: null; operator: SessionCaller };
+type Owner = { organizationId: string } | { organizationId: null; operator: Operator };
 
-export function systemBy(operator: SessionCaller): Owner {
+export function systemBy(operator: Operator): Owner {
   return { organizationId: null, operator };
 }
 

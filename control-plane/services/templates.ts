@@ -74,11 +74,20 @@ export function getTemplate(platform: Platform, caller: Caller, id: string): Tem
   return platform.store.transact((tx) => describeTemplate(platform, findTemplate(tx, caller.organizationId, id)));
 }
 
-/** The newest of the caller's templates that run exactly this. Refuses with TEMPLATE_NOT_FOUND. */
+/**
+ * A template that runs exactly this: the system's, else the organisation's own, else the public one that was there first, so
+ * that nobody slips another under a hash that is in use. Refuses with TEMPLATE_NOT_FOUND.
+ */
 export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {
   return platform.store.transact((tx) => {
     const row = tx.get(
-      visibleTemplates(caller.organizationId).where('hash_id', '=', hashId).orderBy('created_at', 'desc').limit(1),
+      visibleTemplates(caller.organizationId)
+        .where('hash_id', '=', hashId)
+        .orderBy((eb) => eb('visibility', '=', 'system'), 'desc')
+        .orderBy((eb) => eb('organization_id', '=', caller.organizationId), 'desc')
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(1),
     );
     if (!row) throw templateNotFound();
     return describeTemplate(platform, row);

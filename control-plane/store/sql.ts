@@ -22,6 +22,8 @@ export const query = new Kysely<Schema>({
   },
 });
 
+const MAX_PREPARED = 1_000;
+
 /** Runs compiled statements synchronously through a cache of prepared ones. */
 export class SqlRunner {
   private readonly prepared = new Map<string, BetterSqlite3.Statement>();
@@ -45,11 +47,14 @@ export class SqlRunner {
     return this.prepare(sql).run(...parameters).changes;
   }
 
+  /** The cache is bounded: what is asked in ever new words must not stay for ever. */
   private prepare(sql: string): BetterSqlite3.Statement {
     let statement = this.prepared.get(sql);
     if (!statement) {
       statement = this.connection.prepare(sql);
       this.prepared.set(sql, statement);
+      const [oldest] = this.prepared.keys();
+      if (this.prepared.size > MAX_PREPARED && oldest !== undefined) this.prepared.delete(oldest);
     }
     return statement;
   }

@@ -196,6 +196,7 @@ function expected({ route, credential, target, header }: Cell): string {
   const { kind, role, dead } = credential;
   if (access === 'public') return 'passes';
   if (access === 'operator') {
+    if (!dead && kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
     const admitted = !dead && role === 'operator' && header !== 'other';
     return admitted ? found(route, target, credential) : '404 NOT_FOUND';
   }

@@ -102,7 +102,7 @@ export class SimControlPlane {
   private interrupt(platform: Platform, life: Life): void {
     const { store } = platform;
     const transact = store.transact.bind(store);
-    store.transact = <T>(work: (tx: Tx) => T): T => {
+    const faulty = <T>(work: (tx: Tx) => T): T => {
       if (!life.alive) throw new Crash('the control plane was killed');
       const before = this.random.chance(this.crashRate);
       const result = transact((tx) => {
@@ -114,10 +114,9 @@ export class SimControlPlane {
       if (this.random.chance(this.crashRate)) throw this.killed();
       return result;
     };
-    const wrapped = store.transact;
     store.transact = <T>(work: (tx: Tx) => T): T => {
       try {
-        return wrapped(work);
+        return faulty(work);
       } catch (error) {
         if (error instanceof Crash && life.alive) this.crash();
         throw error;

@@ -155,20 +155,23 @@ export class SimHost {
     this.crashAgent(life);
   }
 
+  private mayDie(life: Life, moment: string): void {
+    this.mayCrash(life, moment);
+    if (!life.alive) throw new Crash('the agent was killed');
+  }
+
   /** Killed before a write it has not happened, after it it has. */
   private interrupted(journal: Journal, life: Life): Journal {
     return new Proxy(journal, {
       get: (target, name: keyof Journal) => {
-        const value = target[name] as unknown;
+        const value: unknown = Reflect.get(target, name);
         if (typeof value !== 'function') return value;
-        const method = (value as (...args: unknown[]) => unknown).bind(target);
+        const method = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
         if (!(JOURNALLED as readonly string[]).includes(name)) return method;
         return (...args: unknown[]) => {
-          this.mayCrash(life, `before ${name}`);
-          if (!life.alive) throw new Crash('the agent was killed');
+          this.mayDie(life, `before ${name}`);
           const result = method(...args);
-          this.mayCrash(life, `after ${name}`);
-          if (!life.alive) throw new Crash('the agent was killed');
+          this.mayDie(life, `after ${name}`);
           return result;
         };
       },

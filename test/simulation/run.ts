@@ -5,6 +5,7 @@ import { stop } from '../../control-plane/services/instances/stop.js';
 import { setDisputed } from '../../control-plane/services/disputes.js';
 import { cordon, uncordon } from '../../control-plane/services/machines.js';
 import { CONVERGED, INVARIANTS, judge, look } from './invariants.js';
+import { Life } from './timeline.js';
 import { World, type Counts, type Scale } from './world.js';
 
 export interface Outcome {
@@ -149,7 +150,7 @@ function vanish(world: World, { docker }: World['hosts'][number]): void {
 
 function restartDocker(world: World, { docker }: World['hosts'][number]): void {
   docker.stopDaemon(world.random.chance(0.5));
-  world.timeline.schedule({ alive: true }, world.random.between(1_000, 40_000), () => docker.startDaemon());
+  world.timeline.schedule(new Life(), world.random.between(1_000, 40_000), () => docker.startDaemon());
 }
 
 function partition(world: World, { network }: World['hosts'][number]): void {
@@ -158,8 +159,8 @@ function partition(world: World, { network }: World['hosts'][number]): void {
   network.toControlPlane = random.chance(0.3);
   network.toHost = random.chance(0.3);
   const ms = random.between(1_000, random.chance(0.2) ? 2_400_000 : 60_000);
-  timeline.schedule({ alive: true }, random.between(1, ms), () => network.reap(true));
-  timeline.schedule({ alive: true }, ms, () => {
+  timeline.schedule(new Life(), random.between(1, ms), () => network.reap(true));
+  timeline.schedule(new Life(), ms, () => {
     network.toControlPlane = true;
     network.toHost = true;
     network.reap(false);

@@ -14,7 +14,7 @@ import { query } from '../../control-plane/store/sql.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Random } from './random.js';
-import { Timeline, settle } from './timeline.js';
+import { Life, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
 
 export interface Scale {
@@ -146,7 +146,7 @@ export class World {
 
   private onControlPlaneCrash(): void {
     for (const network of this.networks) network.reap(false);
-    this.timeline.schedule({ alive: true }, this.random.between(1_000, 60_000), () => this.controlPlane.start());
+    this.timeline.schedule(new Life(), this.random.between(1_000, 60_000), () => this.controlPlane.start());
   }
 
   private people(): void {

@@ -37,7 +37,7 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-up',
     {
-      config: { policy: PUBLIC, guessable: true, refusals: ['EMAIL_TAKEN'] },
+      config: { policy: PUBLIC, guessable: 'per address', refusals: ['EMAIL_TAKEN'] },
       schema: {
         summary: 'Make an account and an organization of its own',
         body: body({ email: Email, password: Password, name: Type.String({ minLength: 1, maxLength: 64 }) }),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { invalidField } from '../../domain/refusal.js';
 import {
   createEnrollmentToken,
   listEnrollmentTokens,
@@ -15,7 +16,7 @@ import {
 } from '../../services/machines.js';
 import { declareLost, removeMachine } from '../../services/machine-loss.js';
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/offers.js';
-import { OPERATOR, sessionOf } from '../policy.js';
+import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
 import { Offer, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
@@ -94,7 +95,7 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const { token, ...row } = createEnrollmentToken(platform, sessionOf(request), request.body);
+      const { token, ...row } = createEnrollmentToken(platform, accountOf(request), request.body);
       void reply.code(201);
       return { ...tokenView(row), token };
     },
@@ -110,7 +111,7 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
     '/v1/operator/enrollment-tokens/:id',
     { config, schema: { summary: 'Revoke an enrolment token', params: IdParams, response: { 204: NoContent } } },
     (request, reply) => {
-      revokeEnrollmentToken(platform, sessionOf(request), request.params.id);
+      revokeEnrollmentToken(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -144,12 +145,12 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: { ...changed, summary: 'Take nothing new; what runs goes on' },
     },
-    (request) => machineView(cordon(platform, sessionOf(request), request.params.id)),
+    (request) => machineView(cordon(platform, accountOf(request), request.params.id)),
   );
   app.post(
     '/v1/operator/machines/:id/uncordon',
     { config: { ...config, refusals: ['MACHINE_NOT_FOUND'] }, schema: { ...changed, summary: 'Back onto the market' } },
-    (request) => machineView(uncordon(platform, sessionOf(request), request.params.id)),
+    (request) => machineView(uncordon(platform, accountOf(request), request.params.id)),
   );
   app.post(
     '/v1/operator/machines/:id/lost',
@@ -157,7 +158,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
       schema: { ...changed, summary: 'Declare that the machine is not coming back: what runs on it ends' },
     },
-    (request) => machineView(declareLost(platform, sessionOf(request), request.params.id)),
+    (request) => machineView(declareLost(platform, accountOf(request), request.params.id)),
   );
   app.delete(
     '/v1/operator/machines/:id',
@@ -166,7 +167,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: { summary: 'Remove the machine for good', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
-      removeMachine(platform, sessionOf(request), request.params.id);
+      removeMachine(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -182,8 +183,8 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       },
     },
     (request) => {
-      const [startsAt, endsAt] = [Date.parse(request.body.starts_at), Date.parse(request.body.ends_at)];
-      return machineView(setMaintenance(platform, sessionOf(request), request.params.id, { startsAt, endsAt }));
+      const [startsAt, endsAt] = [timeOf('starts_at', request.body.starts_at), timeOf('ends_at', request.body.ends_at)];
+      return machineView(setMaintenance(platform, accountOf(request), request.params.id, { startsAt, endsAt }));
     },
   );
   app.delete(
@@ -192,7 +193,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: { ...changed, summary: 'Call the maintenance window off' },
     },
-    (request) => machineView(setMaintenance(platform, sessionOf(request), request.params.id, null)),
+    (request) => machineView(setMaintenance(platform, accountOf(request), request.params.id, null)),
   );
 };
 
@@ -215,7 +216,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return offerView(createOffer(platform, sessionOf(request), request.body));
+      return offerView(createOffer(platform, accountOf(request), request.body));
     },
   );
   app.delete(
@@ -225,7 +226,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       schema: { summary: 'Withdraw an offer; instances on it stay', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
-      withdrawOffer(platform, sessionOf(request), request.params.id);
+      withdrawOffer(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -241,7 +242,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
         response: { 200: Offer },
       },
     },
-    (request) => offerView(repriceOffer(platform, sessionOf(request), request.params.id, request.body)),
+    (request) => offerView(repriceOffer(platform, accountOf(request), request.params.id, request.body)),
   );
 };
 
@@ -264,6 +265,13 @@ function machineView(machine: MachineDetails) {
     last_seen_at: isoOrNull(machine.last_seen_at),
     gpus: machine.gpus.map((gpu) => ({ ...gpu, healthy: gpu.healthy === 1 })),
   };
+}
+
+/** The format lets a leap second through, which is no time that can be counted. */
+function timeOf(path: string, text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw invalidField(path, 'is no time');
+  return time;
 }
 
 function maintenanceOf({ maintenance_starts_at: starts, maintenance_ends_at: ends }: MachineDetails) {

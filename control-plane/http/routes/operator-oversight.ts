@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { adopt } from '../../services/adoption.js';
 import { listAuditLog, type AuditEntry } from '../../services/audit.js';
 import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/quarantine.js';
-import { OPERATOR, sessionOf } from '../policy.js';
+import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';
 import { IdParams, NoContent, page, pageFields, type Routes } from './routes.js';
@@ -52,6 +52,10 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
           'QUARANTINE_NOT_FOUND',
           'ORGANIZATION_NOT_FOUND',
           'TEMPLATE_NOT_FOUND',
+          'TEMPLATE_COMING_SOON',
+          'TEMPLATE_ARCH_UNSUPPORTED',
+          'TEMPLATE_REQUIRES_OWNER',
+          'HOST_UNREACHABLE',
           'OFFER_NOT_FOUND',
           'CAPACITY_UNAVAILABLE',
           'INVALID_STATE',
@@ -66,7 +70,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       const adoption = { ...request.body, label: request.body.label ?? null };
-      const instance = adopt(platform, sessionOf(request), request.params.id, adoption);
+      const instance = adopt(platform, accountOf(request), request.params.id, adoption);
       void reply.code(201);
       return instanceView(instance);
     },
@@ -82,7 +86,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      removeQuarantined(platform, sessionOf(request), request.params.id);
+      removeQuarantined(platform, accountOf(request), request.params.id);
       void reply.code(202);
       return null;
     },

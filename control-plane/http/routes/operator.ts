@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { setDisputed } from '../../services/disputes.js';
 import { grantCredit, listOrganizations, type OrganizationRow } from '../../services/organizations.js';
 import { createTemplate, deactivateTemplate, systemBy, updateTemplate } from '../../services/template-editing.js';
-import { OPERATOR, sessionOf } from '../policy.js';
+import { OPERATOR, accountOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 import {
@@ -56,7 +56,7 @@ export const operatorRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return templateView(createTemplate(platform, systemBy(sessionOf(request)), request.body));
+      return templateView(createTemplate(platform, systemBy(accountOf(request)), request.body));
     },
   );
   app.patch(
@@ -71,7 +71,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         response: { 200: Template },
       },
     },
-    (request) => templateView(updateTemplate(platform, systemBy(sessionOf(request)), request.params.id, request.body)),
+    (request) => templateView(updateTemplate(platform, systemBy(accountOf(request)), request.params.id, request.body)),
   );
   app.delete(
     '/v1/operator/templates/:id',
@@ -80,7 +80,7 @@ export const operatorRoutes: Routes = (app, platform) => {
       schema: { summary: 'Deactivate a system template', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
-      deactivateTemplate(platform, systemBy(sessionOf(request)), request.params.id);
+      deactivateTemplate(platform, systemBy(accountOf(request)), request.params.id);
       void reply.code(204);
       return null;
     },
@@ -108,7 +108,7 @@ export const operatorRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const credit = grantCredit(platform, sessionOf(request), request.params.id, request.body);
+      const credit = grantCredit(platform, accountOf(request), request.params.id, request.body);
       void reply.code(201);
       return { ...credit, created_at: iso(credit.created_at) };
     },
@@ -124,7 +124,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         response: { 200: Organization },
       },
     },
-    (request) => organizationView(setDisputed(platform, sessionOf(request), request.params.id, true)),
+    (request) => organizationView(setDisputed(platform, accountOf(request), request.params.id, true)),
   );
   app.delete(
     '/v1/operator/organizations/:id/dispute',
@@ -132,7 +132,7 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: { summary: 'Close the payment dispute', params: IdParams, response: { 200: Organization } },
     },
-    (request) => organizationView(setDisputed(platform, sessionOf(request), request.params.id, false)),
+    (request) => organizationView(setDisputed(platform, accountOf(request), request.params.id, false)),
   );
 };
 

@@ -125,7 +125,7 @@ export const templateRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
-        summary: 'The newest template that runs exactly this',
+        summary: 'A template that runs exactly this',
         params: Type.Object({ hash_id: Type.String() }),
         response: { 200: Template },
       },

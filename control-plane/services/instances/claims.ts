@@ -19,7 +19,10 @@ export function dropClaims(tx: Tx, instanceId: string): void {
   tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', instanceId));
 }
 
-/** Takes back exactly the GPUs that were released. Refuses with CAPACITY_UNAVAILABLE when another instance has one. */
+/**
+ * Takes back exactly the GPUs that were released. Refuses with CAPACITY_UNAVAILABLE when another instance, or a workload in
+ * quarantine, has one.
+ */
 export function reclaimGpus(tx: Tx, instance: Instance): void {
   const wanted = gpusOf(tx, instance.id);
   const holders = tx.all(
@@ -29,7 +32,15 @@ export function reclaimGpus(tx: Tx, instance: Instance): void {
       .where('machine_id', '=', instance.machine_id)
       .where('gpu_uuid', 'in', wanted),
   );
-  if (holders.some((claim) => claim.instance_id !== instance.id)) {
+  const setApart = tx.get(
+    query
+      .selectFrom('quarantine_gpus')
+      .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+      .select('quarantine.id')
+      .where('quarantine.machine_id', '=', instance.machine_id)
+      .where('quarantine_gpus.gpu_uuid', 'in', wanted),
+  );
+  if (setApart || holders.some((claim) => claim.instance_id !== instance.id)) {
     throw new Refusal(
       'CAPACITY_UNAVAILABLE',
       'another renter now uses a GPU of this instance; the disk is kept, try again later',

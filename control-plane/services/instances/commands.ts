@@ -24,8 +24,17 @@ export function recordCommand(
 }
 
 /** Records that a workload in quarantine is to be removed, like {@link recordCommand}. */
-export function recordRemoval(tx: Tx, ids: Ids, { instance_id, machine_id, sequence }: Row<'quarantine'>): CommandRow {
-  return insertCommand(tx, ids, { instance_id, machine_id, sequence: sequence + 1, kind: 'destroy' });
+export function recordRemoval(tx: Tx, ids: Ids, workload: Row<'quarantine'>): CommandRow {
+  const { instance_id, machine_id, sequence } = workload;
+  const given = tx.get(
+    query
+      .selectFrom('commands')
+      .select((eb) => eb.fn.max('sequence').as('highest'))
+      .where('instance_id', '=', instance_id)
+      .where('machine_id', '=', machine_id),
+  );
+  const above = Math.max(sequence, given?.highest ?? 0) + 1;
+  return insertCommand(tx, ids, { instance_id, machine_id, sequence: above, kind: 'destroy' });
 }
 
 function insertCommand(
@@ -59,19 +68,25 @@ function insertCommand(
 }
 
 /** The one command of the instance that its host has not answered for good, if there is one. */
-export function findOpenCommand(tx: Tx, instanceId: string): CommandRow | undefined {
+export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
   return tx.get(
-    query.selectFrom('commands').selectAll().where('instance_id', '=', instanceId).where('state', '=', 'open'),
+    query
+      .selectFrom('commands')
+      .selectAll()
+      .where('instance_id', '=', instance.id)
+      .where('machine_id', '=', instance.machine_id)
+      .where('state', '=', 'open'),
   );
 }
 
 /** The command that this one has closed, or came after. */
-export function findPreviousCommand(tx: Tx, { instance_id, sequence }: CommandRow): CommandRow | undefined {
+export function findPreviousCommand(tx: Tx, { instance_id, machine_id, sequence }: CommandRow): CommandRow | undefined {
   return tx.get(
     query
       .selectFrom('commands')
       .selectAll()
       .where('instance_id', '=', instance_id)
+      .where('machine_id', '=', machine_id)
       .where('sequence', '<', sequence)
       .orderBy('sequence', 'desc')
       .limit(1),

@@ -48,7 +48,7 @@ export function deploy(
     const replayed = idempotency && findReplayed(tx, idempotency);
     if (replayed) return { instance: describeInstance(platform, tx, replayed), replayed: true };
     const template = findTemplate(tx, caller.organizationId, request.template_id);
-    checkTemplate(template, caller);
+    checkTemplate(template, caller.organizationId);
     const offer = findOffer(platform, tx, request.offer_id);
     checkFit(template, offer, request);
     const sshKey = request.ssh_key_id === null ? null : findAttachableKey(tx, caller, request.ssh_key_id);
@@ -69,7 +69,8 @@ export function deploy(
   });
 }
 
-function checkTemplate(template: Row<'templates'>, caller: Caller): void {
+/** Refuses with TEMPLATE_COMING_SOON, TEMPLATE_ARCH_UNSUPPORTED, TEMPLATE_REQUIRES_OWNER. */
+export function checkTemplate(template: Row<'templates'>, organizationId: string): void {
   if (template.coming_soon)
     throw new Refusal('TEMPLATE_COMING_SOON', 'the image of this template is not published yet');
   if (template.arch !== SUPPORTED_ARCH) {
@@ -78,11 +79,7 @@ function checkTemplate(template: Row<'templates'>, caller: Caller): void {
       `this template needs ${template.arch}; every host is ${SUPPORTED_ARCH}`,
     );
   }
-  if (
-    template.registry_sealed &&
-    template.organization_id !== null &&
-    template.organization_id !== caller.organizationId
-  ) {
+  if (template.registry_sealed && template.organization_id !== null && template.organization_id !== organizationId) {
     throw new Refusal(
       'TEMPLATE_REQUIRES_OWNER',
       'this template pulls from a private registry; only its owner may deploy it',

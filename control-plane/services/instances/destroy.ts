@@ -19,9 +19,7 @@ export function destroy(
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'destroy');
     const repeated = instance.status === 'destroying';
-    const next = repeated
-      ? instance
-      : transition(tx, instance, 'destroying', { error_code: null, error_message: null });
+    const next = repeated ? instance : transition(tx, instance, 'destroying');
     recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
     tx.nudge('lost-machines');
     const { instance: recorded } = recordCommand(tx, platform.ids, next, 'destroy');

@@ -1,10 +1,11 @@
 import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
-import type { Instance } from './queries.js';
-import { undoStart } from './release.js';
+import { findInstance, type Instance } from './queries.js';
+import { considerRelease, undoStart } from './release.js';
 import { recordEvent, transition } from './transitions.js';
 
 const REASON = 'the machine was declared lost';
@@ -27,8 +28,9 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
     }
     case 'stopping':
       // Its stop stays open and lands when the machine comes back.
-      transition(tx, instance, 'stopped', { error_code: null, error_message: null });
-      return recordEvent(tx, instance.id, 'stopped', REASON);
+      recordEvent(tx, instance.id, 'stopped', REASON);
+      considerRelease(tx, ids, transition(tx, instance, 'stopped', { error_code: null, error_message: null }));
+      return;
     default:
       return;
   }
@@ -41,27 +43,25 @@ function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): v
 }
 
 /** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */
-export function settleLostMachines({ store }: Platform): { destroyed: number } {
-  return store.transact((tx) => {
-    const stranded = tx.all(
+export function settleLostMachines(platform: Platform): { destroyed: number } {
+  const stranded = platform.store.transact((tx) =>
+    tx.all(
       query
         .selectFrom('instances')
         .innerJoin('machines', 'machines.id', 'instances.machine_id')
-        .selectAll('instances')
+        .select('instances.id')
         .where('instances.status', '=', 'destroying')
         .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
-    );
-    for (const instance of stranded) {
-      transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
-      recordEvent(
-        tx,
-        instance.id,
-        'destroyed',
-        'the machine is lost; what is left of it there is removed if it comes back',
-      );
-    }
-    return { destroyed: stranded.length };
+    ),
+  );
+  const destroyed = oneByOne(platform, stranded, (tx, { id }) => {
+    const instance = findInstance(tx, id);
+    if (instance?.status !== 'destroying') return;
+    transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+    const message = 'the machine is lost; what is left of it there is removed if it comes back';
+    recordEvent(tx, id, 'destroyed', message);
   });
+  return { destroyed };
 }
 
 /** A removed machine never comes back: nothing on it is held or waited for any more. */

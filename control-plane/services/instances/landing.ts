@@ -65,7 +65,7 @@ function landStopped(
     ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
   };
   if (stopping.status === 'stopped') {
-    amend(tx, stopping, changes);
+    considerRelease(tx, ids, amend(tx, stopping, changes));
     return;
   }
   const stopped = transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });

@@ -1,5 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
-import { allowedActions } from '../../domain/instance-state.js';
+import { allowedActions, type InstanceStatus } from '../../domain/instance-state.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -53,11 +53,15 @@ export function listEvents(platform: Platform, caller: Caller, id: string): Row<
   });
 }
 
+/** In any other status an error says nothing: it shows again should the instance come back. */
+const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
+
 /** An instance as its owner sees it, complete in every status. */
 export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
   const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
   return {
     ...row,
+    ...(SHOWS_ERRORS.includes(row.status) ? {} : { error_code: null, error_message: null }),
     access_token: access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string),
     allowed_actions: allowedActions(row.status),
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,

@@ -26,7 +26,7 @@ export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance 
     return amend(tx, instance, { gpu_release: 'unsupported', ...requested });
   }
   const pending = amend(tx, instance, { gpu_release: 'pending', ...requested });
-  if (findOpenCommand(tx, instance.id)?.kind === 'release') return pending;
+  if (findOpenCommand(tx, instance)?.kind === 'release') return pending;
   recordEvent(tx, instance.id, 'release_requested', 'the GPUs go back to the machine; container and disk stay');
   return recordCommand(tx, ids, pending, 'release').instance;
 }
@@ -39,6 +39,6 @@ function mustRelease(tx: Tx, instance: Instance): boolean {
 /** Makes sure that nothing of a start that was given up goes on on the host: the instance is `stopped` again. */
 export function undoStart(tx: Tx, ids: Ids, stopped: Instance): void {
   const considered = considerRelease(tx, ids, stopped);
-  if (findOpenCommand(tx, stopped.id)?.kind === 'release') return;
+  if (findOpenCommand(tx, stopped)?.kind === 'release') return;
   recordCommand(tx, ids, considered, considered.gpus_released ? 'release' : 'stop');
 }

@@ -48,11 +48,7 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     checkHost(platform, tx, instance);
     reclaimGpus(tx, instance);
 
-    const starting = transition(tx, instance, 'starting', {
-      error_code: null,
-      error_message: null,
-      ...staleRelease(instance),
-    });
+    const starting = transition(tx, instance, 'starting', staleRelease(instance));
     recordEvent(tx, id, 'start_requested', 'start requested');
     const { instance: recorded, command } = recordCommand(tx, platform.ids, starting, 'start');
     return {
@@ -133,7 +129,7 @@ export function undoRefusedStart(tx: Tx, ids: Ids, instance: Instance, command: 
   finishCommand(tx, command, 'refused', reason);
   if (instance.status !== 'starting') return;
   const error_code = startErrorOf(reason);
-  const stopped = transition(tx, instance, 'stopped', { error_code, error_message: error_code && reason.message });
+  const stopped = transition(tx, instance, 'stopped', error_code ? { error_code, error_message: reason.message } : {});
   recordEvent(tx, instance.id, 'start_refused', reason.message);
   const previous = findPreviousCommand(tx, command);
   const undoing = previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release');

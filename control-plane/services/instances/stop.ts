@@ -7,7 +7,7 @@ import { recordCommand } from './commands.js';
 import { getOwnInstance, type Instance } from './queries.js';
 import { canRelease } from './release.js';
 import { describeInstance, type InstanceDetails } from './read.js';
-import { amend, recordEvent, transition } from './transitions.js';
+import { recordEvent, transition } from './transitions.js';
 
 /** Contract rule 1. Refuses with INVALID_STATE, naming the status. */
 export function checkAction(instance: Instance, action: InstanceAction): void {
@@ -25,8 +25,10 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
     checkAction(instance, 'stop');
     const frozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
     const releases = frozen && canRelease(tx, instance);
-    let next = transition(tx, instance, 'stopping', { error_code: null, error_message: null });
-    if (releases) next = amend(tx, next, { gpu_release: 'pending', gpu_release_requested_at: tx.now });
+    const release = releases
+      ? { gpu_release: 'pending' as const, gpu_release_requested_at: tx.now }
+      : { gpu_release: null, gpu_release_requested_at: null };
+    const next = transition(tx, instance, 'stopping', release);
     recordEvent(tx, id, 'stop_requested', 'stop requested');
     return describeInstance(
       platform,

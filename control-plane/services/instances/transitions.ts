@@ -44,7 +44,13 @@ function write(tx: Tx, before: Instance, after: Instance): void {
   if (changed !== 1) throw new Error(`instance ${before.id} is no longer ${before.status}`);
 }
 
-/** Adds to the timeline that the renter reads. */
+const KEPT_EVENTS = 1_000;
+
+/** Adds to the timeline that the renter reads; the oldest give way. */
 export function recordEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
   tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
+  const events = query.selectFrom('instance_events').select('id').where('instance_id', '=', instanceId);
+  const last = tx.get(events.orderBy('id', 'desc').offset(KEPT_EVENTS).limit(1));
+  if (last)
+    tx.run(query.deleteFrom('instance_events').where('instance_id', '=', instanceId).where('id', '<=', last.id));
 }

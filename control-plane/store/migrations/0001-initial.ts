@@ -256,7 +256,7 @@ CREATE TABLE commands (
   finished_at INTEGER,
   code TEXT,
   message TEXT,
-  UNIQUE (instance_id, sequence)
+  UNIQUE (machine_id, instance_id, sequence)
 ) STRICT;
 CREATE INDEX commands_to_send ON commands (next_send_at) WHERE state = 'open';
 CREATE INDEX commands_of_machine ON commands (machine_id) WHERE state = 'open';
