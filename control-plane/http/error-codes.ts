@@ -68,6 +68,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   INVITE_NOT_FOUND: { status: 404, meaning: 'No invitation that is still open answers to this.' },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
+  LIMIT_REACHED: {
+    status: 409,
+    meaning: 'The user or the organization has as many of these as it may.',
+    extra: { limit: Integer },
+  },
   MACHINE_DISK_EXHAUSTED: {
     status: 409,
     meaning: "The machine's disk is committed to other renters.",

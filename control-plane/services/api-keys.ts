@@ -3,6 +3,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { checkLimit } from './limits.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
 
@@ -12,7 +13,7 @@ const SHOWN_PREFIX_LENGTH = 12;
 
 export type ApiKeyDetails = Row<'api_keys'> & { creator_email: string; creator_is_member: boolean };
 
-/** Mints a key; the secret is in this answer and nowhere else. A team key takes an admin: ADMIN_REQUIRED. */
+/** Mints a key; the secret is in this answer and nowhere else. A team key takes an admin: ADMIN_REQUIRED. At most 200: LIMIT_REACHED. */
 export function createApiKey(
   platform: Platform,
   caller: SessionCaller,
@@ -35,6 +36,7 @@ export function createApiKey(
       last_used_at: null,
       revoked_at: null,
     };
+    checkLimit(tx, 'apiKeys', activeKeys(caller.organizationId));
     tx.run(query.insertInto('api_keys').values(row));
     return { key: { ...row, creator_email: caller.email, creator_is_member: true }, secret };
   });
@@ -81,6 +83,14 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
     }
     tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', keyId));
   });
+}
+
+function activeKeys(organizationId: string) {
+  return query
+    .selectFrom('api_keys')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null);
 }
 
 function findActiveKey(tx: Tx, organizationId: string, keyId: string): Row<'api_keys'> | undefined {

@@ -3,6 +3,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import { getOrganization, join } from './organizations.js';
+import { checkLimit } from './limits.js';
 import type { Platform } from './platform.js';
 import { hashToken } from './tokens.js';
 
@@ -27,6 +28,12 @@ export function createInvite(
         .where('users.email', '=', request.email),
     );
     if (member) throw new Refusal('ALREADY_MEMBER', `${request.email} is a member of this organization`);
+    const open = query
+      .selectFrom('invites')
+      .select('id')
+      .where('organization_id', '=', caller.organizationId)
+      .where('expires_at', '>', tx.now);
+    checkLimit(tx, 'invites', open);
     const row: InviteDetails = {
       id: platform.ids.uuid(),
       organization_id: caller.organizationId,

@@ -7,6 +7,7 @@ import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
 import { findLiveRates } from './instances/queries.js';
+import { checkLimit } from './limits.js';
 import type { Platform } from './platform.js';
 
 export type OrganizationRow = Row<'organizations'>;
@@ -21,16 +22,17 @@ export function describeOrganization(platform: Platform, caller: Caller): Organi
   });
 }
 
-/** A new organisation, with the user as its admin. */
+/** A new organisation, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
 export function createOrganization(
   platform: Platform,
   caller: AccountCaller,
   request: { name: string },
 ): OrganizationDetails {
-  return platform.store.transact((tx) => ({
-    ...foundOrganization(tx, platform.ids, caller.userId, request.name),
-    burn_per_hour_micro: 0,
-  }));
+  return platform.store.transact((tx) => {
+    const joined = query.selectFrom('memberships').select('organization_id as id').where('user_id', '=', caller.userId);
+    checkLimit(tx, 'organizations', joined);
+    return { ...foundOrganization(tx, platform.ids, caller.userId, request.name), burn_per_hour_micro: 0 };
+  });
 }
 
 export function renameOrganization(

@@ -3,12 +3,13 @@ import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
+import { checkLimit } from './limits.js';
 import type { Platform } from './platform.js';
 import { parseSshPublicKey } from './ssh-public-key.js';
 
 export type SshKeyDetails = Row<'ssh_keys'>;
 
-/** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has. */
+/** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has, LIMIT_REACHED. */
 export function addSshKey(
   platform: Platform,
   caller: AccountCaller,
@@ -23,6 +24,7 @@ export function addSshKey(
       .where('fingerprint', '=', fingerprint);
     const existing = tx.get(known);
     if (existing) throw new Refusal('SSH_KEY_EXISTS', `you have this key already, under the name "${existing.name}"`);
+    checkLimit(tx, 'sshKeys', query.selectFrom('ssh_keys').select('id').where('user_id', '=', caller.userId));
     const row = {
       id: platform.ids.uuid(),
       user_id: caller.userId,

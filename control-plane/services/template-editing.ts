@@ -6,6 +6,7 @@ import type { Row } from '../store/schema.js';
 import { query } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
+import { checkLimit } from './limits.js';
 import type { Platform } from './platform.js';
 import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from './templates.js';
 
@@ -68,7 +69,7 @@ export function updateTemplate(
     const env = (changes.env ?? before.env).map((entry) =>
       entry.secret && entry.value === null ? { ...entry, value: secrets.get(entry.key) ?? null } : entry,
     );
-    const columns = columnsOf(platform, checked(owner, { ...before, ...changes, env }));
+    const columns = columnsOf(platform, checked(tx, owner, { ...before, ...changes, env }, id));
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
     audit(tx, owner, 'template.update', id);
     return describeTemplate(platform, { ...row, ...columns });
@@ -99,12 +100,13 @@ export function duplicateTemplate(platform: Platform, caller: Caller, id: string
 }
 
 function insert(platform: Platform, tx: Tx, owner: Owner, action: string, content: TemplateContent): TemplateDetails {
+  if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
   const row: Row<'templates'> = {
     id: platform.ids.uuid(),
     organization_id: owner.organizationId,
     created_at: tx.now,
     deactivated_at: null,
-    ...columnsOf(platform, checked(owner, content)),
+    ...columnsOf(platform, checked(tx, owner, content)),
   };
   tx.run(query.insertInto('templates').values(row));
   audit(tx, owner, action, row.id);
@@ -112,12 +114,31 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
 }
 
 /** Refuses to show an organisation's secrets to everybody: whoever deploys a template reads its environment. */
-function checked(owner: Owner, content: TemplateContent): TemplateContent {
+function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {
+  if (envSizeOf(content) > MAX_ENV_CHARS)
+    throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
   if (owner.organizationId === null) return { ...content, visibility: 'system' };
-  if (content.visibility === 'public' && content.env.some(({ secret, value }) => secret && value !== null)) {
+  if (content.visibility !== 'public') return content;
+  if (content.env.some(({ secret, value }) => secret && value !== null)) {
     throw invalidField('visibility', 'a template with secret values cannot be public: take them out of env');
   }
+  const others = activeOf(owner.organizationId).where('visibility', '=', 'public').where('id', '<>', id);
+  checkLimit(tx, 'publicTemplates', others);
   return content;
+}
+
+const MAX_ENV_CHARS = 64 * 1024;
+
+function envSizeOf({ env }: TemplateContent): number {
+  return env.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
+}
+
+function activeOf(organizationId: string) {
+  return query
+    .selectFrom('templates')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('deactivated_at', 'is', null);
 }
 
 function audit(tx: Tx, owner: Owner, action: string, id: string): void {

@@ -52,13 +52,13 @@ export interface TemplateFilter {
   mode?: TemplateMode;
 }
 
-/** The active templates that the caller's organisation may see, by name. */
+/** The active templates that the caller's organisation may see, by name; without readme and onstart, which can be long. */
 export function listTemplates(platform: Platform, caller: Caller, filter: TemplateFilter): TemplateDetails[] {
   const rows = platform.store.transact((tx) =>
     tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id')),
   );
   return rows
-    .map((row) => describeTemplate(platform, row))
+    .map((row) => ({ ...describeTemplate(platform, row), readme: null, onstart: null }))
     .filter(
       (template) => inTab(template, filter.tab) && (filter.mode === undefined || template.mode.includes(filter.mode)),
     );

@@ -218,3 +218,15 @@ it('a session ends thirty days after its last use', async () => {
   test.clock.advance(31 * 86_400_000);
   expect((await test.api.as(token).request('GET', '/v1/me')).status).toBe(401);
 });
+
+it('a sign-in that is under way does not outlive a password that is changed meanwhile', async () => {
+  const { api, email } = await test.renter(0);
+  const [old, changed] = ['a renter password', 'a new renter password'];
+  const signIns = Array.from({ length: 4 }, () =>
+    test.api.request<{ token: string }>('POST', '/v1/auth/sign-in', { email, password: old }),
+  );
+  await api.request('POST', '/v1/auth/password', { current_password: old, new_password: changed });
+  for (const { status, body } of await Promise.all(signIns)) {
+    if (status === 200) expect((await test.api.as(body.token).request('GET', '/v1/me')).status).toBe(401);
+  }
+});

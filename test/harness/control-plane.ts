@@ -107,8 +107,6 @@ export class TestControlPlane {
   /** Starts again on the same file and the same ports. */
   async restart(): Promise<void> {
     await this.core.stop();
-    this.config.httpAddress = this.addresses.http;
-    this.config.grpcAddress = this.addresses.grpc;
     await this.boot();
   }
 
@@ -222,7 +220,10 @@ export class TestControlPlane {
     return template.id;
   }
 
-  private async boot(): Promise<void> {
+  /** Starts on what a control plane before it has left. */
+  async boot(): Promise<void> {
+    if (this.addresses.http)
+      Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
     this.running = createControlPlane(this.config, silentLogger, { clock: this.clock });
     this.addresses = await this.running.start({ heartbeat: false });
   }

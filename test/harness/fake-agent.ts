@@ -52,12 +52,13 @@ export class FakeAgent {
   private stream: WireStream | undefined;
   private ports = FIRST_PORT;
   private runs = 0;
+  private claimed: Record<string, unknown> = {};
 
   private constructor(
     private readonly client: WireClient,
     readonly hostId: string,
     private readonly credential: string,
-    private readonly inventory: Record<string, unknown>,
+    readonly inventory: Record<string, unknown>,
     automatic: boolean,
   ) {
     this.automatic = automatic;
@@ -102,6 +103,17 @@ export class FakeAgent {
       });
       stream.write({ hello: this.hello() });
     });
+  }
+
+  /** Dials again, saying something else than the truth of itself. */
+  async claim(hello: Record<string, unknown>): Promise<NonNullable<WireMessage['welcome']>> {
+    this.disconnect();
+    this.claimed = hello;
+    try {
+      return await this.connect();
+    } finally {
+      this.claimed = {};
+    }
   }
 
   /** Breaks the stream without a word. */
@@ -309,6 +321,7 @@ export class FakeAgent {
       inventory: this.inventory,
       instances,
       epoch: 0,
+      ...this.claimed,
     };
   }
 

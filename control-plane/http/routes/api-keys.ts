@@ -24,7 +24,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/api-keys',
     {
-      config: { policy: CREDENTIALS },
+      config: { policy: CREDENTIALS, refusals: ['LIMIT_REACHED'] },
       schema: {
         summary: 'Mint an API key; its secret is shown this once',
         body: body({

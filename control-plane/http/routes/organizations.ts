@@ -49,7 +49,7 @@ export const organizationRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs',
     {
-      config: { policy: ACCOUNT },
+      config: { policy: ACCOUNT, refusals: ['LIMIT_REACHED'] },
       schema: { summary: 'Make an organization, as its admin', body: NameBody, response: { 201: Organization } },
     },
     (request, reply) => {
@@ -122,7 +122,7 @@ export const organizationRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs/current/invites',
     {
-      config: { policy: ADMIN, refusals: ['ALREADY_MEMBER'] },
+      config: { policy: ADMIN, refusals: ['ALREADY_MEMBER', 'LIMIT_REACHED'] },
       schema: {
         summary: 'Invite somebody by e-mail address; the token is shown this once',
         body: body({ email: Email, role: Type.Enum(['admin', 'member'], { default: 'member' }) }),

@@ -27,7 +27,7 @@ export const sshKeyRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/ssh-keys',
     {
-      config: { policy: ACCOUNT, refusals: ['SSH_KEY_EXISTS'] },
+      config: { policy: ACCOUNT, refusals: ['SSH_KEY_EXISTS', 'LIMIT_REACHED'] },
       schema: {
         summary: 'Add a public SSH key',
         body: body({

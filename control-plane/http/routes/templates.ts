@@ -139,7 +139,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     '/v1/templates',
     {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
-      config: { policy: MEMBER_SESSION },
+      config: { policy: MEMBER_SESSION, refusals: ['LIMIT_REACHED'] },
       schema: { summary: 'Make a template of the organization', body: TemplateBody, response: { 201: Template } },
     },
     (request, reply) => {
@@ -152,7 +152,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     '/v1/templates/:id',
     {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
-      config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND', 'LIMIT_REACHED'] },
       schema: {
         summary: "Change one of the organization's templates",
         params: IdParams,
@@ -183,7 +183,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/templates/:id/duplicate',
     {
-      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND', 'LIMIT_REACHED'] },
       schema: { summary: 'Copy a template into the organization', params: IdParams, response: { 201: Template } },
     },
     (request, reply) => {

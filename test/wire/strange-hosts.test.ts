@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { query } from '../../control-plane/store/sql.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import { FakeAgent } from '../harness/fake-agent.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template();
+});
+afterAll(() => test.stop());
+
+const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
+const stateOf = async (offerId: string) => (await renter.api.get<{ state: string }>(`/v1/offers/${offerId}`)).state;
+const workload = (instanceId: string, fields: object = {}) => ({
+  instanceId,
+  sequence: 1,
+  gpuUuids: [],
+  observation: { state: 'WORKLOAD_STATE_RUNNING', sshPort: 40_500, runId: '1' },
+  ...fields,
+});
+
+async function rented(gpus = 1) {
+  const agent = await test.host({ gpus });
+  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  return { agent, id, offerId: body.offer_id };
+}
+
+async function quarantineOf(agent: FakeAgent): Promise<{ id: string; instance_id: string }[]> {
+  const { items } = await test.operator.get<{ items: { id: string; instance_id: string; machine_id: string }[] }>(
+    '/v1/operator/quarantine',
+  );
+  return items.filter(({ machine_id }) => machine_id === agent.hostId);
+}
+
+describe('a host that still has what the store knows as over', () => {
+  it('destroys again what was destroyed, and sells its GPU only then', async () => {
+    const { agent, id, offerId } = await rented();
+    const gpuUuids = agent.workloads.get(id)?.gpuUuids;
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+    agent.automatic = false;
+    await agent.claim({ instances: [workload(id, { sequence: 9, gpuUuids })] });
+    const command = await eventually('the destroy', () => agent.held[0]);
+    expect(command).toMatchObject({ instanceId: id, desired: 'absent', sequence: 10 });
+    expect(await stateOf(offerId)).toBe('unavailable');
+    agent.done(command);
+    await eventually('the offer', async () => (await stateOf(offerId)) === 'available');
+    expect((await read(id)).status).toBe('destroyed');
+  });
+
+  it('stops what ended, and holds its GPU until it has', async () => {
+    const { agent, id, offerId } = await rented();
+    const gpuUuids = agent.workloads.get(id)?.gpuUuids;
+    agent.vanish(id);
+    await statusIs(renter.api, id, 'error');
+    agent.automatic = false;
+    await agent.claim({ instances: [workload(id, { gpuUuids })] });
+    const command = await eventually('the clean-up', () => agent.held[0]);
+    expect(command).toMatchObject({ desired: 'stopped', stopped: { releaseGpus: true } });
+    expect(await stateOf(offerId)).toBe('unavailable');
+    agent.done(command);
+    await eventually('the offer', async () => (await stateOf(offerId)) === 'available');
+    expect((await read(id)).status).toBe('error');
+  });
+});
+
+describe('a host that takes its own workload for another host’s instance', () => {
+  it('can be told to remove it, and the instance is none the worse', async () => {
+    const { agent, id } = await rented();
+    const clone = await test.host();
+    await clone.claim({ instances: [workload(id, { sequence: 1 })] });
+    const [found] = await quarantineOf(clone);
+    clone.automatic = false;
+    expect((await test.operator.request('POST', `/v1/operator/quarantine/${found?.id}/remove`)).status).toBe(202);
+    await eventually('the removal', () => clone.held.some(({ desired }) => desired === 'absent'));
+    // The removal is never answered, and all is well with the instance.
+    expect((await renter.api.request('POST', `/v1/instances/${id}/stop`)).status).toBe(202);
+    await statusIs(renter.api, id, 'stopped');
+    await renter.api.post(`/v1/instances/${id}/start`);
+    await statusIs(renter.api, id, 'running');
+    agent.exit(id, { code: 0 });
+    await statusIs(renter.api, id, 'error');
+    expect((await renter.api.request('DELETE', `/v1/instances/${id}`)).status).toBe(202);
+    await statusIs(renter.api, id, 'destroyed');
+  });
+
+  it('also where its machine was removed, and it has enrolled again', async () => {
+    const { agent, id } = await rented();
+    agent.disconnect();
+    await eventually('the host to be away', async () => {
+      return !(await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent.hostId}`)).connected;
+    });
+    await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
+    await test.operator.delete(`/v1/operator/machines/${agent.hostId}`);
+    const again = await test.host();
+    await again.claim({ instances: [workload(id)] });
+    const [found] = await quarantineOf(again);
+    expect((await test.operator.request('POST', `/v1/operator/quarantine/${found?.id}/remove`)).status).toBe(202);
+    await eventually('quarantine to end', async () => (await quarantineOf(again)).length === 0);
+  });
+});
+
+it('a removal under way keeps its workload in quarantine, whatever the host leaves out', async () => {
+  const agent = await test.host({ gpus: 1 });
+  const offerId = await test.offer(agent);
+  const [gpu] = agent.inventory['gpus'] as { uuid: string }[];
+  const instances = [workload(randomUUID(), { gpuUuids: [gpu?.uuid] })];
+  await agent.claim({ instances });
+  agent.automatic = false;
+  const [found] = await quarantineOf(agent);
+  await test.operator.request('POST', `/v1/operator/quarantine/${found?.id}/remove`);
+  const removal = await eventually('the removal', () => agent.held[0]);
+  await agent.claim({ instances: [] });
+  expect(await stateOf(offerId)).toBe('unavailable');
+  await agent.claim({ instances });
+  const adoption = { organization_id: renter.organizationId, template_id: templateId, offer_id: offerId, disk_gb: 10 };
+  expect(
+    (await test.operator.request('POST', `/v1/operator/quarantine/${found?.id}/adopt`, adoption)).body,
+  ).toMatchObject({
+    code: 'INVALID_STATE',
+  });
+  agent.done(removal);
+  await eventually('the offer', async () => (await stateOf(offerId)) === 'available');
+});
+
+it('a start does not take back GPUs that a workload in quarantine holds', async () => {
+  const { agent, id } = await rented();
+  await test.operator.post(`/v1/operator/organizations/${renter.organizationId}/dispute`);
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  await eventually('the release', async () => (await read(id))['gpus_released']);
+  await test.operator.delete(`/v1/operator/organizations/${renter.organizationId}/dispute`);
+  const gpuUuids = agent.workloads.get(id)?.gpuUuids;
+  const known = workload(id, { sequence: 2, gpuUuids, observation: { state: 'WORKLOAD_STATE_STOPPED' } });
+  await agent.claim({ instances: [known, workload(randomUUID(), { gpuUuids })] });
+  const before = test.dump();
+  expect(await renter.api.request('POST', `/v1/instances/${id}/start`)).toMatchObject({
+    status: 409,
+    body: { code: 'CAPACITY_UNAVAILABLE' },
+  });
+  expect(test.dump()).toEqual(before);
+});
+
+describe('what no honest host would say', () => {
+  it.each([
+    ['a thousand and one workloads', { instances: Array.from({ length: 1_001 }, () => workload(randomUUID())) }],
+    ['one workload twice', { instances: ['a', 'b'].map(() => workload('11111111-1111-4111-8111-111111111111')) }],
+    ['a workload without a proper id', { instances: [workload('../../etc')] }],
+    ['a sequence beyond all numbers', { instances: [workload(randomUUID(), { sequence: 2 ** 40 })] }],
+  ])('%s: is refused before any of it is kept', async (_what, hello) => {
+    const agent = await test.host();
+    const before = test.dump();
+    await expect(agent.claim(hello)).rejects.toThrow('instances');
+    expect(test.dump()).toEqual(before);
+    await agent.connect();
+  });
+
+  it.each([
+    ['name', 'x'.repeat(65)],
+    ['publicAddress', 'not an address; $(reboot)'],
+    ['diskGb', 2_000_000_000],
+    [
+      'gpus',
+      Array.from({ length: 65 }, (_, index) => ({
+        uuid: `GPU-${index}`,
+        index,
+        model: 'm',
+        memoryMb: 1,
+        healthy: true,
+      })),
+    ],
+  ])('%s', async (field, value) => {
+    const agent = await test.host();
+    const before = test.dump();
+    await expect(agent.claim({ inventory: { ...agent.inventory, [field]: value } })).rejects.toThrow(field);
+    expect(test.dump()).toEqual(before);
+  });
+});
+
+it('a host that takes nothing more holds up no other', async () => {
+  const [deaf, good] = [await rented(), await rented()];
+  deaf.agent.disconnect();
+  const { hosts } = test.core.platform;
+  await eventually('the host to be away', () => !hosts.isConnected(deaf.agent.hostId));
+  hosts.attach(deaf.agent.hostId, { congested: true, send: () => false, close: () => {} });
+  for (let count = 0; count < 300; count++) await renter.api.delete(`/v1/instances/${deaf.id}`);
+  expect((await renter.api.request('POST', `/v1/instances/${good.id}/stop`)).status).toBe(202);
+  await statusIs(renter.api, good.id, 'stopped');
+});
+
+it('a timeline keeps its last thousand entries', async () => {
+  const { agent, id } = await rented();
+  for (let count = 0; count < 1_100; count++) {
+    agent.sendRaw({ progress: { instanceId: id, kind: count % 2 ? 'odd' : 'even', message: String(count) } });
+  }
+  const events = () => renter.api.get<{ items: { message: string }[] }>(`/v1/instances/${id}/events`);
+  await eventually('the last one', async () => (await events()).items[0]?.message === '1099');
+  expect((await events()).items).toHaveLength(500);
+  const kept = test.core.platform.store.transact((tx) =>
+    tx.all(query.selectFrom('instance_events').select('id').where('instance_id', '=', id)),
+  );
+  expect(kept).toHaveLength(1_000);
+});
