@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: 'quick',
-          include: ['test/{unit,api,contract,property,wire,agent,check}/**/*.test.ts'],
+          include: ['test/{unit,api,contract,property,simulation,wire,agent,check}/**/*.test.ts'],
           testTimeout: 30_000,
         },
       },

@@ -90,7 +90,7 @@ export class Session implements Subscriber {
       );
     }
     this.journal.setMeta('epoch', String(welcome.epoch));
-    for (const { instanceId, sequence } of welcome.floors) this.executor.raiseFloor(instanceId, sequence);
+    for (const floor of welcome.floors) this.executor.raiseFloor(floor);
     this.outbox.connect(send);
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
   }

@@ -1,5 +1,10 @@
 import { messageOf } from '../../shared/coded-error.js';
-import { CommandOutcome, type Command, type CommandResult } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import {
+  CommandOutcome,
+  type Command,
+  type CommandResult,
+  type SequenceFloor,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../domain/failure.js';
 import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
@@ -51,8 +56,9 @@ export class Executor {
   }
 
   /** From Welcome: what is below never runs again, also on a host that lost its journal. */
-  raiseFloor(instanceId: string, sequence: number): void {
+  raiseFloor({ instanceId, sequence, reportNumber }: SequenceFloor): void {
     this.floors.set(instanceId, sequence);
+    this.journal.raise(instanceId, sequence, reportNumber);
   }
 
   /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */

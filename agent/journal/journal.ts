@@ -129,6 +129,8 @@ export class Journal {
           )
           .run(result.instanceId, result.sequence);
         if (desired) this.setDesired(result.instanceId, desired);
+        // What was reported before is overtaken by this answer.
+        this.db.prepare('UPDATE instances SET report = NULL WHERE instance_id = ?').run(result.instanceId);
       })
       .immediate();
   }
@@ -154,6 +156,31 @@ export class Journal {
          ON CONFLICT (instance_id) DO UPDATE SET sequence = max(sequence, excluded.sequence), desired = excluded.desired`,
       )
       .run(entry);
+  }
+
+  /**
+   * The control plane has given and heard higher numbers than a lost journal remembers: what is still to be reported is numbered
+   * anew above them.
+   */
+  raise(instanceId: string, sequence: number, reportNumber: number): void {
+    this.db
+      .transaction(() => {
+        const row = this.db
+          .prepare<[string], { report_number: number; report: Buffer | null }>(
+            'SELECT report_number, report FROM instances WHERE instance_id = ?',
+          )
+          .get(instanceId);
+        if (!row) return;
+        const behind = row.report !== null && row.report_number <= reportNumber;
+        const number = Math.max(row.report_number, behind ? reportNumber + 1 : reportNumber);
+        const report = row.report && WorkloadReport.encode({ ...WorkloadReport.decode(row.report), number }).finish();
+        this.db
+          .prepare(
+            'UPDATE instances SET sequence = max(sequence, ?), report_number = ?, report = ? WHERE instance_id = ?',
+          )
+          .run(sequence, number, report, instanceId);
+      })
+      .immediate();
   }
 
   setDesired(instanceId: string, desired: Desired): void {

@@ -18,6 +18,9 @@ const KEPT_OUTAGES = 20;
 export class Watcher {
   private readonly stopping = new AbortController();
   readonly outages: Outage[] = [];
+  /** Ends that are not believed yet. */
+  private readonly doubted = new Map<string, { startedAt: number; since: number }>();
+  private comparingSoon = false;
   private timers = new Set<Timer>();
   private away: number | undefined;
 
@@ -93,15 +96,39 @@ export class Watcher {
 
   private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
     const available = await this.docker.isAvailable();
-    const settled = this.clock.now() - workload.finishedAt >= CONFIRM_MS;
+    const age = Math.max(
+      this.clock.monotonic() - this.noticed(instanceId, workload),
+      this.clock.now() - workload.finishedAt,
+    );
+    const settled = age >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
-    if (!available || !this.dockerAvailable || !settled) return this.later(CONFIRM_MS, () => this.compare());
+    if (!available || !this.dockerAvailable || !settled) return this.compareSoon();
     if (!wasInterrupted(this, workload)) return this.reportEnd(instanceId, workload);
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
 
+  /** When this end was first seen, in monotonic time: a wall clock that has stepped back would doubt it for ever. */
+  private noticed(instanceId: string, { startedAt }: Extract<Workload, { state: 'stopped' }>): number {
+    const known = this.doubted.get(instanceId);
+    if (known?.startedAt === startedAt) return known.since;
+    const since = this.clock.monotonic();
+    this.doubted.set(instanceId, { startedAt, since });
+    return since;
+  }
+
+  /** Once, however many ends are in doubt: each comparison looks at them all. */
+  private compareSoon(): void {
+    if (this.comparingSoon) return;
+    this.comparingSoon = true;
+    this.later(CONFIRM_MS, () => {
+      this.comparingSoon = false;
+      return this.compare();
+    });
+  }
+
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
+    this.doubted.delete(instanceId);
     const observation = await observeWithLog(this.runtime, instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));

@@ -5,7 +5,7 @@ import {
   type Gpu,
   type Heartbeat,
   type Hello,
-  type Observation,
+  type InstanceState,
   type Progress,
   type SequenceFloor,
   type WorkloadReport,
@@ -23,7 +23,7 @@ import {
   isAlive,
   landCommand,
 } from './instances/landing.js';
-import { findInstance, type Instance } from './instances/queries.js';
+import { findInstance, gpusOf, type Instance } from './instances/queries.js';
 import { undoRefusedStart } from './instances/start.js';
 import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
@@ -59,8 +59,8 @@ export function greetHost(
     reviewUnknown(platform, tx, machineId, present);
     reviewKnown(tx, platform.ids, machineId, present);
     const heard = new Map(hello.instances.map((state) => [state.instanceId, state.sequence]));
-    const floors = liveInstances(tx, machineId).map(({ id, sequence }) =>
-      takeNote(tx, { instanceId: id, sequence }, heard.get(id)),
+    const floors = liveInstances(tx, machineId).map(({ id, sequence, report_number }) =>
+      takeNote(tx, { instanceId: id, sequence, reportNumber: report_number }, heard.get(id)),
     );
     tx.run(
       query
@@ -74,11 +74,11 @@ export function greetHost(
   });
 }
 
-function liveInstances(tx: Tx, machineId: string): Pick<Instance, 'id' | 'sequence'>[] {
+function liveInstances(tx: Tx, machineId: string): Pick<Instance, 'id' | 'sequence' | 'report_number'>[] {
   return tx.all(
     query
       .selectFrom('instances')
-      .select(['id', 'sequence'])
+      .select(['id', 'sequence', 'report_number'])
       .where('machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed')),
   );
@@ -89,11 +89,16 @@ function liveInstances(tx: Tx, machineId: string): Pick<Instance, 'id' | 'sequen
  * that lost its journal.
  */
 function takeNote(tx: Tx, floor: SequenceFloor, heard: number | undefined): SequenceFloor {
-  if (heard !== undefined && (heard <= floor.sequence || !isPlausible(floor, heard))) return floor;
+  if (heard !== undefined && (heard === floor.sequence || !isPlausible(floor, heard))) return floor;
   const instance = findInstance(tx, floor.instanceId);
   if (!instance) return floor;
   if (heard === undefined) {
     noticeLoss(tx, instance);
+    return floor;
+  }
+  if (heard < floor.sequence) {
+    // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
+    if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
     return floor;
   }
   return { ...floor, sequence: amend(tx, instance, { sequence: heard }).sequence };
@@ -202,15 +207,20 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const command = findOpenCommand(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
     if (command && landsWith(command, instance, report)) landCommand(tx, platform.ids, command, instance, observation);
-    else if (instance.status === 'running' && !command && endsRun(instance, observation)) {
+    else if (instance.status === 'running' && !command && endsRun(instance, report)) {
       endWorkload(tx, instance, observation);
     }
   });
 }
 
-/** Whether the workload that is known to be up has ended: a report of an earlier run, come late, is none of this one. */
-function endsRun({ run_id }: Instance, { state, runId }: Observation): boolean {
-  return state === WorkloadState.WORKLOAD_STATE_ABSENT || runId === (run_id ?? '');
+/**
+ * Whether the workload that is known to be up has ended: its very run, or one that came after the newest command. A report of
+ * an earlier run, come late, is none of this one.
+ */
+function endsRun({ run_id, sequence }: Instance, report: WorkloadReport): boolean {
+  const { state, runId } = report.observation ?? { state: WorkloadState.WORKLOAD_STATE_UNSPECIFIED, runId: '' };
+  const isThisRun = run_id === null || runId === run_id || report.sequence >= sequence;
+  return isThisRun || state === WorkloadState.WORKLOAD_STATE_ABSENT;
 }
 
 function landsWith(command: CommandRow, instance: Instance, report: WorkloadReport): boolean {
@@ -219,12 +229,12 @@ function landsWith(command: CommandRow, instance: Instance, report: WorkloadRepo
   switch (command.kind) {
     case 'stop':
     case 'release':
-      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(instance, observation);
+      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(instance, report);
     case 'provision':
     case 'start': {
       // What is not there has not come up, and what ended before was another run: the command is still to be answered.
       const hasEnded = observation.state === WorkloadState.WORKLOAD_STATE_STOPPED;
-      return hasEnded && report.sequence >= command.sequence && !endsRun(instance, observation);
+      return hasEnded && report.sequence >= command.sequence && observation.runId !== (instance.run_id ?? '');
     }
     case 'destroy':
       return false;
@@ -250,11 +260,27 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   });
 }
 
+/** What a host says is running, though the store knows that it has ended or is destroyed. */
+function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): InstanceState[] {
+  const ids = JSON.stringify(running.map(({ instanceId }) => instanceId));
+  const over = tx.all(
+    query
+      .selectFrom('instances')
+      .select(['id', 'sequence'])
+      .where('machine_id', '=', machineId)
+      .where('status', 'in', ['error', 'destroyed'])
+      .where(sql<boolean>`id IN (SELECT value FROM json_each(${ids}))`),
+  );
+  const observation = { ...nothing, state: WorkloadState.WORKLOAD_STATE_RUNNING };
+  return over.map(({ id, sequence }) => ({ instanceId: id, sequence, observation, gpuUuids: gpusOf(tx, id) }));
+}
+
 /** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
   judgeGpus(heartbeat.gpus);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.store.transact((tx) => {
+    reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);
     const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
     if (present.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged)) {

@@ -105,3 +105,44 @@ it('leaves alone what was stopped by command', async () => {
   expect(host.reports).toEqual([]);
   expect(host.runtime.calls).not.toContain('start i');
 });
+
+it('says nothing of a workload whose command was cut short: it is sent again', async () => {
+  host.journal.begin({ commandId: 'cut short', instanceId: 'j', sequence: 1 }, 'running');
+  const watcher = host.watch();
+  await watcher.compare();
+  host.clock.advance(60_000);
+  await watcher.compare();
+  expect(host.reports).toEqual([]);
+});
+
+it('looks again once, however often an end is in doubt', async () => {
+  const watcher = host.watch();
+  const before = host.clock.waiting;
+  host.runtime.exit('i', 0);
+  for (let count = 0; count < 5; count++) await watcher.compare();
+  expect(host.clock.waiting).toBe(before + 1);
+});
+
+it.each(['stopped', 'absent'] as const)('what is %s and comes up after all goes down again', async (desired) => {
+  // As a call lands that an agent before this one has left unanswered.
+  host.journal.setDesired('i', desired);
+  const watcher = host.watch();
+  await watcher.compare();
+  const expected = { stopped: 'stopped', absent: 'absent' }[desired];
+  await eventually('it to be down', async () => (await host.runtime.find('i')).state === expected);
+  expect(host.reports).toEqual([]);
+});
+
+it('numbers what is still to be reported above what the control plane has heard, and forgets what a newer answer overtakes', async () => {
+  host.watch();
+  host.runtime.exit('i', 0);
+  await asTimePasses('the report', () => host.reports.length > 0);
+  const heard = (host.reports[0]?.number ?? 0) + 100;
+  host.journal.raise('i', 9, heard);
+  expect(host.journal.unacknowledgedReports()).toMatchObject([{ number: heard + 1 }]);
+  expect(host.journal.instance('i')?.sequence).toBe(9);
+  const command = { ...stop(10), commandId: 'later' };
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+  expect(host.journal.unacknowledgedReports()).toEqual([]);
+});

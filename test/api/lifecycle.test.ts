@@ -324,6 +324,60 @@ describe('a workload that ends by itself', () => {
   });
 });
 
+describe('a report of an earlier run that comes late', () => {
+  const lateExit = (agent: FakeAgent, id: string, sequence: number, runId: string) =>
+    agent.sendRaw({
+      workloadReport: {
+        instanceId: id,
+        number: 9_000_000_000_000,
+        sequence,
+        observation: { state: 'WORKLOAD_STATE_STOPPED', runId, exit: { code: 143 } },
+        note: '',
+      },
+    });
+
+  it('ends no later run, and lands no later stop', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    await statusIs(renter.api, id, 'running');
+    const firstRun = agent.workloads.get(id)?.runId ?? '';
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped');
+    await renter.api.post(`/v1/instances/${id}/start`);
+    await statusIs(renter.api, id, 'running');
+    lateExit(agent, id, 2, firstRun);
+    agent.automatic = false;
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    const stop = await nextCommand(agent);
+    lateExit(agent, id, 2, firstRun);
+    // Whatever the host says after it has been heard by now.
+    agent.stale(stop, 40);
+    await eventually('the stop again', () => {
+      test.advance(1_000);
+      agent.beat();
+      return agent.received.some(({ sequence }) => sequence === 41);
+    });
+    expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ status: 'stopping', error_code: null });
+  });
+
+  it('of nothing at all lands no provision', async () => {
+    const agent = await test.host({ automatic: false });
+    const { id } = await deployOn(agent);
+    const provision = await nextCommand(agent);
+    agent.sendRaw({
+      workloadReport: {
+        instanceId: id,
+        number: 1,
+        sequence: 1,
+        observation: { state: 'WORKLOAD_STATE_ABSENT' },
+        note: '',
+      },
+    });
+    agent.done(provision);
+    expect(await statusIs(renter.api, id, 'running')).toMatchObject({ error_code: null });
+  });
+});
+
 describe('logs', () => {
   it('come from one subscription however often they are polled', async () => {
     const agent = await test.host();

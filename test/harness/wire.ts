@@ -27,7 +27,11 @@ export interface WireCommand {
 
 export interface WireMessage {
   message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe';
-  welcome?: { epoch: number; floors: { instanceId: string; sequence: number }[]; heartbeatMs: number };
+  welcome?: {
+    epoch: number;
+    floors: { instanceId: string; sequence: number; reportNumber: number }[];
+    heartbeatMs: number;
+  };
   command?: WireCommand;
   resultAck?: { commandId: string };
   reportAck?: { instanceId: string; number: number };

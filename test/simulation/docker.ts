@@ -35,10 +35,10 @@ export class SimDocker {
   /** The daemon; a new life for each of its runs. */
   daemon = new Life();
   up = true;
-  /** How often a container was made of an instance that had one with a renter's disk before. */
-  readonly lostDisks: string[] = [];
-  /** Instances whose container, with a disk that somebody has used, the agent has removed. */
-  readonly removed = new Set<string>();
+  /** Instances that were given a container after an earlier one of theirs had started, and when. */
+  readonly remade: [string, number][] = [];
+  /** Instances whose container an agent has removed, and when. */
+  readonly removed: [string, number][] = [];
   readonly everStarted = new Set<string>();
   /** GPUs seen in two running containers at once. */
   readonly sharedGpus: string[] = [];
@@ -81,7 +81,7 @@ export class SimDocker {
 
   create(instanceId: string, sequence: number, spec: WorkloadSpec): void {
     if (this.containers.has(instanceId)) throw new Failure('CONTAINER_FAILED', 'the name is taken');
-    if (this.everStarted.has(instanceId)) this.lostDisks.push(instanceId);
+    if (this.everStarted.has(instanceId)) this.remade.push([instanceId, this.timeline.now]);
     const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
@@ -103,8 +103,7 @@ export class SimDocker {
 
   remove(instanceId: string): void {
     this.note(`docker removes ${instanceId}`);
-    const state = this.containers.get(instanceId)?.workload.state;
-    if (this.containers.delete(instanceId) && state !== 'created') this.removed.add(instanceId);
+    if (this.containers.delete(instanceId)) this.removed.push([instanceId, this.timeline.now]);
     this.event();
   }
 
@@ -279,10 +278,12 @@ export class SimRuntime implements Runtime, DockerWatch {
     docker.note(`docker is late to ${name} ${instanceId}`);
     const { daemon, timeline, random } = docker;
     const lands = random.chance(0.7);
+    // What it is about was looked up when the daemon took it: another container of the same name is none of its business.
+    const target = docker.containers.get(instanceId)?.generation;
     const known = new Promise<void>((resolve) => {
       // It is the daemon's now: it lands though the agent is gone, unless the daemon is, too.
       timeline.schedule(new Life(), DEADLINE_MS + random.between(1, 60_000), () => {
-        if (daemon.alive && lands) {
+        if (daemon.alive && lands && docker.containers.get(instanceId)?.generation === target) {
           try {
             effect();
           } catch {

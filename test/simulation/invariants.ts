@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { TICK_MS } from './control-plane.js';
+import { GRACE_MS } from '../../control-plane/services/instances/time-outs.js';
 import type { World } from './world.js';
 
 interface InstanceRow {
@@ -26,6 +27,8 @@ export interface View {
   instances: Map<string, InstanceRow>;
   before: ReadonlyMap<string, InstanceRow>;
   claims: Claim[];
+  /** The kind of the open command of each instance that has one. */
+  open: ReadonlyMap<string, string>;
   world: World;
 }
 
@@ -68,14 +71,12 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
         : undefined,
     ),
 
-  'released means released': ({ instances, claims }) =>
-    first([...instances.values()], ({ id, status, gpus_released }) =>
-      status === 'stopped' &&
-      gpus_released === 1 &&
-      claims.some(({ instance_id }) => instance_id === id && !isUndone(id))
-        ? `${id} is released and holds a GPU`
-        : undefined,
-    ),
+  // A start that was given up leaves its claims to the command that undoes it.
+  'released means released': ({ instances, claims, open }) =>
+    first([...instances.values()], ({ id, status, gpus_released }) => {
+      const holds = claims.some(({ instance_id }) => instance_id === id) && open.get(id) !== 'release';
+      return status === 'stopped' && gpus_released === 1 && holds ? `${id} is released and holds a GPU` : undefined;
+    }),
 
   'a GPU that a host uses is claimed by who uses it': ({ world, claims }) =>
     first(world.hosts, ({ machineId, docker }) =>
@@ -90,17 +91,21 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
 
   'no GPU is in two running containers': ({ world }) => first(world.hosts, ({ docker }) => docker.sharedGpus[0]),
 
-  'a container that has started is never made anew': ({ world }) =>
-    first(world.hosts, ({ docker }) => docker.lostDisks[0]),
-
-  'no disk is removed that nobody gave up': ({ world, instances }) =>
+  'a container that has been up is never made anew': ({ world, before }) =>
     first(world.hosts, ({ docker }) =>
-      first([...docker.removed], (id) => {
+      first(docker.remade, ([id, at]) => {
+        const startedAt = before.get(id)?.started_at ?? null;
+        return startedAt !== null && at >= world.lookedAt ? `${id} was made anew` : undefined;
+      }),
+    ),
+
+  'no disk is removed that nobody gave up': ({ world, instances, before }) =>
+    first(world.hosts, ({ docker }) =>
+      first(docker.removed, ([id, at]) => {
         const status = instances.get(id)?.status;
-        if (status === 'destroying' || status === 'destroyed') return undefined;
-        return status === 'error' || status === 'creating'
-          ? undefined
-          : `${id} is ${status} and its container was removed`;
+        const used = (before.get(id)?.started_at ?? null) !== null && at >= world.lookedAt;
+        if (!used || status === 'destroying' || status === 'destroyed') return undefined;
+        return `${id} is ${status} and its container was removed`;
       }),
     ),
 
@@ -115,17 +120,12 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
 
   'no stop hangs for longer than half an hour': ({ instances, world }) =>
     first([...instances.values()], ({ id, status, status_changed_at }) => {
-      if (status !== 'stopping' || !world.controlPlane.alive || world.upSince > world.timeline.now - 2 * TICK_MS)
-        return undefined;
+      const since = Math.max(world.upSince + GRACE_MS, world.jumpedAt) + 2 * TICK_MS;
+      if (status !== 'stopping' || !world.controlPlane.alive || world.timeline.now < since) return undefined;
       const age = world.controlPlane.platform.clock.now() - status_changed_at;
       return age > STOP_LIMIT_MS + 2 * TICK_MS ? `${id} is stopping for ${Math.round(age / 1000)} s` : undefined;
     }),
 };
-
-/** A start of a released instance that was refused leaves its claims to the command that undoes it. */
-function isUndone(_id: string): boolean {
-  return true;
-}
 
 /** After healing: nothing is on its way, nothing is owed, and hosts hold exactly what the store says. */
 export const CONVERGED: Readonly<Record<string, Invariant>> = {
@@ -134,12 +134,12 @@ export const CONVERGED: Readonly<Record<string, Invariant>> = {
       ['creating', 'starting', 'stopping', 'destroying'].includes(status) ? `${id} is ${status}` : undefined,
     ),
 
-  'no command is open': ({ world }) => {
-    const [open] = world.rows<{ id: string; kind: string; instance_id: string }>(
-      "SELECT * FROM commands WHERE state = 'open'",
-    );
-    return open ? `${open.kind} of ${open.instance_id} is open` : undefined;
-  },
+  'what is destroyed holds nothing': ({ instances, claims }) =>
+    first(claims, ({ gpu_uuid, instance_id }) =>
+      instances.get(instance_id)?.status === 'destroyed' ? `${gpu_uuid} is held by ${instance_id}` : undefined,
+    ),
+
+  'no command is open': ({ open }) => first(open, ([id, kind]) => `the ${kind} of ${id} is open`),
 
   'containers and instances match': ({ instances, world }) =>
     first(world.hosts, ({ machineId, docker }) => {
@@ -171,7 +171,11 @@ function first<T>(items: Iterable<T>, judge: (item: T) => string | undefined): s
 
 export function look(world: World, before: ReadonlyMap<string, InstanceRow>): View {
   const instances = new Map(world.rows<InstanceRow>('SELECT * FROM instances').map((row) => [row.id, row]));
-  return { instances, before, claims: world.rows<Claim>('SELECT * FROM gpu_claims'), world };
+  const open = world.rows<{ instance_id: string; kind: string }>(
+    "SELECT instance_id, kind FROM commands WHERE state = 'open'",
+  );
+  const claims = world.rows<Claim>('SELECT * FROM gpu_claims');
+  return { instances, before, claims, open: new Map(open.map(({ instance_id, kind }) => [instance_id, kind])), world };
 }
 
 /** The first invariant that does not hold, and how. */

@@ -3,6 +3,7 @@ import { destroy } from '../../control-plane/services/instances/destroy.js';
 import { start } from '../../control-plane/services/instances/start.js';
 import { stop } from '../../control-plane/services/instances/stop.js';
 import { setDisputed } from '../../control-plane/services/disputes.js';
+import { declareLost } from '../../control-plane/services/machine-loss.js';
 import { cordon, uncordon } from '../../control-plane/services/machines.js';
 import { CONVERGED, INVARIANTS, judge, look } from './invariants.js';
 import { Life } from './timeline.js';
@@ -29,6 +30,7 @@ export async function simulate(seed: number, steps: number, tell?: (line: string
     let failure: string | undefined;
     for (; taken < steps && failure === undefined; taken++) {
       faultsOf(world, taken);
+      world.lookedAt = world.timeline.now;
       act(world);
       await pass(world);
       view = look(world, view.instances);
@@ -102,9 +104,13 @@ function act(world: World): void {
     [0.5, () => host.crashAgent()],
     [0.2, () => host.loseJournal()],
     [0.3, () => restartDocker(world, host)],
-    [0.2, () => host.reboot(random.between(10_000, 300_000))],
+    [0.2, () => host.reboot(random.chance(0.3) ? random.between(30, 70) * MINUTE_MS : random.between(10_000, 300_000))],
     [0.5, () => partition(world, host)],
     [0.3, () => controlPlane.crash()],
+    [0.3, () => lose(world, host)],
+    [0.3, () => jump(world, host)],
+    [0.2, () => breakGpu(world, host)],
+    [0.1, () => world.stayDown(random.chance(0.1) ? 1_440 * MINUTE_MS : random.between(MINUTE_MS, 60 * MINUTE_MS))],
     [10, () => {}],
   ]);
   action();
@@ -144,7 +150,7 @@ function vanish(world: World, { docker }: World['hosts'][number]): void {
   if (!container || !docker.up) return;
   world.vanished.add(container);
   docker.remove(container);
-  docker.removed.delete(container);
+  docker.removed.pop();
   docker.everStarted.delete(container);
 }
 
@@ -167,13 +173,40 @@ function partition(world: World, { network }: World['hosts'][number]): void {
   });
 }
 
+/** An operator gives a machine up; what is connected cannot be lost. */
+function lose(world: World, { machineId }: World['hosts'][number]): void {
+  world.attempt('lost', () => declareLost(world.controlPlane.platform, world.operator, machineId));
+}
+
+/** A wall clock steps, here or there, and is set right again after a while. */
+function jump(world: World, host: World['hosts'][number]): void {
+  const { random, timeline } = world;
+  const { wall } = random.chance(0.5) ? host : world.controlPlane;
+  const step = random.pick([60, -60, 1_440, -1_440]) ?? 0;
+  const set = (change: number) => {
+    wall.offset += change;
+    world.jumpedAt = timeline.now;
+  };
+  set(step * MINUTE_MS);
+  timeline.schedule(new Life(), random.between(1_000, 20 * MINUTE_MS), () => set(-step * MINUTE_MS));
+}
+
+function breakGpu(world: World, { gpus }: World['hosts'][number]): void {
+  const gpu = world.random.pick(gpus);
+  if (!gpu) return;
+  Object.assign(gpu, { healthy: false, reason: 'fell off the bus' });
+  world.timeline.schedule(new Life(), world.random.between(1_000, 600_000), () =>
+    Object.assign(gpu, { healthy: true, reason: '' }),
+  );
+}
+
 async function pass(world: World): Promise<void> {
   const { random } = world;
   const ms = random.weighted([
     [50, random.between(0, 2_000)],
     [40, random.between(2_000, 30_000)],
     [3, random.between(60_000, 900_000)],
-    [0.3, 40 * MINUTE_MS],
+    [1.5, 40 * MINUTE_MS],
   ]);
   await world.timeline.advance(ms);
 }
@@ -184,7 +217,9 @@ async function heal(world: World): Promise<void> {
   Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
   world.controlPlane.crashRate = 0;
   for (const host of world.hosts) host.crashRate = 0;
-  await world.timeline.advance(6 * MINUTE_MS);
+  await world.timeline.advance(71 * MINUTE_MS);
+  world.controlPlane.wall.offset = 0;
+  for (const host of world.hosts) host.wall.offset = 0;
   for (const { docker, network } of world.hosts) {
     docker.startDaemon();
     if (!network) continue;
@@ -192,6 +227,6 @@ async function heal(world: World): Promise<void> {
     network.toHost = true;
     network.reap(true);
   }
-  world.controlPlane.start();
+  world.comeBack();
   await world.timeline.advance(HEALING_MS);
 }

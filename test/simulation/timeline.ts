@@ -13,6 +13,9 @@ export class Life {
   alive = true;
 }
 
+/** More events than this at one moment are a circle. */
+const MAX_TOGETHER = 20_000;
+
 /** The one queue of everything that is to happen, in the order of its time. */
 export class Timeline {
   now = 0;
@@ -32,10 +35,13 @@ export class Timeline {
   /** Lets everything happen that falls due within `ms`; what each event sets off settles before the next one. */
   async advance(ms: number): Promise<void> {
     const end = this.now + ms;
+    let together = 0;
     for (;;) {
       const event = this.events[0];
       if (!event || event.at > end) break;
       this.events.shift();
+      together = event.at > this.now ? 0 : together + 1;
+      if (together > MAX_TOGETHER) throw new Error(`time stands still: ${event.run.toString()}`);
       this.now = Math.max(this.now, event.at);
       if (!event.owner.alive) continue;
       event.run();

@@ -54,6 +54,11 @@ export class World {
   readonly faults = { docker: { failure: 0, late: 0, diskFull: 0 }, wire: { loss: 0, duplication: 0, reordering: 0 } };
   private readonly folder: string;
   private readonly trace = createHash('sha256');
+  /** When a wall clock was last set. */
+  jumpedAt = -Infinity;
+  /** When the invariants were last looked at. */
+  lookedAt = 0;
+  private downUntil = 0;
   private reader: BetterSqlite3.Database | undefined;
 
   constructor(
@@ -144,9 +149,23 @@ export class World {
     throw error;
   }
 
+  /** The control plane is gone for so long. */
+  stayDown(ms: number): void {
+    this.downUntil = this.timeline.now + ms;
+    this.controlPlane.crash();
+  }
+
+  comeBack(): void {
+    this.downUntil = 0;
+    this.controlPlane.start();
+  }
+
   private onControlPlaneCrash(): void {
     for (const network of this.networks) network.reap(false);
-    this.timeline.schedule(new Life(), this.random.between(1_000, 60_000), () => this.controlPlane.start());
+    const awayMs = Math.max(this.downUntil - this.timeline.now, this.random.between(1_000, 60_000));
+    this.timeline.schedule(new Life(), awayMs, () => {
+      if (this.timeline.now >= this.downUntil) this.controlPlane.start();
+    });
   }
 
   private people(): void {
