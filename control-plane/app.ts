@@ -28,6 +28,9 @@ export interface Overrides {
   defer?: (run: () => void) => void;
 }
 
+/** Every worker: those that use cases wake, and those that only the heartbeat runs. */
+type Chore = WorkerName | 'last-used' | 'logs' | 'time-outs';
+
 export interface Addresses {
   /** `host:port` */
   http: string;
@@ -36,7 +39,7 @@ export interface Addresses {
 
 export interface ControlPlane {
   platform: Platform;
-  workers: Workers<WorkerName | 'last-used' | 'logs' | 'time-outs'>;
+  workers: Workers<Chore>;
   /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
   /** Makes a user that is an operator. Refuses with EMAIL_TAKEN. */
@@ -69,7 +72,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     payments: manualPayments,
     bootedAt: clock.monotonic(),
   };
-  const workers = new Workers<WorkerName | 'last-used' | 'logs' | 'time-outs'>(
+  const workers = new Workers<Chore>(
     {
       dispatch: () => dispatchCommands(platform),
       'time-outs': () => expireTransitions(platform),

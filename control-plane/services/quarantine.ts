@@ -1,5 +1,4 @@
-import type { InstanceState, Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadState, type InstanceState, type Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Operator } from '../domain/caller.js';
 import { Refusal } from '../domain/refusal.js';
 import type { Row } from '../store/schema.js';
@@ -7,6 +6,7 @@ import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
 import { finishCommand, recordRemoval } from './instances/commands.js';
+import { isAlive } from './instances/landing.js';
 import type { Platform } from './platform.js';
 
 export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation'> & {
@@ -72,7 +72,7 @@ function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceS
   }
 }
 
-export function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quarantine'> | undefined {
+function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quarantine'> | undefined {
   return tx.get(
     query
       .selectFrom('quarantine')
@@ -130,10 +130,7 @@ const MAX_TEXT_CHARS = 512;
 
 /** Whether the stored observation shows it running. */
 export function stateOf(observation: string): QuarantinedWorkload['state'] {
-  const { state } = JSON.parse(observation) as Partial<Observation>;
-  return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING
-    ? 'running'
-    : 'stopped';
+  return isAlive(JSON.parse(observation) as Sight) ? 'running' : 'stopped';
 }
 
 export function gpusHeld(tx: Tx, quarantineId: string): string[] {

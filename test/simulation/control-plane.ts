@@ -111,7 +111,7 @@ export class SimControlPlane {
         return done;
       });
       this.commits += 1;
-      if (this.random.chance(this.crashRate)) throw this.killed();
+      if (this.random.chance(this.crashRate)) throw new Crash('killed after the commit');
       return result;
     };
     store.transact = <T>(work: (tx: Tx) => T): T => {
@@ -122,9 +122,5 @@ export class SimControlPlane {
         throw error;
       }
     };
-  }
-
-  private killed(): Crash {
-    return new Crash('killed after the commit');
   }
 }

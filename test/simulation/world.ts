@@ -149,8 +149,9 @@ export class World {
     throw error;
   }
 
-  /** The control plane is gone for so long. */
+  /** The control plane is gone for so long; one that is away already comes back as it would have. */
   stayDown(ms: number): void {
+    if (!this.controlPlane.alive) return;
     this.downUntil = this.timeline.now + ms;
     this.controlPlane.crash();
   }

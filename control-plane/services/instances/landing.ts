@@ -147,7 +147,7 @@ export function startErrorOf({ code }: Reason): string | null {
   return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }
 
-export function isAlive({ state }: Observation): boolean {
+export function isAlive({ state }: Pick<Observation, 'state'>): boolean {
   return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
 }
 
