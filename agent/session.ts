@@ -53,7 +53,7 @@ export class Session implements Subscriber {
       bootId: this.facts.bootId,
       inventory: await this.facts.describe(),
       instances: await this.describeInstances(),
-      epoch: this.seenEpoch(),
+      ...this.seen(),
     };
   }
 
@@ -84,12 +84,14 @@ export class Session implements Subscriber {
   }
 
   connected(welcome: Welcome, send: Send): void {
-    if (welcome.epoch < this.seenEpoch()) {
+    const seen = this.seen();
+    const another = welcome.epoch === seen.epoch && welcome.incarnation !== seen.incarnation;
+    if (welcome.epoch < seen.epoch || another) {
       throw new SetupError(
-        `the control plane is at epoch ${welcome.epoch}, this host has seen ${this.seenEpoch()}: an older copy, refused`,
+        `the control plane is at epoch ${welcome.epoch}, this host has heard of ${another ? 'another one at' : ''} ${seen.epoch}: it runs on an older copy of its store, refused`,
       );
     }
-    this.journal.setMeta('epoch', String(welcome.epoch));
+    this.journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
     for (const floor of welcome.floors) this.executor.raiseFloor(floor);
     this.outbox.connect(send);
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
@@ -117,8 +119,10 @@ export class Session implements Subscriber {
     }
   }
 
-  private seenEpoch(): number {
-    return Number(this.journal.meta('epoch') ?? 0);
+  /** The newest run of a control plane that this host has heard of: no older one, and no other one beside it, is obeyed. */
+  private seen(): { epoch: number; incarnation: string } {
+    const [epoch, incarnation] = JSON.parse(this.journal.meta('epoch') ?? '[0, ""]') as [number, string];
+    return { epoch, incarnation };
   }
 
   private async describeInstances(): Promise<Hello['instances']> {

@@ -18,6 +18,7 @@ import { LastUsed } from './services/last-used.js';
 import { LogHub } from './services/logs.js';
 import type { Platform } from './services/platform.js';
 import { Sealer } from './services/sealer.js';
+import { beginTenure } from './services/tenure.js';
 import { Store, type WorkerName } from './store/store.js';
 import { Workers } from './workers/workers.js';
 
@@ -70,6 +71,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     lastUsed: new LastUsed(),
     logs: new LogHub(clock, ids, hosts),
     payments: manualPayments,
+    tenure: beginTenure(store, ids),
     bootedAt: clock.monotonic(),
   };
   const workers = new Workers<Chore>(

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
+import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
 import { createControlPlane } from './app.js';
 import { parseConfig } from './config.js';
 import { readEnvironment } from './env.js';
+import { backUp, restore } from './store/backup.js';
 
 const program = new Command('gpurent-control-plane')
   .version(VERSION)
@@ -62,6 +64,25 @@ program
     const { database } = config;
     await createControlPlane(config, createLogger('control-plane', config.logLevel)).stop();
     process.stdout.write(`${database} is up to date\n`);
+  });
+
+program
+  .command('backup <file>')
+  .description('copy the database into a new file, also while the daemon runs; keep the secret key file beside it')
+  .action((file: string) => {
+    const { database } = parseConfig(readEnvironment());
+    backUp(database, file);
+    process.stdout.write(`${database} is copied to ${file}\n`);
+  });
+
+program
+  .command('restore <file>')
+  .description('put a backup in the place of the database; the daemon must be stopped')
+  .action((file: string) => {
+    const { database } = parseConfig(readEnvironment());
+    const { epoch, replaced } = restore(file, database, systemClock.now());
+    const kept = replaced ? `; what was there before is ${replaced}` : '';
+    process.stdout.write(`${database} is restored from ${file}, at epoch ${epoch}${kept}\n`);
   });
 
 try {

@@ -6,16 +6,25 @@ export class Attempt {
   /** Whether the workload was made by this very attempt, so that undoing it loses no renter's disk. */
   created = false;
   private begun: boolean;
+  private runBefore: number | null;
   private readonly superseded = new AbortController();
 
   constructor(
     readonly command: Command,
-    /** A crash has cut an earlier attempt at it short: what that one did is not known. */
-    resumed: boolean,
-    private readonly onAccept: () => void,
-    readonly onProgress: OnProgress,
+    /** What the journal has of an earlier attempt, which a crash has cut short: what that one did is not known. */
+    earlier: { runBefore: number | null } | undefined,
+    private readonly says: {
+      onAccept: () => void;
+      onStart: (runBefore: number) => void;
+      onProgress: OnProgress;
+    },
   ) {
-    this.begun = resumed;
+    this.begun = earlier !== undefined;
+    this.runBefore = earlier?.runBefore ?? null;
+  }
+
+  get onProgress(): OnProgress {
+    return this.says.onProgress;
   }
 
   /** Aborted when the attempt is to give way; only what leaves no trace heeds it. */
@@ -31,7 +40,18 @@ export class Attempt {
   /** Everything was checked, the work begins. */
   accept(): void {
     this.begun = true;
-    this.onAccept();
+    this.says.onAccept();
+  }
+
+  /** Whether a workload that is down, and whose last run began at `startedAt`, has had its run under this very command. */
+  hasRun(startedAt: number): boolean {
+    return this.runBefore !== null && this.runBefore !== startedAt;
+  }
+
+  /** About to start a workload whose last run began at `startedAt`. */
+  willStart(startedAt: number): void {
+    this.runBefore ??= startedAt;
+    this.says.onStart(startedAt);
   }
 
   giveWay(reason: Error): void {

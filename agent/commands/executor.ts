@@ -52,7 +52,7 @@ export class Executor {
     if (sequence < highest) return this.outbox.result(staleResult(command, highest));
     const before = this.journal.instance(instanceId)?.desired;
     this.journal.begin(command, desiredBy(command));
-    this.enqueue({ attempt: this.attempt(command, known?.state === 'begun'), before });
+    this.enqueue({ attempt: this.attempt(command, known), before });
   }
 
   /** From Welcome: what is below never runs again, also on a host that lost its journal. */
@@ -85,14 +85,13 @@ export class Executor {
     await Promise.all([...this.lanes.values()].map(({ tail }) => tail));
   }
 
-  private attempt(command: Command, resumed: boolean): Attempt {
-    const { instanceId } = command;
-    return new Attempt(
-      command,
-      resumed,
-      () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
-      (kind, message) => this.outbox.progress({ instanceId, kind, message }),
-    );
+  private attempt(command: Command, earlier: { runBefore: number | null } | undefined): Attempt {
+    const { commandId, instanceId } = command;
+    return new Attempt(command, earlier, {
+      onAccept: () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
+      onStart: (runBefore) => this.journal.noteRun(commandId, runBefore),
+      onProgress: (kind, message) => this.outbox.progress({ instanceId, kind, message }),
+    });
   }
 
   private enqueue(job: Job): void {

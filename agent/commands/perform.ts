@@ -59,12 +59,13 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
   if (found.state === 'running') {
     attempt.accept();
   } else if (found.state === 'stopped') {
-    // A provision that is sent again after its workload has run and ended has taken effect.
-    if (mayCreate) return found;
+    // What is sent again after its workload has run and ended has taken effect.
+    if (mayCreate || attempt.hasRun(found.startedAt)) return found;
     await checkGpus(hands, instanceId, spec.gpuUuids);
     if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
     signal.throwIfAborted();
     attempt.accept();
+    attempt.willStart(found.startedAt);
     await runtime.start(instanceId);
   } else {
     if (!mayCreate) {

@@ -14,7 +14,13 @@ export interface InstanceEntry {
 
 export type MetaKey = 'boot_id' | 'booted_at' | 'epoch';
 
-export type CommandEntry = { state: 'begun' } | { state: 'finished'; result: CommandResult };
+export type CommandEntry =
+  | {
+      state: 'begun';
+      /** When the run that the workload had before this command started it was started itself; null: not started yet. */
+      runBefore: number | null;
+    }
+  | { state: 'finished'; result: CommandResult };
 
 const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -32,7 +38,9 @@ CREATE TABLE commands (
   sequence INTEGER NOT NULL,
   -- Null from before the first side effect until after the last.
   result BLOB,
-  acknowledged INTEGER NOT NULL DEFAULT 0
+  acknowledged INTEGER NOT NULL DEFAULT 0,
+  -- The run that a start came after, once it is about to start another.
+  run_before INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX commands_by_instance ON commands (instance_id);
 `;
@@ -92,10 +100,19 @@ export class Journal {
 
   command(commandId: string): CommandEntry | undefined {
     const row = this.db
-      .prepare<[string], { result: Buffer | null }>('SELECT result FROM commands WHERE command_id = ?')
+      .prepare<[string], { result: Buffer | null; run_before: number | null }>(
+        'SELECT result, run_before FROM commands WHERE command_id = ?',
+      )
       .get(commandId);
     if (!row) return undefined;
-    return row.result ? { state: 'finished', result: CommandResult.decode(row.result) } : { state: 'begun' };
+    return row.result
+      ? { state: 'finished', result: CommandResult.decode(row.result) }
+      : { state: 'begun', runBefore: row.run_before };
+  }
+
+  /** Right before a start: a crash after it must not make the command start a second run. */
+  noteRun(commandId: string, runBefore: number): void {
+    this.db.prepare('UPDATE commands SET run_before = ? WHERE command_id = ?').run(runBefore, commandId);
   }
 
   /** Whether a command of the instance was begun and cut short: it is sent again, or a newer one comes. */

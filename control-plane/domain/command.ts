@@ -8,7 +8,8 @@ export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy'
 export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed' | 'stale';
 
 const FIRST_RESEND_MS = 5_000;
-const LONGEST_RESEND_MS = 60_000;
+/** No command waits longer to be sent again. */
+export const LONGEST_RESEND_MS = 60_000;
 
 /** How long after its `attempts`-th sending (1 is the first) an unanswered command is sent again. */
 export function resendDelayMs(attempts: number): number {

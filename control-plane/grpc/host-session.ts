@@ -14,6 +14,7 @@ import { findMachineByCredential } from '../services/enrollment.js';
 import type { HostLink } from '../services/host-links.js';
 import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult } from '../services/host-messages.js';
 import type { Platform } from '../services/platform.js';
+import { isOvertaken } from '../services/tenure.js';
 
 /** One stream of a host, as far as its session uses it. */
 export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;
@@ -101,11 +102,17 @@ class HostSession implements HostLink {
         `this control plane speaks protocol ${PROTOCOL_MIN} to ${PROTOCOL_MAX}, the agent ${hello.protocolMin} to ${hello.protocolMax}; upgrade the older one`,
       );
     }
-    const { epoch, floors } = greetHost(this.platform, this.machineId, hello);
+    const { tenure } = this.platform;
+    if (isOvertaken(tenure, hello)) {
+      const details = `this host has heard of a newer control plane (epoch ${hello.epoch}, here it is ${tenure.epoch}): this one runs on an older copy of the store; stop it, or restore its store with gpurent-control-plane restore`;
+      this.logger.error(details);
+      return refuse(this.stream, status.FAILED_PRECONDITION, details);
+    }
+    const floors = greetHost(this.platform, this.machineId, hello);
     this.greeted = true;
     this.helloDeadline.cancel();
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
-    this.send({ message: { $case: 'welcome', value: { protocol, epoch, floors, heartbeatMs: HEARTBEAT_MS } } });
+    this.send({ message: { $case: 'welcome', value: { protocol, ...tenure, floors, heartbeatMs: HEARTBEAT_MS } } });
     this.platform.hosts.attach(this.machineId, this);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
   }

@@ -1,5 +1,5 @@
 import type { Command, ControlMessage, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { resendDelayMs } from '../domain/command.js';
+import { LONGEST_RESEND_MS, resendDelayMs } from '../domain/command.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import type { CommandRow } from './instances/commands.js';
@@ -40,8 +40,12 @@ function findDue(tx: Tx, machineId: string): CommandRow[] {
   return tx.all(due(tx).selectAll().where('machine_id', '=', machineId).orderBy('next_send_at').limit(BATCH_PER_HOST));
 }
 
+/** Also what is due later than it can be: a wall clock that was set back holds up no command. */
 function due(tx: Tx) {
-  return query.selectFrom('commands').where('state', '=', sql.lit('open')).where('next_send_at', '<=', tx.now);
+  return query
+    .selectFrom('commands')
+    .where('state', '=', sql.lit('open'))
+    .where((eb) => eb.or([eb('next_send_at', '<=', tx.now), eb('next_send_at', '>', tx.now + LONGEST_RESEND_MS)]));
 }
 
 interface Prepared {

@@ -10,11 +10,13 @@ import {
   type SequenceFloor,
   type WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { HEARTBEAT_MS } from '../../shared/protocol.js';
 import { query, sql } from '../store/sql.js';
 import type { Tx } from '../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from './instances/commands.js';
 import {
   MAX_WORDS_CHARS,
+  NOTHING,
   addressesOf,
   endWorkload,
   failProvision,
@@ -23,28 +25,28 @@ import {
   isAlive,
   landCommand,
 } from './instances/landing.js';
-import { findInstance, gpusOf, type Instance } from './instances/queries.js';
+import { gpusOf, type Instance } from './instances/queries.js';
 import { undoRefusedStart } from './instances/start.js';
+import { giveUpProvision } from './instances/time-outs.js';
 import { amend, recordEvent } from './instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { judgeGpus, judgeHello } from './host-judgement.js';
-import { reviewKnown } from './instances/host-review.js';
+import { isPlausible } from './instances/catch-up.js';
+import { reviewKnown, reviewLive } from './instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
 import type { Platform } from './platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
 
 const LAST_SEEN_GRAIN_MS = 60_000;
+/** A heartbeat that comes so long after a change was gathered after it. */
+const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
 
 /**
- * A host has connected: records what it says of itself, numbers above what it has seen, and sends everything open again.
- * Answers the epoch and the sequence floors for its Welcome. Refuses with VALIDATION_FAILED what no honest host would say, and
- * with MACHINE_NOT_FOUND.
+ * A host has connected: records what it says of itself, compares what it has with the store, and sends everything open again.
+ * Answers the sequence floors for its Welcome. Refuses with VALIDATION_FAILED what no honest host would say, and with
+ * MACHINE_NOT_FOUND.
  */
-export function greetHost(
-  platform: Platform,
-  machineId: string,
-  hello: Hello,
-): { epoch: number; floors: SequenceFloor[] } {
+export function greetHost(platform: Platform, machineId: string, hello: Hello): SequenceFloor[] {
   judgeHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
@@ -52,16 +54,12 @@ export function greetHost(
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
     const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now, lost_at: null };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-
     const present = hello.instances.filter(
       ({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT,
     );
     reviewUnknown(platform, tx, machineId, present);
+    reviewLive(tx, platform.ids, machineId, hello.instances);
     reviewKnown(tx, platform.ids, machineId, present);
-    const heard = new Map(hello.instances.map((state) => [state.instanceId, state.sequence]));
-    const floors = liveInstances(tx, machineId).map(({ id, sequence, report_number }) =>
-      takeNote(tx, { instanceId: id, sequence, reportNumber: report_number }, heard.get(id)),
-    );
     tx.run(
       query
         .updateTable('commands')
@@ -70,50 +68,19 @@ export function greetHost(
         .where('state', '=', 'open'),
     );
     tx.nudge('dispatch');
-    return { epoch: epochOf(tx), floors };
+    return floorsOf(tx, machineId);
   });
 }
 
-function liveInstances(tx: Tx, machineId: string): Pick<Instance, 'id' | 'sequence' | 'report_number'>[] {
+/** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
+function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
   return tx.all(
     query
       .selectFrom('instances')
-      .select(['id', 'sequence', 'report_number'])
+      .select(['id as instanceId', 'sequence', 'report_number as reportNumber'])
       .where('machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed')),
   );
-}
-
-/**
- * The floor of an instance after what its host has said of it: below its newest command nothing may run again, even on a host
- * that lost its journal.
- */
-function takeNote(tx: Tx, floor: SequenceFloor, heard: number | undefined): SequenceFloor {
-  if (heard !== undefined && (heard === floor.sequence || !isPlausible(floor, heard))) return floor;
-  const instance = findInstance(tx, floor.instanceId);
-  if (!instance) return floor;
-  if (heard === undefined) {
-    noticeLoss(tx, instance);
-    return floor;
-  }
-  if (heard < floor.sequence) {
-    // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
-    if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
-    return floor;
-  }
-  return { ...floor, sequence: amend(tx, instance, { sequence: heard }).sequence };
-}
-
-/** What should be running there is not there any more, and no command of ours explains it. */
-function noticeLoss(tx: Tx, instance: Instance): void {
-  if (instance.status !== 'running' || findOpenCommand(tx, instance)) return;
-  endWorkload(tx, instance, { ...nothing, state: WorkloadState.WORKLOAD_STATE_ABSENT });
-}
-
-const nothing = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
-
-function epochOf(tx: Tx): number {
-  return Number(tx.get(query.selectFrom('meta').select('value').where('key', '=', 'epoch'))?.value ?? 1);
 }
 
 /** What a host answers to a command; ignored when the command is another host's, or closed. */
@@ -139,7 +106,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         recordFailure(platform, tx, command, instance, result);
         return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_STALE:
-        return renumber(tx, command, instance, result.highestSequence);
+        return overtake(platform, tx, command, instance, result.highestSequence);
       default:
         return;
     }
@@ -176,17 +143,16 @@ function recordFailure(
   }
 }
 
-/** The host has seen higher numbers than the store (which may be an older copy): the same command goes out above them. */
-function renumber(tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
+/**
+ * The host has seen higher numbers than the store, which is an older copy then: the same command goes out above them. Only a
+ * provision does not, for what was made and removed since is not made again.
+ */
+function overtake(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;
-  const sequence = Math.max(instance.sequence, highest) + 1;
-  tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
-  amend(tx, instance, { sequence });
-}
-
-/** A host that counts far beyond what was ever sent would leave no room to number commands. */
-function isPlausible(instance: { sequence: number }, sequence: number): boolean {
-  return sequence <= instance.sequence + 1_000_000;
+  const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
+  if (command.kind === 'provision')
+    return giveUpProvision(tx, platform.ids, renumbered, 'the host knows of later orders');
+  tx.run(query.updateTable('commands').set({ sequence: renumbered.sequence }).where('id', '=', command.id));
 }
 
 /** A change that no command asked for. Applied once, if it is newer than the last one. */
@@ -260,7 +226,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   });
 }
 
-/** What a host says is running, though the store knows that it has ended or is destroyed. */
+/** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
 function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): InstanceState[] {
   const ids = JSON.stringify(running.map(({ instanceId }) => instanceId));
   const over = tx.all(
@@ -268,10 +234,11 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
       .selectFrom('instances')
       .select(['id', 'sequence'])
       .where('machine_id', '=', machineId)
-      .where('status', 'in', ['error', 'destroyed'])
+      .where('status', 'in', ['stopped', 'error', 'destroyed'])
+      .where('status_changed_at', '<', tx.now - SURELY_LATER_MS)
       .where(sql<boolean>`id IN (SELECT value FROM json_each(${ids}))`),
   );
-  const observation = { ...nothing, state: WorkloadState.WORKLOAD_STATE_RUNNING };
+  const observation = { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_RUNNING };
   return over.map(({ id, sequence }) => ({ instanceId: id, sequence, observation, gpuUuids: gpusOf(tx, id) }));
 }
 

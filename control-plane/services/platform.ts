@@ -7,6 +7,7 @@ import type { HostLinks } from './host-links.js';
 import type { LastUsed } from './last-used.js';
 import type { LogHub } from './logs.js';
 import type { Sealer } from './sealer.js';
+import type { Tenure } from './tenure.js';
 
 /** What the use cases stand on. */
 export interface Platform {
@@ -19,6 +20,7 @@ export interface Platform {
   lastUsed: LastUsed;
   logs: LogHub;
   payments: PaymentProvider;
+  tenure: Tenure;
   /** When this process began, in monotonic milliseconds. */
   bootedAt: number;
 }

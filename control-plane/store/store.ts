@@ -81,7 +81,7 @@ export class Store {
 }
 
 /** A lock that the kernel lets go when the process ends, however it ends. */
-function lockFile(file: string): BetterSqlite3.Database {
+export function lockFile(file: string): BetterSqlite3.Database {
   try {
     const lock = new BetterSqlite3(file, { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');

@@ -85,6 +85,26 @@ describe('identity', () => {
   });
 });
 
+it('a start that a crash has cut short starts no second run of a workload that has ended since', async () => {
+  await provisioned();
+  const halt = stop(2);
+  host.executor.receive(halt);
+  await host.answered(halt, 'DONE');
+  const before = await host.runtime.find('i');
+  if (before.state !== 'stopped') throw new Error('not stopped');
+  const again = await start(host, 3);
+  host.journal.begin(again, 'running');
+  host.journal.noteRun(again.commandId, before.startedAt);
+  host.clock.advance(1_000);
+  await host.runtime.start('i');
+  host.runtime.exit('i', 1);
+  host.restart();
+  host.executor.receive(again);
+  const { observation } = await host.answered(again, 'DONE');
+  expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
+  expect(host.runtime.calls).toEqual(['create i', 'stop i', 'start i']);
+});
+
 describe('a newer command', () => {
   it('aborts a pull', async () => {
     host.runtime.hold('fetchImage');
@@ -344,7 +364,7 @@ describe('refusals and failures', () => {
     host.executor.receive(pulling);
     await eventually('the pull', () => host.progress.some(({ kind }) => kind === 'pulling'));
     await host.executor.stop();
-    expect(host.journal.command(pulling.commandId)).toEqual({ state: 'begun' });
+    expect(host.journal.command(pulling.commandId)?.state).toBe('begun');
     host.executor.receive(stop(2));
     expect(host.journal.instance('i')?.sequence).toBe(1);
   });

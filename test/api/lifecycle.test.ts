@@ -132,8 +132,11 @@ describe('commands', () => {
   });
 
   it('that the host calls stale go out again above what it has seen', async () => {
-    const agent = await test.host({ automatic: false });
+    const agent = await test.host();
     const { id } = await deployOn(agent);
+    await statusIs(renter.api, id, 'running');
+    agent.automatic = false;
+    await renter.api.post(`/v1/instances/${id}/stop`);
     const command = await nextCommand(agent);
     agent.stale(command, 41);
     await eventually('the answer to be read', () => agent.acknowledged.includes(command.commandId));
@@ -143,7 +146,18 @@ describe('commands', () => {
     );
     expect(renumbered.commandId).toBe(command.commandId);
     agent.done(renumbered);
-    await statusIs(renter.api, id, 'running');
+    await statusIs(renter.api, id, 'stopped');
+  });
+
+  it('and make nothing that the host calls stale: it was made and removed since', async () => {
+    const agent = await test.host({ automatic: false });
+    const { id } = await deployOn(agent);
+    const provision = await nextCommand(agent);
+    agent.stale(provision, 4);
+    expect(await statusIs(renter.api, id, 'error')).toMatchObject({ error_code: 'provision_failed' });
+    const release = await eventually('the release', () => agent.held.find(({ desired }) => desired === 'stopped'));
+    expect(release.sequence).toBe(6);
+    agent.done(release);
   });
 });
 

@@ -29,6 +29,7 @@ export interface WireMessage {
   message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe';
   welcome?: {
     epoch: number;
+    incarnation: string;
     floors: { instanceId: string; sequence: number; reportNumber: number }[];
     heartbeatMs: number;
   };

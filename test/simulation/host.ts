@@ -13,7 +13,7 @@ import type { Network } from './wire.js';
 export class Crash extends Error {}
 
 const RESTART_MS = 5_000;
-const JOURNALLED = ['begin', 'finish', 'report', 'remember', 'acknowledge'] as const;
+const JOURNALLED = ['begin', 'noteRun', 'finish', 'report', 'remember', 'acknowledge'] as const;
 
 export interface HostOptions {
   name: string;

@@ -54,17 +54,22 @@ function insertCommand(
     code: null,
     message: null,
   };
+  closeOpenCommand(tx, { id: order.instance_id, machine_id: order.machine_id });
+  tx.run(query.insertInto('commands').values(command));
+  tx.nudge('dispatch');
+  return command;
+}
+
+/** What was still wanted of the instance is overtaken. */
+export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id' | 'machine_id'>): void {
   tx.run(
     query
       .updateTable('commands')
       .set({ state: 'closed', finished_at: tx.now })
-      .where('instance_id', '=', order.instance_id)
-      .where('machine_id', '=', order.machine_id)
+      .where('instance_id', '=', id)
+      .where('machine_id', '=', machine_id)
       .where('state', '=', 'open'),
   );
-  tx.run(query.insertInto('commands').values(command));
-  tx.nudge('dispatch');
-  return command;
 }
 
 /** The one command of the instance that its host has not answered for good, if there is one. */

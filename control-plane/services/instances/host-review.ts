@@ -1,13 +1,52 @@
-import type { InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
 import type { CommandKind } from '../../domain/command.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines.js';
+import { catchUp } from './catch-up.js';
 import { claimGpus } from './claims.js';
 import { findOpenCommand, recordCommand } from './commands.js';
-import { findInstanceOfMachine, isAlive } from './landing.js';
-import type { Instance } from './queries.js';
+import { NOTHING, endWorkload, findInstanceOfMachine, isAlive } from './landing.js';
+import { findInstance, type Instance } from './queries.js';
 import { amend, recordEvent } from './transitions.js';
+
+/** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
+export function reviewLive(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
+  const told = new Map(states.map((state) => [state.instanceId, state]));
+  const up = new Set(states.filter(runs).map(({ instanceId }) => instanceId));
+  const live = tx.all(
+    query
+      .selectFrom('instances')
+      .select('id')
+      .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed')),
+  );
+  for (const { id } of live.sort((a, b) => Number(up.has(a.id)) - Number(up.has(b.id)))) {
+    const instance = findInstance(tx, id);
+    if (instance) compare(tx, ids, instance, told.get(id), up);
+  }
+}
+
+function compare(
+  tx: Tx,
+  ids: Ids,
+  instance: Instance,
+  state: InstanceState | undefined,
+  up: ReadonlySet<string>,
+): void {
+  if (!state) return noticeLoss(tx, instance);
+  if (state.sequence > instance.sequence) return catchUp(tx, ids, instance, state, up);
+  if (state.sequence === instance.sequence) return;
+  // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
+  if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
+}
+
+/** What should be running there is not there any more, and no command of ours explains it. */
+function noticeLoss(tx: Tx, instance: Instance): void {
+  if (instance.status !== 'running' || findOpenCommand(tx, instance)) return;
+  endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
+}
 
 /**
  * Compares what a host has of known instances with the store: what it still has of a destroyed one is destroyed again, and what
@@ -27,20 +66,16 @@ export function reviewKnown(tx: Tx, ids: Ids, machineId: string, states: readonl
   }
 }
 
-function cleanUpOf(instance: Instance, { observation, sequence }: InstanceState): CommandKind | undefined {
-  const runs = observation !== undefined && isAlive(observation);
-  switch (instance.status) {
-    case 'destroyed':
-      return 'destroy';
-    case 'error':
-      return runs ? 'release' : undefined;
-    case 'stopped':
-      // A host that was told more than the store knows has been started by a newer store than this one.
-      if (!runs || sequence > instance.sequence) return undefined;
-      return instance.gpus_released ? 'release' : 'stop';
-    default:
-      return undefined;
-  }
+function cleanUpOf(instance: Instance, state: InstanceState): CommandKind | undefined {
+  if (instance.status === 'destroyed') return 'destroy';
+  if (!runs(state)) return undefined;
+  if (instance.status === 'error') return 'release';
+  if (instance.status === 'stopped') return instance.gpus_released ? 'release' : 'stop';
+  return undefined;
+}
+
+function runs({ observation }: InstanceState): boolean {
+  return observation !== undefined && isAlive(observation);
 }
 
 function holdGpus(tx: Tx, instance: Instance, uuids: readonly string[]): void {

@@ -9,6 +9,8 @@ import type { Instance } from './queries.js';
 import { considerRelease } from './release.js';
 import { amend, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
+/** An observation that tells of nothing but a state. */
+export const NOTHING = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
 const NO_ERROR = { error_code: null, error_message: null };
 const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;

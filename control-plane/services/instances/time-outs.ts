@@ -1,3 +1,4 @@
+import type { Ids } from '../../../shared/ids.js';
 import { DEADLINES_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -38,17 +39,18 @@ function expire({ ids }: Platform, tx: Tx, instance: Instance | undefined): void
       recordEvent(tx, instance.id, 'start_timed_out', error_message);
       return undoStart(tx, ids, stopped);
     }
-    case 'creating': {
-      const error_message = 'the host has made no progress for 30 minutes';
-      const error = transition(tx, instance, 'error', { error_code: 'provision_failed', error_message });
-      recordEvent(tx, instance.id, 'provision_failed', error_message);
-      // Its GPUs are free once the host has said that nothing of it runs.
-      recordCommand(tx, ids, error, 'release');
-      return;
-    }
+    case 'creating':
+      return giveUpProvision(tx, ids, instance, 'the host has made no progress for 30 minutes');
     default:
       return;
   }
+}
+
+/** Into `error` without the host's word: its GPUs are free once the host has said that nothing of it runs. */
+export function giveUpProvision(tx: Tx, ids: Ids, instance: Instance, reason: string): void {
+  const error = transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason });
+  recordEvent(tx, instance.id, 'provision_failed', reason);
+  recordCommand(tx, ids, error, 'release');
 }
 
 function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[] {

@@ -1,0 +1,129 @@
+import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Ids } from '../../../shared/ids.js';
+import { Refusal } from '../../domain/refusal.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { dropClaims, reclaimGpus } from './claims.js';
+import { closeOpenCommand, recordCommand } from './commands.js';
+import { NOTHING, addressesOf, endWorkload, isAlive } from './landing.js';
+import { findInstance, gpusOf, type Instance } from './queries.js';
+import { considerRelease } from './release.js';
+import { amend, recordEvent, transition } from './transitions.js';
+
+const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
+const WHY = 'the store was restored from an older copy';
+
+/** A host that counts far beyond what was ever sent would leave no room to number commands. */
+export function isPlausible({ sequence }: Pick<Instance, 'sequence'>, heard: number): boolean {
+  return heard <= sequence + 1_000_000;
+}
+
+/**
+ * The host has carried out commands that this store never gave: it is an older copy. So the host's word is newer, and the
+ * instance is taken to where the host has it, on the same disk; what the store still wanted of it is overtaken. A destroy
+ * alone stands: it goes out again, above what the host has seen. `up` are the instances that run on the host.
+ */
+export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
+  if (!isPlausible(instance, state.sequence)) return;
+  const known = amend(tx, instance, { sequence: state.sequence });
+  if (known.status === 'destroying') return void recordCommand(tx, ids, known, 'destroy');
+  if (known.status === 'error') return;
+  closeOpenCommand(tx, known);
+  const { observation } = state;
+  if (observation && isAlive(observation)) return resume(tx, ids, known, state, up);
+  if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, ids, known);
+  return settleAbsent(tx, ids, known);
+}
+
+/** It runs there: so it does here. */
+function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
+  const changes = { ...addressesOf(tx, instance, state.observation), run_id: state.observation?.runId || null };
+  if (instance.status === 'running') return void amend(tx, instance, changes);
+  recordEvent(tx, instance.id, 'running', `${WHY}; the workload runs on its host`);
+  const said = { ...changes, ...NO_RELEASE };
+  if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);
+  if (!takeBackGpus(tx, instance, up)) {
+    recordEvent(tx, instance.id, 'stop_requested', `${WHY}, in which another instance holds the GPUs; it is stopped`);
+    return void recordCommand(tx, ids, instance, 'release');
+  }
+  transition(tx, transition(tx, instance, 'starting'), 'running', said);
+}
+
+/** A workload that runs has its GPUs, whatever an older copy says of others that do not run. */
+function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): boolean {
+  for (const holder of holdersOf(tx, instance)) if (!up.has(holder.id)) giveWay(tx, holder);
+  try {
+    reclaimGpus(tx, instance);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return false;
+  }
+}
+
+function holdersOf(tx: Tx, instance: Instance): Instance[] {
+  const held = tx.all(
+    query
+      .selectFrom('gpu_claims')
+      .select('instance_id')
+      .distinct()
+      .where('machine_id', '=', instance.machine_id)
+      .where('gpu_uuid', 'in', gpusOf(tx, instance.id))
+      .where('instance_id', '<>', instance.id),
+  );
+  return held.flatMap(({ instance_id }) => findInstance(tx, instance_id) ?? []);
+}
+
+/** What does not run cannot have the GPUs that another uses: the host has released them since. */
+function giveWay(tx: Tx, holder: Instance): void {
+  const released = { gpus_released: 1, gpu_release: 'released' } as const;
+  switch (holder.status) {
+    case 'stopped':
+      amend(tx, holder, released);
+      return dropClaims(tx, holder.id);
+    case 'starting':
+      closeOpenCommand(tx, holder);
+      transition(tx, holder, 'stopped', released);
+      return dropClaims(tx, holder.id);
+    case 'creating':
+      closeOpenCommand(tx, holder);
+      return failUnheard(tx, holder);
+    case 'destroying':
+    case 'error':
+      return dropClaims(tx, holder.id);
+    default:
+      return;
+  }
+}
+
+function failUnheard(tx: Tx, instance: Instance): void {
+  dropClaims(tx, instance.id);
+  transition(tx, instance, 'error', {
+    error_code: 'provision_failed',
+    error_message: `${WHY}; the host has nothing of it`,
+  });
+  recordEvent(tx, instance.id, 'provision_failed', `${WHY}; the host has nothing of it`);
+}
+
+function settleStopped(tx: Tx, ids: Ids, instance: Instance): void {
+  if (instance.status === 'stopped') return void considerRelease(tx, ids, instance);
+  const up = instance.status === 'creating' ? transition(tx, instance, 'running', NO_RELEASE) : instance;
+  const down = up.status === 'running' ? transition(tx, up, 'stopping') : up;
+  const stopped = transition(tx, down, 'stopped', { error_code: null, error_message: null });
+  recordEvent(tx, instance.id, 'stopped', `${WHY}; on its host the workload is down, its disk is kept`);
+  considerRelease(tx, ids, stopped);
+}
+
+function settleAbsent(tx: Tx, ids: Ids, instance: Instance): void {
+  switch (instance.status) {
+    case 'creating':
+      return failUnheard(tx, instance);
+    case 'running':
+      return endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
+    case 'starting':
+    case 'stopping':
+      return void considerRelease(tx, ids, transition(tx, instance, 'stopped'));
+    default:
+      return;
+  }
+}

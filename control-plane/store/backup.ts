@@ -1,0 +1,99 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { migrations } from './migrations/index.js';
+import { lockFile } from './store.js';
+
+/**
+ * Copies the database as it is at one moment into a new file, also while a control plane runs on it. Throws SetupError when
+ * `to` exists or the copy cannot be made.
+ */
+export function backUp(file: string, to: string): void {
+  if (!existsSync(file)) throw new SetupError(`there is no database ${file}; set GPURENT_DATABASE`);
+  if (existsSync(to)) throw new SetupError(`${to} exists; give the backup a name of its own`);
+  copy(file, to);
+}
+
+/**
+ * Puts a backup in the place of the database and raises the epoch above every run that hosts may have heard of since, so that
+ * they obey this store and no older one. What stood there before is kept under another name, which is answered. Throws
+ * SetupError, having changed nothing, when a control plane holds the database or the backup is none.
+ */
+export function restore(from: string, file: string, now: number): { epoch: number; replaced: string | null } {
+  if (!existsSync(from)) throw new SetupError(`there is no backup ${from}`);
+  const lock = lockFile(`${file}.lock`);
+  try {
+    const incoming = `${file}.restoring`;
+    rmSync(incoming, { force: true });
+    copy(from, incoming);
+    const epoch = raiseEpoch(incoming, Math.max(now, existsSync(file) ? epochOf(file) : 0));
+    const replaced = existsSync(file) ? setAside(file, now) : null;
+    renameSync(incoming, file);
+    return { epoch, replaced };
+  } finally {
+    lock.close();
+  }
+}
+
+function copy(from: string, to: string): void {
+  try {
+    const source = new BetterSqlite3(from, { readonly: true, timeout: 5_000 });
+    try {
+      judge(source);
+      source.prepare('VACUUM INTO ?').run(to);
+    } finally {
+      source.close();
+    }
+  } catch (error) {
+    rmSync(to, { force: true });
+    throw new SetupError(`${from} cannot be copied: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function judge(database: BetterSqlite3.Database): void {
+  const version = database.pragma('user_version', { simple: true }) as number;
+  if (version === 0 || version > migrations.length) {
+    throw new Error(`it is not a gpurent database that this release knows (schema ${version} of ${migrations.length})`);
+  }
+  const health = database.pragma('integrity_check', { simple: true });
+  if (health !== 'ok') throw new Error(`it is damaged: ${String(health)}`);
+}
+
+function raiseEpoch(file: string, above: number): number {
+  const database = new BetterSqlite3(file);
+  try {
+    const raise = database.prepare<[number], { epoch: number }>(
+      "UPDATE meta SET value = CAST(max(CAST(value AS INTEGER), ?) + 1 AS TEXT) WHERE key = 'epoch' RETURNING CAST(value AS INTEGER) AS epoch",
+    );
+    const epoch = raise.get(above)?.epoch;
+    if (epoch === undefined) throw new SetupError('the backup has no epoch');
+    return epoch;
+  } finally {
+    database.close();
+  }
+}
+
+/** Of the database that is to be replaced; one that cannot be read has none. */
+function epochOf(file: string): number {
+  try {
+    const database = new BetterSqlite3(file, { readonly: true });
+    try {
+      const find = database.prepare<[], { epoch: number }>(
+        "SELECT CAST(value AS INTEGER) AS epoch FROM meta WHERE key = 'epoch'",
+      );
+      return find.get()?.epoch ?? 0;
+    } finally {
+      database.close();
+    }
+  } catch {
+    return 0;
+  }
+}
+
+function setAside(file: string, now: number): string {
+  const replaced = `${file}.before-${new Date(now).toISOString().replace(/[:.]/g, '-')}`;
+  for (const suffix of ['-wal', '-shm', '']) {
+    if (existsSync(file + suffix)) renameSync(file + suffix, replaced + suffix);
+  }
+  return replaced;
+}

@@ -1,0 +1,93 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beginTenure, isOvertaken } from '../../control-plane/services/tenure.js';
+import { backUp, restore } from '../../control-plane/store/backup.js';
+import { query } from '../../control-plane/store/sql.js';
+import { Store } from '../../control-plane/store/store.js';
+import { systemClock } from '../../shared/clock.js';
+import { randomIds } from '../../shared/ids.js';
+
+const NOW = Date.parse('2026-02-03T04:05:06.789Z');
+
+let folder: string;
+let file: string;
+let saved: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  file = join(folder, 'gpurent.db');
+  saved = join(folder, 'saved.db');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function withStore<T>(work: (store: Store) => T, at = file): T {
+  const store = new Store(at, systemClock);
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}
+
+const note = (value: string) => (store: Store) =>
+  store.transact((tx) => tx.run(query.insertInto('meta').values({ key: 'note', value })));
+const noted = (store: Store) =>
+  store.transact((tx) => tx.get(query.selectFrom('meta').select('value').where('key', '=', 'note'))?.value);
+
+it('a backup is taken while the store is in use, and brings back what was there then', () => {
+  withStore((store) => {
+    note('old')(store);
+    backUp(file, saved);
+    store.transact((tx) => tx.run(query.updateTable('meta').set({ value: 'new' }).where('key', '=', 'note')));
+  });
+  const { replaced } = restore(saved, file, NOW);
+  expect(withStore(noted)).toBe('old');
+  expect(replaced).toBe(`${file}.before-2026-02-03T04-05-06-789Z`);
+  expect(withStore(noted, replaced ?? '')).toBe('new');
+});
+
+it('a restore raises the epoch above every run so far, however often the same backup is restored', () => {
+  const begin = () => withStore((store) => beginTenure(store, randomIds));
+  const first = begin();
+  backUp(file, saved);
+  const later = begin();
+  expect(isOvertaken(first, later)).toBe(true);
+  expect(isOvertaken(later, first)).toBe(false);
+  let newest = later;
+  for (const now of [NOW, NOW, NOW - 1e12]) {
+    restore(saved, file, now);
+    const next = begin();
+    expect(isOvertaken(newest, next)).toBe(true);
+    newest = next;
+  }
+});
+
+it('two runs on copies of a store are told apart', () => {
+  withStore(() => backUp(file, saved));
+  const one = withStore((store) => beginTenure(store, randomIds));
+  const other = withStore((store) => beginTenure(store, randomIds), saved);
+  expect(other.epoch).toBe(one.epoch);
+  expect(isOvertaken(one, other)).toBe(true);
+  expect(isOvertaken(one, one)).toBe(false);
+  expect(isOvertaken(one, { epoch: 0, incarnation: '' })).toBe(false);
+});
+
+it('what is wrong is refused, and changes nothing', () => {
+  withStore(note('mine'));
+  const text = join(folder, 'text');
+  writeFileSync(text, 'not a database at all, but long enough to be looked at');
+  const foreign = join(folder, 'foreign.db');
+  new BetterSqlite3(foreign).exec('CREATE TABLE a (b)').close();
+  const before = readdirSync(folder).sort();
+  expect(() => restore(join(folder, 'none'), file, NOW)).toThrow('there is no backup');
+  expect(() => restore(text, file, NOW)).toThrow('cannot be copied');
+  expect(() => restore(foreign, file, NOW)).toThrow('not a gpurent database');
+  expect(() => backUp(file, text)).toThrow('exists');
+  expect(() => backUp(join(folder, 'none'), saved)).toThrow('there is no database');
+  withStore(() => expect(() => restore(file, file, NOW)).toThrow('another control plane is running'));
+  expect(readdirSync(folder).sort()).toEqual(before);
+  expect(withStore(noted)).toBe('mine');
+});
