@@ -8,6 +8,7 @@ import { Gateway } from './grpc/gateway.js';
 import { createHttpServer } from './http/server.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts.js';
+import { ClockWatch } from './services/clock-watch.js';
 import { CommandAnswers } from './services/command-answers.js';
 import { dispatchCommands } from './services/dispatch.js';
 import { settleLostMachines } from './services/instances/host-loss.js';
@@ -72,6 +73,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logs: new LogHub(clock, ids, hosts),
     payments: manualPayments,
     tenure: beginTenure(store, ids),
+    clockWatch: new ClockWatch(store, clock, logger),
     bootedAt: clock.monotonic(),
   };
   const workers = new Workers<Chore>(

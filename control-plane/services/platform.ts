@@ -2,6 +2,7 @@ import type { Clock } from '../../shared/clock.js';
 import type { Ids } from '../../shared/ids.js';
 import type { PaymentProvider } from '../domain/money.js';
 import type { Store } from '../store/store.js';
+import type { ClockWatch } from './clock-watch.js';
 import type { CommandAnswers } from './command-answers.js';
 import type { HostLinks } from './host-links.js';
 import type { LastUsed } from './last-used.js';
@@ -21,6 +22,7 @@ export interface Platform {
   logs: LogHub;
   payments: PaymentProvider;
   tenure: Tenure;
+  clockWatch: ClockWatch;
   /** When this process began, in monotonic milliseconds. */
   bootedAt: number;
 }

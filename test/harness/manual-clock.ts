@@ -39,6 +39,11 @@ export class ManualClock implements Clock {
     this.moveTo(end);
   }
 
+  /** Somebody sets the wall clock. */
+  step(ms: number): void {
+    this.wall += ms;
+  }
+
   /** Calls that wait for time to pass. */
   get waiting(): number {
     return this.scheduled.size;

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { adopt } from '../../services/adoption.js';
 import { listAuditLog, type AuditEntry } from '../../services/audit.js';
+import { confirmClock, getClockState, type ClockState } from '../../services/clock-watch.js';
 import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
@@ -34,7 +35,16 @@ const Entry = Type.Object(
   { title: 'AuditEntry' },
 );
 
-/** Operators: what hosts run that the store cannot explain, and who did what. */
+const ClockReading = Type.Object(
+  {
+    held: Type.Boolean({ description: 'time-outs wait until an operator confirms that the clock is right' }),
+    stepped_ms: nullable(Type.Integer({ description: 'by how much the wall clock was set' })),
+    since: nullable(Timestamp),
+  },
+  { title: 'Clock' },
+);
+
+/** Operators: what hosts run that the store cannot explain, whether time can be trusted, and who did what. */
 export const operatorOversightRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -93,6 +103,19 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
   );
 
   app.get(
+    '/v1/operator/clock',
+    { config, schema: { summary: 'Whether the wall clock is believed', response: { 200: ClockReading } } },
+    () => clockView(getClockState(platform)),
+  );
+  app.post(
+    '/v1/operator/clock/confirm',
+    {
+      config,
+      schema: { summary: 'The wall clock is right: time-outs count anew from now on', response: { 200: ClockReading } },
+    },
+    (request) => clockView(confirmClock(platform, accountOf(request))),
+  );
+  app.get(
     '/v1/operator/audit-log',
     {
       config,
@@ -115,4 +138,8 @@ function quarantinedView(row: QuarantinedWorkload) {
 
 function entryView(entry: AuditEntry) {
   return { ...entry, at: iso(entry.at), details: JSON.parse(entry.details) as Record<string, unknown> };
+}
+
+function clockView({ since, ...state }: ClockState) {
+  return { ...state, since: isoOrNull(since) };
 }

@@ -15,9 +15,10 @@ export const GRACE_MS = 2 * 60_000;
 
 /**
  * Ends what takes too long: a stop goes back to `running` while it is still being tried, a start is undone, a provision without
- * progress fails. Answers how many.
+ * progress fails. Nothing ends while the wall clock is not to be believed. Answers how many.
  */
 export function expireTransitions(platform: Platform): { expired: number } {
+  if (!platform.clockWatch.isTrusted()) return { expired: 0 };
   if (platform.clock.monotonic() - platform.bootedAt < GRACE_MS) return { expired: 0 };
   const overdue = platform.store.transact((tx) =>
     (Object.keys(DEADLINES_MS) as (keyof typeof DEADLINES_MS)[]).flatMap((status) => findOverdue(tx, status)),
@@ -70,7 +71,8 @@ function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[
             .selectFrom('instance_events')
             .select('instance_events.id')
             .whereRef('instance_events.instance_id', '=', 'instances.id')
-            .where('at', '>', since),
+            .where('at', '>', since)
+            .where('at', '<=', tx.now),
         ),
       ),
     ),

@@ -30,6 +30,16 @@ export function amend(tx: Tx, instance: Instance, changes: InstanceChanges): Ins
   return next;
 }
 
+/** What is on its way gets its full time anew: its stamps are of a clock that was set since. */
+export function restartDeadlines(tx: Tx): void {
+  tx.run(
+    query
+      .updateTable('instances')
+      .set({ status_changed_at: tx.now })
+      .where('status', 'in', ['creating', 'starting', 'stopping']),
+  );
+}
+
 /** Writes what has changed, so that what others have written in the same transaction stands. */
 function write(tx: Tx, before: Instance, after: Instance): void {
   const names = (Object.keys(after) as (keyof Instance)[]).filter((name) => after[name] !== before[name]);

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const LIMIT_MS = { creating: 30 * MINUTE_MS, stopping: 30 * MINUTE_MS };
+
+interface Clock {
+  held: boolean;
+  stepped_ms: number | null;
+  since: string | null;
+}
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template();
+  test.advance(5 * MINUTE_MS);
+});
+afterAll(() => test.stop());
+
+const clock = () => test.operator.get<Clock>('/v1/operator/clock');
+const confirm = () => test.operator.post<Clock>('/v1/operator/clock/confirm');
+const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
+
+/** An instance whose host says nothing more. */
+async function waiting(status: 'creating' | 'stopping'): Promise<string> {
+  const agent = await test.host({ gpus: 1, automatic: status === 'stopping' });
+  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  if (status === 'creating') return id;
+  await statusIs(renter.api, id, 'running');
+  agent.automatic = false;
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  return id;
+}
+
+describe('a wall clock that is set', () => {
+  it.each([
+    ['an hour ahead', HOUR_MS],
+    ['a day ahead', 24 * HOUR_MS],
+    ['an hour back', -HOUR_MS],
+    ['a day back', -24 * HOUR_MS],
+  ])('%s ends nothing, until an operator has looked; then everything has its full time', async (_name, step) => {
+    const waits = [await waiting('creating'), await waiting('stopping')] as const;
+    const statuses = async () => [(await read(waits[0])).status, (await read(waits[1])).status];
+    test.advance(1_000);
+    test.clock.step(step);
+    test.advance(LIMIT_MS.stopping);
+    expect(await statuses()).toEqual(['creating', 'stopping']);
+    expect(await clock()).toMatchObject({ held: true, stepped_ms: step, since: expect.any(String) as string });
+
+    await test.restart();
+    test.advance(5 * MINUTE_MS);
+    expect(await statuses()).toEqual(['creating', 'stopping']);
+
+    expect(await confirm()).toEqual({ held: false, stepped_ms: null, since: null });
+    test.advance(LIMIT_MS.stopping - 1_000);
+    expect(await statuses()).toEqual(['creating', 'stopping']);
+    test.advance(1_000);
+    expect(await statuses()).toEqual(['error', 'running']);
+  });
+
+  it('back while the control plane was away is noticed by what it had seen', async () => {
+    await test.restart();
+    test.advance(MINUTE_MS);
+    test.clock.step(-HOUR_MS);
+    await test.restart();
+    test.advance(1_000);
+    expect(await clock()).toMatchObject({ held: true });
+    await confirm();
+  });
+
+  it('by less than a minute is believed, and so is one that was away for a day', async () => {
+    test.clock.step(59_000);
+    test.advance(1_000);
+    test.clock.step(-59_000);
+    test.advance(1_000);
+    await test.restart();
+    test.clock.step(24 * HOUR_MS);
+    await test.restart();
+    test.advance(1_000);
+    expect(await clock()).toEqual({ held: false, stepped_ms: null, since: null });
+  });
+
+  it('back by a day holds up no command that is to be sent again', async () => {
+    const agent = await test.host({ automatic: false });
+    const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10 };
+    await renter.api.post<InstanceBody>('/v1/instances', body);
+    await eventually('the command', () => agent.received.length === 1);
+    test.clock.step(-24 * HOUR_MS);
+    test.advance(1_000);
+    await eventually('the command again', () => agent.received.length === 2);
+    await confirm();
+  });
+
+  it('is confirmed by operators, who are named, and confirming what is right changes nothing', async () => {
+    const before = test.dump();
+    await confirm();
+    expect(test.dump()).toEqual(before);
+    const { items } = await test.operator.get<{ items: { action: string }[] }>('/v1/operator/audit-log');
+    expect(items[0]).toMatchObject({ action: 'clock.confirm', actor_email: 'operator@example.com' });
+  });
+});

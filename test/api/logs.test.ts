@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template();
+});
+afterAll(() => test.stop());
+
+async function deployOn(agent: FakeAgent, fields: Record<string, unknown> = {}): Promise<InstanceBody> {
+  const offer_id = await test.offer(agent);
+  return renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id: templateId, disk_gb: 10, ...fields });
+}
+
+describe('logs', () => {
+  it('come from one subscription however often they are polled', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    const read = async (tail = 200) =>
+      (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs?tail=${tail}`)).lines;
+    await statusIs(renter.api, id, 'running');
+    agent.print(id, 'one', 'two');
+    await eventually('both lines', async () => (await read()).length === 2);
+    agent.print(id, 'three');
+    await eventually('the third line', async () => (await read()).at(-1) === 'three');
+    expect(await read(2)).toEqual(['two', 'three']);
+    expect(agent.subscriptions.size).toBe(1);
+    test.advance(31_000);
+    await eventually('the end of the subscription', () => agent.subscriptions.size === 0);
+  });
+
+  it('go on after their stream has ended, and stay readable while the host is away', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    const read = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
+    await statusIs(renter.api, id, 'running');
+    agent.print(id, 'one');
+    await eventually('the line', async () => (await read()).length === 1);
+    const [subscriptionId] = agent.subscriptions.keys();
+    agent.subscriptions.clear();
+    agent.sendRaw({ logChunk: { subscriptionId, lines: [], ended: true } });
+    agent.print(id, 'two');
+    test.clock.advance(3_000);
+    await eventually('what came after', async () => (await read()).includes('two'));
+    agent.disconnect();
+    await eventually('the control plane to notice', async () => {
+      const machine = await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent.hostId}`);
+      return !machine.connected;
+    });
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    expect(await read()).toEqual(['one', 'two']);
+  });
+
+  it('are empty until the workload has run, and refuse a tail out of range', async () => {
+    const agent = await test.host({ automatic: false });
+    const { id } = await deployOn(agent);
+    expect(await renter.api.get(`/v1/instances/${id}/logs`)).toEqual({ lines: [] });
+    for (const tail of ['0', '1001', 'many']) {
+      const answer = await renter.api.request('GET', `/v1/instances/${id}/logs?tail=${tail}`);
+      expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+    }
+  });
+});
