@@ -212,6 +212,8 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   platform.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
+    // Only a provision may take as long as it goes on.
+    if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
     const last = tx.get(
       query

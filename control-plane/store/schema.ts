@@ -154,6 +154,7 @@ export interface Schema {
     created_at: number;
     started_at: number | null;
     status_changed_at: number;
+    progress_at: number;
     destroyed_at: number | null;
   };
   idempotency_keys: {

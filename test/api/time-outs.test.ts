@@ -107,7 +107,7 @@ it('one instance that cannot be timed out holds up no other', async () => {
   for (const { id } of [broken, fine]) await ask('POST', `${id}/stop`);
   // Its machine is gone from under it: whatever is done with it fails.
   test.core.platform.store.transact((tx) =>
-    tx.run(query.updateTable('instances').set({ status_changed_at: 0 }).where('id', '=', broken.id)),
+    tx.run(query.updateTable('instances').set({ progress_at: 0 }).where('id', '=', broken.id)),
   );
   const { store } = test.core.platform;
   const transact = store.transact.bind(store);

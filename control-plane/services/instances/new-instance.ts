@@ -82,6 +82,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     created_at: tx.now,
     started_at: null,
     status_changed_at: tx.now,
+    progress_at: tx.now,
     destroyed_at: null,
   };
 }

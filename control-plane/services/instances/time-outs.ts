@@ -55,26 +55,12 @@ export function giveUpProvision(tx: Tx, ids: Ids, instance: Instance, reason: st
 }
 
 function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[] {
-  const since = tx.now - DEADLINES_MS[status];
-  const overdue = query
-    .selectFrom('instances')
-    .select('instances.id')
-    .where('status', '=', status)
-    .where('status_changed_at', '<=', since)
-    .limit(BATCH);
-  if (status !== 'creating') return tx.all(overdue);
   return tx.all(
-    overdue.where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('instance_events')
-            .select('instance_events.id')
-            .whereRef('instance_events.instance_id', '=', 'instances.id')
-            .where('at', '>', since)
-            .where('at', '<=', tx.now),
-        ),
-      ),
-    ),
+    query
+      .selectFrom('instances')
+      .select('id')
+      .where('status', '=', status)
+      .where('progress_at', '<=', tx.now - DEADLINES_MS[status])
+      .limit(BATCH),
   );
 }

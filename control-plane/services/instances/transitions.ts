@@ -16,6 +16,7 @@ export function transition(tx: Tx, instance: Instance, to: InstanceStatus, chang
     ...changes,
     status: to,
     status_changed_at: tx.now,
+    progress_at: tx.now,
     started_at: to === 'running' ? (instance.started_at ?? tx.now) : instance.started_at,
     destroyed_at: to === 'destroyed' ? tx.now : null,
   };
@@ -35,7 +36,7 @@ export function restartDeadlines(tx: Tx): void {
   tx.run(
     query
       .updateTable('instances')
-      .set({ status_changed_at: tx.now })
+      .set({ progress_at: tx.now })
       .where('status', 'in', ['creating', 'starting', 'stopping']),
   );
 }

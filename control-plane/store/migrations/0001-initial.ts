@@ -206,11 +206,13 @@ CREATE TABLE instances (
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   status_changed_at INTEGER NOT NULL,
+  -- When the host last made progress with it, or its status changed.
+  progress_at INTEGER NOT NULL,
   destroyed_at INTEGER
 ) STRICT;
 CREATE INDEX instances_by_organization ON instances (organization_id, created_at);
 CREATE INDEX instances_live_by_organization ON instances (organization_id) WHERE status <> 'destroyed';
-CREATE INDEX instances_by_status ON instances (status, status_changed_at);
+CREATE INDEX instances_by_status ON instances (status, progress_at);
 CREATE INDEX instances_live_by_machine ON instances (machine_id) WHERE status <> 'destroyed';
 
 -- Which deploy an Idempotency-Key stands for; a refusal is not remembered.
