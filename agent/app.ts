@@ -41,7 +41,7 @@ export function createAgent(
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, { ...config, hostId: identity.hostId }, ports, gpus);
   return assembleAgent({
     runtime,
-    docker: new EngineWatch(engine, identity.hostId),
+    docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
     dial: dialer(identity),
     clock,

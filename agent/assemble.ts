@@ -10,6 +10,7 @@ import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session } from './session.js';
+import { Interruptions } from './watch/interruptions.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
@@ -42,7 +43,9 @@ export interface Parts {
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox();
-  const executor = new Executor({ runtime, gpus, clock, logger }, journal, outbox);
+  const interruptions = new Interruptions(parts.docker, journal, clock);
+  const hands = { runtime, gpus, interruptions, clock, logger };
+  const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   let watcher: Watcher | undefined;
   let link: Link | undefined;
@@ -67,12 +70,11 @@ export function assembleAgent(parts: Parts): Agent {
       const boot = await parts.boot();
       noteBoot(journal, boot);
       await rebuildJournal();
-      const bootedAt = Number(journal.meta('booted_at') ?? 0);
-      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, bootedAt);
+      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions);
       await watcher.compare();
       watcher.start();
       const facts = { bootId: boot.id, describe: () => parts.describe() };
-      const session = new Session(facts, { runtime, gpus, clock, logger }, watcher, journal, executor, outbox, logs);
+      const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
       link = new Link(dial, session, clock, random, logger);
       link.start();
     },

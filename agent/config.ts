@@ -13,6 +13,8 @@ export interface AgentConfig {
   guestTools: string;
   /** Path of Docker's socket. */
   dockerSocket: string;
+  /** Path of the file in which Docker notes its process id. */
+  dockerPidFile: string;
   name: string;
   region: string;
   /** Where renters reach this host; empty: the address of the default route. */
@@ -30,6 +32,7 @@ const DEFAULTS = {
   GPURENT_AGENT_STATE_DIR: '/var/lib/gpurent-agent',
   GPURENT_AGENT_GUEST_TOOLS: '/usr/lib/gpurent/guest-tools',
   GPURENT_AGENT_DOCKER_SOCKET: '',
+  GPURENT_AGENT_DOCKER_PID_FILE: '',
   GPURENT_AGENT_NAME: '',
   GPURENT_AGENT_REGION: 'default',
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
@@ -56,12 +59,14 @@ export function parseConfig(
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new SetupError(`GPURENT_AGENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
   }
+  const dockerSocket = parseSocket(
+    get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
+  );
   return {
     stateDir: get('GPURENT_AGENT_STATE_DIR'),
     guestTools: resolve(get('GPURENT_AGENT_GUEST_TOOLS')),
-    dockerSocket: parseSocket(
-      get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
-    ),
+    dockerSocket,
+    dockerPidFile: get('GPURENT_AGENT_DOCKER_PID_FILE') || dockerSocket.replace(/(\.sock)?$/, '.pid'),
     name: get('GPURENT_AGENT_NAME') || hostname(),
     region: get('GPURENT_AGENT_REGION'),
     publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),

@@ -60,7 +60,7 @@ export class Session implements Subscriber {
   /** Also the moment at which reports that were not acknowledged go out again. */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
-    const { dockerAvailable } = this.watcher;
+    const { dockerAvailable } = this.hands.interruptions;
     const { gpus } = await this.hands.gpus.inventory();
     return { dockerAvailable, gpus, running: dockerAvailable ? await this.running() : [], diskFreeGb: 0 };
   }

@@ -6,10 +6,12 @@ import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Attempt } from './attempt.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
+import type { Interruptions } from '../watch/interruptions.js';
 
 export interface Hands {
   runtime: Runtime;
   gpus: GpuDriver;
+  interruptions: Interruptions;
   clock: Clock;
   logger: Logger;
 }
@@ -60,7 +62,8 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     attempt.accept();
   } else if (found.state === 'stopped') {
     // What is sent again after its workload has run and ended has taken effect.
-    if (mayCreate || attempt.hasRun(found.startedAt)) return found;
+    const hasRun = mayCreate || attempt.hasRun(found.startedAt);
+    if (hasRun && (await hands.interruptions.judge(found, signal)) === 'ended') return found;
     await checkGpus(hands, instanceId, spec.gpuUuids);
     if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
     signal.throwIfAborted();
@@ -84,7 +87,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     attempt.created = true;
     await runtime.create(instanceId, sequence, spec);
   }
-  return untilReached(hands, instanceId, spec.sshAuthorizedKey !== '', signal);
+  return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
 }
 
 /** Every GPU is there, healthy, and in no other workload of this host. */
@@ -103,15 +106,18 @@ async function checkGpus({ gpus, runtime }: Hands, instanceId: string, wanted: r
 
 /** Up and reached, or ended before it could be. Throws Failure SSH_SILENT. */
 async function untilReached(
-  { runtime, clock }: Hands,
-  instanceId: string,
+  { runtime, interruptions, clock }: Hands,
+  { command: { instanceId }, signal }: Attempt,
   hasSsh: boolean,
-  signal: AbortSignal,
 ): Promise<Workload> {
   const deadline = clock.monotonic() + SSH_DEADLINE_MS;
   while (clock.monotonic() < deadline) {
     const workload = await runtime.find(instanceId);
-    if (workload.state === 'stopped') return workload;
+    if (workload.state === 'stopped') {
+      if ((await interruptions.judge(workload, signal)) === 'ended') return workload;
+      await runtime.start(instanceId);
+      continue;
+    }
     if (workload.state !== 'running')
       throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
     if (!hasSsh || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort))) return workload;

@@ -12,7 +12,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'booted_at' | 'epoch';
+export type MetaKey = 'boot_id' | 'booted_at' | 'docker_run' | 'epoch';
 
 export type CommandEntry =
   | {

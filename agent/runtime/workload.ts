@@ -63,6 +63,8 @@ export interface Runtime {
 /** Docker as a whole, for what no command asks for. */
 export interface DockerWatch {
   isAvailable(): Promise<boolean>;
+  /** When this run of Docker began, in milliseconds since 1970; null where the host does not tell. */
+  startedAt(): Promise<number | null>;
   /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
 }

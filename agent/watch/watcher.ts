@@ -3,26 +3,21 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
 import { observe, observeWithLog } from '../commands/observe.js';
-import { wasInterrupted, type Outage } from '../domain/exit.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
+import { CONFIRM_MS, type Interruptions } from './interruptions.js';
 
 const COMPARE_EVERY_MS = 30_000;
-/** For so long an exit is doubted: a Docker that goes down reports exits first. */
-const CONFIRM_MS = 3_000;
 const RECONNECT_MS = 1_000;
-const KEPT_OUTAGES = 20;
 
 /** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
 export class Watcher {
   private readonly stopping = new AbortController();
-  readonly outages: Outage[] = [];
   /** Ends that are not believed yet. */
   private readonly doubted = new Map<string, { startedAt: number; since: number }>();
   private comparingSoon = false;
   private timers = new Set<Timer>();
-  private away: number | undefined;
 
   constructor(
     private readonly runtime: Runtime,
@@ -32,8 +27,7 @@ export class Watcher {
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    /** When the host booted, in milliseconds since 1970; 0 if it never has under this journal. */
-    readonly bootedAt: number,
+    private readonly interruptions: Interruptions,
   ) {}
 
   start(): void {
@@ -46,21 +40,9 @@ export class Watcher {
     for (const timer of this.timers) timer.cancel();
   }
 
-  get dockerAvailable(): boolean {
-    return this.away === undefined;
-  }
-
   /** Compares every workload that should run with Docker's word. */
   async compare(): Promise<void> {
-    if (!(await this.docker.isAvailable())) {
-      this.away ??= this.clock.now();
-      return;
-    }
-    if (this.away !== undefined) {
-      this.outages.push({ from: this.away, to: this.clock.now() });
-      this.outages.splice(0, this.outages.length - KEPT_OUTAGES);
-      this.away = undefined;
-    }
+    if (!(await this.interruptions.look())) return;
     const instances = this.journal.instances();
     const running = instances.filter(({ desired }) => desired === 'running');
     await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
@@ -102,8 +84,8 @@ export class Watcher {
     );
     const settled = age >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
-    if (!available || !this.dockerAvailable || !settled) return this.compareSoon();
-    if (!wasInterrupted(this, workload)) return this.reportEnd(instanceId, workload);
+    if (!available || !this.interruptions.dockerAvailable || !settled) return this.compareSoon();
+    if (!this.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
@@ -150,7 +132,7 @@ export class Watcher {
       .catch((error: unknown) => this.logger.warn(`Docker's events cannot be followed: ${messageOf(error)}`))
       .finally(() => {
         if (this.stopping.signal.aborted) return;
-        this.away ??= this.clock.now();
+        this.interruptions.lost();
         this.later(RECONNECT_MS, async () => {
           this.listen();
           await this.compare();

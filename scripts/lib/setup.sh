@@ -94,7 +94,7 @@ start_dockerd() {
   say 'starting Docker for the time of this run'
   mkdir -p "$local_dir/docker"
   echo "$run" >"$local_dir/dockerd-run"
-  setsid dockerd -H "unix://$run/docker.sock" --data-root "$local_dir/docker" --exec-root "$run/exec" --pidfile "$run/pid" \
+  setsid dockerd -H "unix://$run/docker.sock" --data-root "$local_dir/docker" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
     >"$local_dir/dockerd.log" 2>&1 </dev/null &
   dockerd_pid=$!
   dockerd_run=$run

@@ -100,9 +100,32 @@ it('a start that a crash has cut short starts no second run of a workload that h
   host.runtime.exit('i', 1);
   host.restart();
   host.executor.receive(again);
-  const { observation } = await host.answered(again, 'DONE');
+  const { observation } = await host.answeredInTime(again, 'DONE');
   expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
   expect(host.runtime.calls).toEqual(['create i', 'stop i', 'start i']);
+});
+
+it.each(['host', 'Docker'] as const)('a provision whose %s went away under it is carried through', async (what) => {
+  const release = host.runtime.hold('find');
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await eventually('the journal', () => host.journal.command(command.commandId)?.state === 'begun');
+  host.clock.advance(60_000);
+  const crashed = host.executor;
+  release();
+  await host.answered(command, 'DONE');
+  await crashed.idle();
+  await host.interruptions.look();
+  host.runtime.exit('i', 0);
+  host.clock.advance(60_000);
+  host.restart();
+  if (what === 'host') host.journal.setMeta('booted_at', String(host.clock.now()));
+  else host.dockerStartedAt = host.clock.now();
+  const again = { ...command, commandId: 'sent again' };
+  host.executor.receive(again);
+  const { observation } = await host.answeredInTime(again, 'DONE');
+  expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
+  expect(host.runtime.calls).toEqual(['create i', 'start i']);
 });
 
 describe('a newer command', () => {
@@ -188,7 +211,7 @@ describe('what is already so is done:', () => {
     host.runtime.print('i', 'last words');
     host.executor.receive(command);
     release();
-    const { observation } = await host.answered(command, 'DONE');
+    const { observation } = await host.answeredInTime(command, 'DONE');
     expect(observation).toMatchObject({
       state: WorkloadState.WORKLOAD_STATE_STOPPED,
       exit: { code: 3, lastLines: ['last words'] },
@@ -277,7 +300,7 @@ describe('refusals and failures', () => {
     host.runtime.exit('i', 0);
     host.runtime.failNext('tail', new Error('the log driver does not support reading'));
     host.executor.receive(command);
-    await host.answered(command, 'DONE');
+    await host.answeredInTime(command, 'DONE');
     expect((await host.runtime.find('i')).state).toBe('stopped');
   });
 
@@ -352,7 +375,7 @@ describe('refusals and failures', () => {
     for (let line = 0; line < 200; line++) host.runtime.print('i', `${line} ${'x'.repeat(16_000)}`);
     host.runtime.exit('i', 0);
     host.executor.receive(command);
-    const { observation } = await host.answered(command, 'DONE');
+    const { observation } = await host.answeredInTime(command, 'DONE');
     const lines = observation?.exit?.lastLines ?? [];
     expect(lines.at(-1)).toMatch(/^199 /);
     expect(lines.join('').length).toBeLessThanOrEqual(64 * 1024);

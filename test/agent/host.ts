@@ -5,6 +5,7 @@ import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
 import type { DockerWatch } from '../../agent/runtime/workload.js';
+import { Interruptions } from '../../agent/watch/interruptions.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import {
@@ -29,8 +30,20 @@ export class TestHost {
   readonly reports: WorkloadReport[] = [];
   readonly progress: Progress[] = [];
   dockerUp = true;
+  /** When this run of Docker began. */
+  dockerStartedAt = 0;
   journal: Journal;
   executor: Executor;
+  interruptions: Interruptions;
+  private readonly docker: DockerWatch = {
+    isAvailable: async () => this.dockerUp,
+    startedAt: async () => this.dockerStartedAt,
+    events: (onEvent, signal) =>
+      new Promise((resolve) => {
+        this.dieEvents = () => (this.dockerUp ? onEvent('') : resolve());
+        signal.addEventListener('abort', () => resolve());
+      }),
+  };
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-agent-'));
   private readonly outbox = new Outbox();
   private watchers: Watcher[] = [];
@@ -43,28 +56,21 @@ export class TestHost {
       if (message?.$case === 'progress') this.progress.push(message.value);
       return true;
     });
-    ({ journal: this.journal, executor: this.executor } = this.boot());
+    ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
   /** The agent's process has died and starts again; Docker has noticed nothing. */
   restart(): void {
     for (const watcher of this.watchers.splice(0)) watcher.stop();
     this.journal.close();
-    ({ journal: this.journal, executor: this.executor } = this.boot());
+    ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
   /** Begins to watch. */
   watch(bootedAt = 0): Watcher {
-    const docker: DockerWatch = {
-      isAvailable: async () => this.dockerUp,
-      events: (onEvent, signal) =>
-        new Promise((resolve) => {
-          this.dieEvents = () => (this.dockerUp ? onEvent('') : resolve());
-          signal.addEventListener('abort', () => resolve());
-        }),
-    };
-    const { runtime, executor, journal, outbox, clock } = this;
-    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, bootedAt);
+    if (bootedAt > 0) this.journal.setMeta('booted_at', String(bootedAt));
+    const { runtime, docker, executor, journal, outbox, clock, interruptions } = this;
+    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, interruptions);
     this.watchers.push(watcher);
     watcher.start();
     return watcher;
@@ -96,10 +102,21 @@ export class TestHost {
     });
   }
 
-  private boot(): { journal: Journal; executor: Executor } {
+  /** The same, while time passes: an end is believed only after a while. */
+  answeredInTime(command: Command, outcome: string): Promise<CommandResult> {
+    return eventually(`${outcome} for the command`, () => {
+      this.clock.advance(500);
+      if (!this.outcomes(command).includes(outcome)) return undefined;
+      return this.results.findLast((result) => result.commandId === command.commandId);
+    });
+  }
+
+  private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
     const { runtime, gpus, clock, outbox } = this;
-    return { journal, executor: new Executor({ runtime, gpus, clock, logger: silentLogger }, journal, outbox) };
+    const interruptions = new Interruptions(this.docker, journal, clock);
+    const executor = new Executor({ runtime, gpus, interruptions, clock, logger: silentLogger }, journal, outbox);
+    return { journal, executor, interruptions };
   }
 }
 

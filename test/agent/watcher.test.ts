@@ -75,6 +75,30 @@ it('brings back what went down with Docker, though Docker said exit 0 first', as
   expect(host.journal.instance('i')?.desired).toBe('running');
 });
 
+it('brings back what went down with a Docker that started again while no agent ran', async () => {
+  await host.watch().compare();
+  host.clock.advance(60_000);
+  host.restart();
+  host.runtime.exit('i', 0);
+  host.clock.advance(60_000);
+  host.dockerStartedAt = host.clock.now();
+  host.watch();
+  await asTimePasses('the start', () => host.runtime.calls.includes('start i'));
+  expect(host.reports.every(({ observation }) => observation?.state === WorkloadState.WORKLOAD_STATE_RUNNING)).toBe(
+    true,
+  );
+});
+
+it('lets end what ended while no agent ran, under the same Docker', async () => {
+  await host.watch().compare();
+  host.restart();
+  host.runtime.exit('i', 0);
+  host.clock.advance(60_000);
+  await host.watch().compare();
+  await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
+  expect(host.runtime.calls).not.toContain('start i');
+});
+
 it('brings back what ran before the host booted, and lets what started since then end', async () => {
   host.runtime.exit('i', 0);
   host.restart();

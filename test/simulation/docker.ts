@@ -35,6 +35,7 @@ export class SimDocker {
   /** The daemon; a new life for each of its runs. */
   daemon = new Life();
   up = true;
+  startedAt = 0;
   /** Instances that were given a container after an earlier one of theirs had started, and when. */
   readonly remade: [string, number][] = [];
   /** Instances whose container an agent has removed, and when. */
@@ -120,6 +121,7 @@ export class SimDocker {
   startDaemon(): void {
     if (this.up) return;
     this.up = true;
+    this.startedAt = this.wall.now();
     this.daemon = new Life();
   }
 
@@ -224,6 +226,10 @@ export class SimRuntime implements Runtime, DockerWatch {
 
   async isAvailable(): Promise<boolean> {
     return this.docker.up;
+  }
+
+  async startedAt(): Promise<number> {
+    return this.docker.startedAt;
   }
 
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {

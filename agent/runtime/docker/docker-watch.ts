@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { DockerWatch } from '../workload.js';
 import { LABEL } from './container-options.js';
@@ -8,10 +9,20 @@ export class EngineWatch implements DockerWatch {
   constructor(
     private readonly engine: Engine,
     private readonly hostId: string,
+    private readonly pidFile: string,
   ) {}
 
   isAvailable(): Promise<boolean> {
     return this.engine.isAvailable();
+  }
+
+  /** Docker writes its process id when it starts. */
+  async startedAt(): Promise<number | null> {
+    try {
+      return Math.floor((await stat(this.pidFile)).mtimeMs);
+    } catch {
+      return null;
+    }
   }
 
   async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,79 @@
+import { sleep, type Clock } from '../../shared/clock.js';
+import { wasInterrupted, type Ending, type Outage } from '../domain/exit.js';
+import { Failure } from '../domain/failure.js';
+import type { Journal } from '../journal/journal.js';
+import type { DockerWatch } from '../runtime/workload.js';
+
+/** For so long an exit is doubted: a Docker that goes down reports exits first. */
+export const CONFIRM_MS = 3_000;
+const KEPT_OUTAGES = 20;
+const SEEN_EVERY_MS = 30_000;
+
+/** The run of Docker that was seen last, and when. */
+interface DockerRun {
+  startedAt: number;
+  seenAt: number;
+}
+
+/** What has gone away under workloads, the host or Docker, also while no agent ran: it tells an end from an interruption. */
+export class Interruptions {
+  private readonly outages: Outage[] = [];
+  private away: number | undefined;
+
+  constructor(
+    private readonly docker: DockerWatch,
+    private readonly journal: Journal,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether Docker answered when it was last looked at. */
+  get dockerAvailable(): boolean {
+    return this.away === undefined;
+  }
+
+  /** Docker has just gone. */
+  lost(): void {
+    this.away ??= this.clock.now();
+  }
+
+  /** Whether Docker answers now; remembers for how long it did not. */
+  async look(): Promise<boolean> {
+    if (!(await this.docker.isAvailable())) {
+      this.lost();
+      return false;
+    }
+    const now = this.clock.now();
+    if (this.away !== undefined) this.remember({ from: this.away, to: now });
+    this.away = undefined;
+    const startedAt = await this.docker.startedAt();
+    if (startedAt !== null) this.noteRun({ startedAt, seenAt: now });
+    return true;
+  }
+
+  /** Whether what should run, and does not, is to be brought back. */
+  wasInterrupted(ending: Ending): boolean {
+    const bootedAt = Number(this.journal.meta('booted_at') ?? 0);
+    return wasInterrupted({ bootedAt, outages: this.outages }, ending);
+  }
+
+  /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */
+  async judge(ending: Ending, signal: AbortSignal): Promise<'ended' | 'interrupted'> {
+    const age = this.clock.now() - ending.finishedAt;
+    if (age < CONFIRM_MS) await sleep(this.clock, CONFIRM_MS, signal);
+    if (!(await this.look())) throw new Failure('DOCKER_UNREACHABLE', 'Docker does not answer');
+    return this.wasInterrupted(ending) ? 'interrupted' : 'ended';
+  }
+
+  /** Another run than the one seen last: Docker was away in between, and somewhere in between took its containers down. */
+  private noteRun(run: DockerRun): void {
+    const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
+    if (last?.startedAt === run.startedAt && Math.abs(run.seenAt - last.seenAt) < SEEN_EVERY_MS) return;
+    if (last && last.startedAt !== run.startedAt) this.remember({ from: last.seenAt, to: run.seenAt });
+    this.journal.setMeta('docker_run', JSON.stringify(run));
+  }
+
+  private remember(outage: Outage): void {
+    this.outages.push(outage);
+    this.outages.splice(0, this.outages.length - KEPT_OUTAGES);
+  }
+}
