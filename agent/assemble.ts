@@ -54,8 +54,7 @@ export function assembleAgent(parts: Parts): Agent {
   async function rebuildJournal(): Promise<void> {
     for (const workload of await runtime.list()) {
       if (journal.instance(workload.instanceId)) continue;
-      // What does not run may have ended unheard: the watcher reports it, and the control plane knows what to make of that.
-      const desired = workload.state === 'created' ? 'absent' : 'running';
+      const desired = WITHOUT_JOURNAL[workload.state];
       journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
       logger.warn(
         { instanceId: workload.instanceId },
@@ -89,10 +88,12 @@ export function assembleAgent(parts: Parts): Agent {
   };
 }
 
-/** Remembers when the host booted under a journal that is older: what was started before that is to be brought back. */
+/** What a workload is taken to be meant for that no journal knows of. */
+const WITHOUT_JOURNAL = { created: 'absent', running: 'running', stopped: 'unsure' } as const;
+
+/** Remembers when the host booted: what was started before that, and should run, is to be brought back. */
 function noteBoot(journal: Journal, boot: { id: string; at: number }): void {
-  const last = journal.meta('boot_id');
-  if (last === boot.id) return;
-  if (last !== undefined) journal.setMeta('booted_at', String(boot.at));
+  if (journal.meta('boot_id') === boot.id) return;
+  journal.setMeta('booted_at', String(boot.at));
   journal.setMeta('boot_id', boot.id);
 }

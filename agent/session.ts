@@ -3,6 +3,7 @@ import { SetupError } from '../shared/coded-error.js';
 import {
   WorkloadState,
   type ControlMessage,
+  type Exit,
   type Heartbeat,
   type Hello,
   type Inventory,
@@ -11,6 +12,7 @@ import {
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
+import { observe } from './commands/observe.js';
 import type { Hands } from './commands/perform.js';
 import type { Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
@@ -93,6 +95,7 @@ export class Session implements Subscriber {
     }
     this.journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
     for (const floor of welcome.floors) this.executor.raiseFloor(floor);
+    this.watcher.dropUnstarted(new Set(welcome.floors.map(({ instanceId }) => instanceId)));
     this.outbox.connect(send);
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
   }
@@ -128,11 +131,22 @@ export class Session implements Subscriber {
   private async describeInstances(): Promise<Hello['instances']> {
     const listed = new Map((await this.hands.runtime.list()).map((workload) => [workload.instanceId, workload]));
     const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
-    return known.map(({ instanceId, sequence }) => {
-      const workload = listed.get(instanceId);
-      const state = workload ? LISTED[workload.state] : WorkloadState.WORKLOAD_STATE_ABSENT;
-      const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
-      return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], observation };
-    });
+    return Promise.all(
+      known.map(async ({ instanceId, sequence, desired }) => {
+        const workload = listed.get(instanceId);
+        const state = workload ? LISTED[workload.state] : WorkloadState.WORKLOAD_STATE_ABSENT;
+        const exit = desired === 'ended' && workload ? await this.exitOf(instanceId) : undefined;
+        const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit };
+        return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], observation };
+      }),
+    );
+  }
+
+  /** Of a workload that has ended for good; an older copy of the store may not have heard of it. */
+  private async exitOf(instanceId: string): Promise<Exit | undefined> {
+    const { runtime, clock } = this.hands;
+    const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);
+    const workload = await found;
+    return workload && observe(workload).exit;
   }
 }

@@ -13,6 +13,8 @@ export class Attempt {
     readonly command: Command,
     /** What the journal has of an earlier attempt, which a crash has cut short: what that one did is not known. */
     earlier: { runBefore: number | null } | undefined,
+    /** Whether an earlier stop may still take the workload down. */
+    readonly isStopOut: () => boolean,
     private readonly says: {
       onAccept: () => void;
       onStart: (runBefore: number) => void;

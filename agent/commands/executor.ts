@@ -56,9 +56,11 @@ export class Executor {
   }
 
   /** From Welcome: what is below never runs again, also on a host that lost its journal. */
-  raiseFloor({ instanceId, sequence, reportNumber }: SequenceFloor): void {
+  raiseFloor({ instanceId, sequence, reportNumber, running }: SequenceFloor): void {
     this.floors.set(instanceId, sequence);
     this.journal.raise(instanceId, sequence, reportNumber);
+    const isUnsure = this.journal.instance(instanceId)?.desired === 'unsure';
+    if (isUnsure) this.journal.setDesired(instanceId, running ? 'running' : 'stopped');
   }
 
   /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */
@@ -87,7 +89,8 @@ export class Executor {
 
   private attempt(command: Command, earlier: { runBefore: number | null } | undefined): Attempt {
     const { commandId, instanceId } = command;
-    return new Attempt(command, earlier, {
+    const isStopOut = () => this.journal.isStopCutShort(instanceId);
+    return new Attempt(command, earlier, isStopOut, {
       onAccept: () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
       onStart: (runBefore) => this.journal.noteRun(commandId, runBefore),
       onProgress: (kind, message) => this.outbox.progress({ instanceId, kind, message }),

@@ -57,6 +57,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
 
+  if (attempt.isStopOut()) await runtime.stop(instanceId);
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
     attempt.accept();

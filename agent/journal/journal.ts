@@ -2,8 +2,11 @@ import BetterSqlite3 from 'better-sqlite3';
 import { CommandResult, WorkloadReport } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 
-/** What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. */
-export type Desired = 'running' | 'stopped' | 'absent' | 'ended';
+/**
+ * What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. `unsure`:
+ * it is down, and the journal that knew why is lost; the control plane will tell.
+ */
+export type Desired = 'running' | 'stopped' | 'absent' | 'ended' | 'unsure';
 
 export interface InstanceEntry {
   instanceId: string;
@@ -12,7 +15,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'booted_at' | 'docker_run' | 'epoch';
+export type MetaKey = 'boot_id' | 'booted_at' | 'docker_run' | 'outages' | 'epoch';
 
 export type CommandEntry =
   | {
@@ -36,6 +39,7 @@ CREATE TABLE commands (
   command_id TEXT PRIMARY KEY,
   instance_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,
+  desired TEXT NOT NULL,
   -- Null from before the first side effect until after the last.
   result BLOB,
   acknowledged INTEGER NOT NULL DEFAULT 0,
@@ -121,14 +125,24 @@ export class Journal {
     return begun.get(instanceId) !== undefined;
   }
 
+  /** Whether a stop of the instance was begun by an agent before this one: its signal may be out. */
+  isStopCutShort(instanceId: string): boolean {
+    const begun = this.db.prepare(
+      "SELECT 1 FROM commands WHERE instance_id = ? AND result IS NULL AND desired = 'stopped' LIMIT 1",
+    );
+    return begun.get(instanceId) !== undefined;
+  }
+
   /** Before the first side effect: the command, its sequence, and what it wants. */
   begin(command: { commandId: string; instanceId: string; sequence: number }, desired: Desired): void {
     this.db
       .transaction(() => {
         this.remember({ instanceId: command.instanceId, sequence: command.sequence, desired });
         this.db
-          .prepare('INSERT INTO commands (command_id, instance_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
-          .run(command.commandId, command.instanceId, command.sequence);
+          .prepare(
+            'INSERT INTO commands (command_id, instance_id, sequence, desired) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+          )
+          .run(command.commandId, command.instanceId, command.sequence, desired);
       })
       .immediate();
   }

@@ -17,7 +17,6 @@ interface DockerRun {
 
 /** What has gone away under workloads, the host or Docker, also while no agent ran: it tells an end from an interruption. */
 export class Interruptions {
-  private readonly outages: Outage[] = [];
   private away: number | undefined;
 
   constructor(
@@ -53,7 +52,7 @@ export class Interruptions {
   /** Whether what should run, and does not, is to be brought back. */
   wasInterrupted(ending: Ending): boolean {
     const bootedAt = Number(this.journal.meta('booted_at') ?? 0);
-    return wasInterrupted({ bootedAt, outages: this.outages }, ending);
+    return wasInterrupted({ bootedAt, outages: this.outages() }, ending);
   }
 
   /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */
@@ -68,12 +67,20 @@ export class Interruptions {
   private noteRun(run: DockerRun): void {
     const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
     if (last?.startedAt === run.startedAt && Math.abs(run.seenAt - last.seenAt) < SEEN_EVERY_MS) return;
-    if (last && last.startedAt !== run.startedAt) this.remember({ from: last.seenAt, to: run.seenAt });
+    // A new journal knows of no earlier run: what ended before this one began is not known to have ended by itself.
+    if (last?.startedAt !== run.startedAt)
+      this.remember({ from: last?.seenAt ?? 0, to: last ? run.seenAt : run.startedAt });
     this.journal.setMeta('docker_run', JSON.stringify(run));
   }
 
-  private remember(outage: Outage): void {
-    this.outages.push(outage);
-    this.outages.splice(0, this.outages.length - KEPT_OUTAGES);
+  /** Kept over the agent's end: what went down in one may not be back up yet. */
+  private remember({ from, to }: Outage): void {
+    // The wall clock may have been set back in between.
+    const outage = { from: Math.min(from, to), to: Math.max(from, to) };
+    this.journal.setMeta('outages', JSON.stringify([...this.outages(), outage].slice(-KEPT_OUTAGES)));
+  }
+
+  private outages(): Outage[] {
+    return JSON.parse(this.journal.meta('outages') ?? '[]') as Outage[];
   }
 }

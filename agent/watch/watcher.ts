@@ -76,6 +76,25 @@ export class Watcher {
     });
   }
 
+  /** What was made, never started, and is not `known` to the control plane holds nothing of a renter's: it is removed. */
+  dropUnstarted(known: ReadonlySet<string>): void {
+    void this.attempt(async () => {
+      const listed = await this.runtime.list();
+      const orphans = listed.filter(({ instanceId, state }) => state === 'created' && !known.has(instanceId));
+      await Promise.all(orphans.map(({ instanceId }) => this.drop(instanceId)));
+    });
+  }
+
+  private async drop(instanceId: string): Promise<void> {
+    if (this.executor.isBusy(instanceId)) return;
+    await this.executor.exclusively(instanceId, async () => {
+      if ((await this.runtime.find(instanceId)).state !== 'created') return;
+      this.logger.warn({ instanceId }, 'a workload that was never started is not known any more');
+      this.journal.setDesired(instanceId, 'absent');
+      await this.runtime.remove(instanceId);
+    });
+  }
+
   private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
     const available = await this.docker.isAvailable();
     const age = Math.max(

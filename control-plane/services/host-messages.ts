@@ -74,13 +74,14 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
 function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
-  return tx.all(
+  const live = tx.all(
     query
       .selectFrom('instances')
-      .select(['id as instanceId', 'sequence', 'report_number as reportNumber'])
+      .select(['id as instanceId', 'sequence', 'report_number as reportNumber', 'status'])
       .where('machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed')),
   );
+  return live.map(({ status, ...floor }) => ({ ...floor, running: status === 'running' }));
 }
 
 /** What a host answers to a command; ignored when the command is another host's, or closed. */

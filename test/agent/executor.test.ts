@@ -58,7 +58,7 @@ describe('identity', () => {
   });
 
   it('a command below the floor of Welcome is stale, even when the journal is new', async () => {
-    host.executor.raiseFloor({ instanceId: 'i', sequence: 5, reportNumber: 0 });
+    host.executor.raiseFloor({ instanceId: 'i', sequence: 5, reportNumber: 0, running: false });
     const old = await provision(host, 4);
     host.executor.receive(old);
     await host.answered(old, 'STALE');

@@ -12,6 +12,7 @@ import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Random } from './random.js';
 import { Life, type Timeline } from './timeline.js';
+import type { Witness } from './witness.js';
 
 export interface DockerFaults {
   /** Probabilities a call. */
@@ -36,9 +37,9 @@ export class SimDocker {
   daemon = new Life();
   up = true;
   startedAt = 0;
-  /** Instances that were given a container after an earlier one of theirs had started, and when. */
+  /** Instances that were given a container after an earlier one of theirs had been up for their renters, and when. */
   readonly remade: [string, number][] = [];
-  /** Instances whose container an agent has removed, and when. */
+  /** Instances whose container an agent has removed after it had been up for its renter, and when. */
   readonly removed: [string, number][] = [];
   readonly everStarted = new Set<string>();
   /** GPUs seen in two running containers at once. */
@@ -55,6 +56,7 @@ export class SimDocker {
     readonly random: Random,
     readonly faults: DockerFaults,
     readonly wall: Clock,
+    readonly witness: Witness,
     readonly note: (what: string) => void,
   ) {}
 
@@ -72,6 +74,7 @@ export class SimDocker {
     container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt };
     this.everStarted.add(instanceId);
     this.note(`docker starts ${instanceId}`);
+    this.witness.comesUp(instanceId);
     for (const other of this.running()) {
       if (other.instanceId !== instanceId && other.gpuUuids.some((uuid) => gpuUuids.includes(uuid))) {
         this.sharedGpus.push(`${instanceId} and ${other.instanceId}`);
@@ -82,13 +85,20 @@ export class SimDocker {
 
   create(instanceId: string, sequence: number, spec: WorkloadSpec): void {
     if (this.containers.has(instanceId)) throw new Failure('CONTAINER_FAILED', 'the name is taken');
-    if (this.everStarted.has(instanceId)) this.remade.push([instanceId, this.timeline.now]);
+    const wasUp = this.everStarted.has(instanceId) && this.witness.started.has(instanceId);
+    if (wasUp) this.remade.push([instanceId, this.timeline.now]);
     const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
     const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);
+  }
+
+  /** It is told to end, and does. */
+  stop(instanceId: string): void {
+    this.witness.interrupted(instanceId);
+    this.exit(instanceId, 143);
   }
 
   /** The process ends; Docker says so at once. */
@@ -104,7 +114,9 @@ export class SimDocker {
 
   remove(instanceId: string): void {
     this.note(`docker removes ${instanceId}`);
-    if (this.containers.delete(instanceId)) this.removed.push([instanceId, this.timeline.now]);
+    this.witness.interrupted(instanceId);
+    const wasUp = this.witness.started.has(instanceId);
+    if (this.containers.delete(instanceId) && wasUp) this.removed.push([instanceId, this.timeline.now]);
     this.event();
   }
 
@@ -112,7 +124,10 @@ export class SimDocker {
   stopDaemon(liveRestore: boolean): void {
     if (!this.up) return;
     this.note(`docker stops${liveRestore ? ' alone' : ''}`);
-    if (!liveRestore) for (const { instanceId } of this.running()) this.exit(instanceId, 0);
+    for (const { instanceId } of liveRestore ? [] : this.running()) {
+      this.witness.interrupted(instanceId);
+      this.exit(instanceId, 0);
+    }
     this.up = false;
     this.daemon.alive = false;
     for (const end of this.streams.splice(0)) end();
@@ -134,6 +149,7 @@ export class SimDocker {
     for (const container of this.containers.values()) {
       if (container.workload.state !== 'running') continue;
       const { instanceId, sequence, gpuUuids, sshPort, startedAt } = container.workload;
+      this.witness.interrupted(instanceId);
       const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
       container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
     }
@@ -198,7 +214,7 @@ export class SimRuntime implements Runtime, DockerWatch {
   }
 
   stop(instanceId: string): Promise<void> {
-    return this.call(instanceId, 'stop', () => this.docker.exit(instanceId, 143), 12_000);
+    return this.call(instanceId, 'stop', () => this.docker.stop(instanceId), 12_000);
   }
 
   remove(instanceId: string): Promise<void> {
@@ -284,12 +300,13 @@ export class SimRuntime implements Runtime, DockerWatch {
     docker.note(`docker is late to ${name} ${instanceId}`);
     const { daemon, timeline, random } = docker;
     const lands = random.chance(0.7);
-    // What it is about was looked up when the daemon took it: another container of the same name is none of its business.
-    const target = docker.containers.get(instanceId)?.generation;
+    // What it is about was looked up when the daemon took it: another container of the same name, or for a stop another run
+    // of it, is none of its business.
+    const target = this.targetOf(instanceId, name);
     const known = new Promise<void>((resolve) => {
       // It is the daemon's now: it lands though the agent is gone, unless the daemon is, too.
       timeline.schedule(new Life(), DEADLINE_MS + random.between(1, 60_000), () => {
-        if (daemon.alive && lands && docker.containers.get(instanceId)?.generation === target) {
+        if (daemon.alive && lands && this.targetOf(instanceId, name) === target) {
           try {
             effect();
           } catch {
@@ -305,6 +322,14 @@ export class SimRuntime implements Runtime, DockerWatch {
     this.unanswered.set(instanceId, answered);
     await this.wait(DEADLINE_MS);
     throw new Failure('DOCKER_TIMEOUT', `${name} was not answered within ${DEADLINE_MS / 1000} s`);
+  }
+
+  private targetOf(instanceId: string, call: string): string | undefined {
+    const container = this.docker.containers.get(instanceId);
+    if (!container) return undefined;
+    const { generation, workload } = container;
+    const run = call === 'stop' && workload.state !== 'created' ? workload.startedAt : 0;
+    return `${generation} ${run}`;
   }
 
   private wait(ms: number): Promise<void> {

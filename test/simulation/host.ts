@@ -8,6 +8,7 @@ import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
 import type { Random } from './random.js';
 import { Life, SimClock, type Timeline } from './timeline.js';
 import type { Network } from './wire.js';
+import type { Witness } from './witness.js';
 
 /** Thrown where a program is killed in the middle of something; what catches it can do no more harm. */
 export class Crash extends Error {}
@@ -42,10 +43,11 @@ export class SimHost {
     private readonly timeline: Timeline,
     private readonly random: Random,
     faults: DockerFaults,
+    private readonly witness: Witness,
     private readonly note: (what: string) => void,
   ) {
     const clock = new SimClock(timeline, new Life(), this.wall);
-    this.docker = new SimDocker(timeline, random, faults, clock, note);
+    this.docker = new SimDocker(timeline, random, faults, clock, witness, note);
     this.agent.alive = false;
     this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
       uuid: `GPU-${options.name}-${index}`,
@@ -119,6 +121,7 @@ export class SimHost {
 
   loseJournal(): void {
     this.crashAgent();
+    this.witness.journalLost(this.options.name);
     for (const suffix of ['', '-wal', '-shm']) rmSync(this.journalFile + suffix, { force: true });
   }
 
@@ -160,6 +163,12 @@ export class SimHost {
     if (!life.alive) throw new Crash('the agent was killed');
   }
 
+  private tell(write: string, what: unknown): void {
+    const command = what as { commandId: string; instanceId: string; sequence: number };
+    if (write === 'begin') this.witness.begins(this.options.name, command);
+    if (write === 'finish') this.witness.finishes(command);
+  }
+
   /** Killed before a write it has not happened, after it it has. */
   private interrupted(journal: Journal, life: Life): Journal {
     return new Proxy(journal, {
@@ -171,6 +180,7 @@ export class SimHost {
         return (...args: unknown[]) => {
           this.mayDie(life, `before ${name}`);
           const result = method(...args);
+          this.tell(name, args[0]);
           this.mayDie(life, `after ${name}`);
           return result;
         };

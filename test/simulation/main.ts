@@ -1,17 +1,26 @@
 import { Command } from 'commander';
 import { simulate, type Outcome } from './run.js';
 
+interface Given {
+  seeds: string;
+  steps: string;
+  trace?: true;
+  twice?: true;
+}
+
 const program = new Command('simulate')
   .description('Runs the marketplace in simulated time on a faulty world, once for each seed.')
   .option('--seeds <range>', 'one seed, or FIRST-LAST', '1-20')
   .option('--steps <count>', 'steps a seed', '200')
+  .option('--trace', 'tell everything that happens')
   .option('--twice', 'run each seed twice, and compare')
-  .action(async ({ seeds, steps, twice }: { seeds: string; steps: string; twice?: true }) => {
+  .action(async ({ seeds, steps, trace, twice }: Given) => {
+    const tell = trace ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
     const [first = 1, last = first] = seeds.split('-').map(Number);
     const totals: Record<string, number> = {};
     const failures: Outcome[] = [];
     for (let seed = first; seed <= last; seed++) {
-      const outcome = await simulate(seed, Number(steps));
+      const outcome = await simulate(seed, Number(steps), tell && { tell });
       const failure = outcome.failure ?? (twice ? await differs(outcome, Number(steps)) : undefined);
       if (failure !== undefined) {
         failures.push(outcome);

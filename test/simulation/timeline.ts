@@ -89,4 +89,4 @@ export class SimClock implements Clock {
   }
 }
 
-const EPOCH_MS = Date.parse('2026-01-01T00:00:00.000Z');
+export const EPOCH_MS = Date.parse('2026-01-01T00:00:00.000Z');

@@ -20,6 +20,8 @@ export type Accept = (stream: HostStream, credential: string) => void;
  * direction is cut is lost without a word.
  */
 export class Network {
+  /** Whether new streams end up at another control plane than they should. */
+  misled = false;
   toControlPlane = true;
   toHost = true;
   messages = 0;
@@ -31,6 +33,8 @@ export class Network {
     private readonly random: Random,
     readonly faults: WireFaults,
     private readonly controlPlane: () => { life: Life; accept: Accept } | undefined,
+    /** Hears what a control plane sends, at the moment at which it does. */
+    private readonly overhear: (message: ControlMessage, from: Life) => void,
   ) {}
 
   dialFor(host: Life, credential: string): Dial {
@@ -63,6 +67,7 @@ export class Network {
       };
       serverSide.write = ((message: ControlMessage) => {
         const copy = ControlMessage.decode(ControlMessage.encode(message).finish());
+        if (peer) this.overhear(copy, peer.life);
         this.send(
           connection,
           host,
@@ -78,6 +83,11 @@ export class Network {
       this.open.push({ host, peer: peer?.life, connection, fail });
       return agentSide as unknown as Wire;
     };
+  }
+
+  /** Every stream breaks. */
+  drop(): void {
+    for (const stream of this.open.splice(0)) stream.fail('connection lost');
   }
 
   /** Streams of programs that are gone break; so do, sometimes, those that the network has cut. */

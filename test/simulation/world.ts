@@ -1,8 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionCaller } from '../../control-plane/domain/caller.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
@@ -10,12 +9,15 @@ import { createEnrollmentToken, enrollHost } from '../../control-plane/services/
 import { createOffer } from '../../control-plane/services/offers.js';
 import { grantCredit } from '../../control-plane/services/organizations.js';
 import { createTemplate, systemBy } from '../../control-plane/services/template-editing.js';
+import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
+import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Random } from './random.js';
-import { Life, Timeline, settle } from './timeline.js';
+import { EPOCH_MS, Life, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
+import { Witness } from './witness.js';
 
 export interface Scale {
   hosts: number;
@@ -37,6 +39,7 @@ export interface Counts {
 }
 
 const MEMORY_FOLDER = '/dev/shm';
+const KEPT_BACKUPS = 3;
 
 /** A whole marketplace in one process, in simulated time: what is real of it is everything but network, Docker and clock. */
 export class World {
@@ -48,8 +51,7 @@ export class World {
   readonly renters: SessionCaller[] = [];
   readonly templates: string[] = [];
   readonly offers: string[] = [];
-  /** Instances whose container somebody has removed behind the agent's back. */
-  readonly vanished = new Set<string>();
+  readonly witness = new Witness();
   operator!: SessionCaller;
   readonly faults = { docker: { failure: 0, late: 0, diskFull: 0 }, wire: { loss: 0, duplication: 0, reordering: 0 } };
   private readonly folder: string;
@@ -58,6 +60,16 @@ export class World {
   jumpedAt = -Infinity;
   /** When the invariants were last looked at. */
   lookedAt = 0;
+  /** When the operator last said that the clock is right. */
+  confirmedAt = -Infinity;
+  restoredAt = -Infinity;
+  /** How long the next step takes at least, in milliseconds. */
+  patience = 0;
+  /** The newest change of a status that was looked at. */
+  edgesSeen = 0;
+  private rival: SimControlPlane | undefined;
+  private readonly backups: string[] = [];
+  private copies = 0;
   private downUntil = 0;
   private reader: BetterSqlite3.Database | undefined;
 
@@ -80,6 +92,7 @@ export class World {
   static async make(seed: number, scale: Scale, tell?: (line: string) => void): Promise<World> {
     const world = new World(seed, scale, tell);
     world.controlPlane.start();
+    world.logEdges();
     world.people();
     for (let index = 0; index < scale.hosts; index++) world.addHost(index);
     await world.timeline.advance(20_000);
@@ -103,6 +116,72 @@ export class World {
     } catch (error) {
       this.answered(what, error);
     }
+  }
+
+  /** A copy of the store is put aside. */
+  takeBackup(): void {
+    if (!this.controlPlane.alive) return;
+    this.note('backup');
+    this.backups.push(this.copyStore());
+    for (const old of this.backups.splice(0, this.backups.length - KEPT_BACKUPS)) rmSync(old);
+  }
+
+  /** An older copy takes the place of the store. */
+  restoreBackup(): void {
+    const backup = this.random.pick(this.backups);
+    if (backup === undefined || this.rival) return;
+    this.note('restore');
+    this.replaceStore(backup);
+    this.witness.storeRestored(this.hosts.map(({ machineId }) => machineId));
+    this.restoredAt = this.timeline.now;
+  }
+
+  /** Somebody starts a second control plane on an older copy, and some hosts find that one. */
+  startRival(): void {
+    const backup = this.random.pick(this.backups);
+    if (backup === undefined || this.rival) return;
+    this.note('rival');
+    const file = join(this.folder, `rival-${this.copies++}.db`);
+    backUp(backup, file);
+    const ids = new Random(this.seed ^ this.copies).ids();
+    const rival = new SimControlPlane(file, this.timeline, this.random, ids, () => {});
+    this.rival = rival;
+    rival.start();
+    for (const network of this.networks) {
+      network.misled = this.random.chance(0.5);
+      if (network.misled) network.drop();
+    }
+    this.timeline.schedule(new Life(), this.random.between(1_000, 1_200_000), () => this.endRival());
+  }
+
+  /** It is stopped, and its hosts are told by a raised epoch who is in charge. */
+  endRival(): void {
+    if (!this.rival) return;
+    this.note('rival ends');
+    this.rival.stop();
+    this.rival = undefined;
+    for (const network of this.networks) {
+      network.misled = false;
+      network.reap(false);
+    }
+    const own = this.copyStore();
+    this.replaceStore(own);
+    rmSync(own);
+  }
+
+  private copyStore(): string {
+    const file = join(this.folder, `backup-${this.copies++}.db`);
+    backUp(this.controlPlane.database, file);
+    return file;
+  }
+
+  private replaceStore(backup: string): void {
+    this.stayDown(this.random.between(1_000, 600_000));
+    this.reader?.close();
+    this.reader = undefined;
+    const { replaced } = restore(backup, this.controlPlane.database, EPOCH_MS + this.timeline.now);
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${replaced}${suffix}`, { force: true });
+    this.edgesSeen = this.rows<{ last: number | null }>('SELECT max(id) AS last FROM sim_edges')[0]?.last ?? 0;
   }
 
   get upSince(): number {
@@ -137,6 +216,7 @@ export class World {
 
   async close(): Promise<void> {
     for (const host of this.hosts) host.stop();
+    this.rival?.stop();
     this.controlPlane.stop();
     this.reader?.close();
     await settle();
@@ -167,6 +247,27 @@ export class World {
     this.timeline.schedule(new Life(), awayMs, () => {
       if (this.timeline.now >= this.downUntil) this.controlPlane.start();
     });
+  }
+
+  /** Every change of a status, one by one: a use case may make several in one transaction. */
+  private logEdges(): void {
+    const database = new BetterSqlite3(this.controlPlane.database);
+    database.exec(`
+      CREATE TABLE sim_edges (id INTEGER PRIMARY KEY, instance_id TEXT, was TEXT, became TEXT);
+      CREATE TRIGGER sim_edges AFTER UPDATE OF status ON instances WHEN OLD.status <> NEW.status BEGIN
+        INSERT INTO sim_edges (instance_id, was, became) VALUES (OLD.id, OLD.status, NEW.status);
+      END`);
+    database.close();
+  }
+
+  /** What is sent must stand in the store already; what a host hears of a restored store, it has spoken to. */
+  private overhear(machineId: string, { message }: ControlMessage, from: Life): void {
+    if (from !== this.controlPlane.life) return;
+    if (message?.$case === 'welcome') this.witness.unheard.delete(machineId);
+    if (message?.$case !== 'command') return;
+    const { commandId, instanceId } = message.value;
+    const known = this.rows('SELECT 1 FROM commands WHERE id = ?', commandId).length > 0;
+    if (!known) this.witness.wrong('sent means committed before', `${commandId} of ${instanceId}`);
   }
 
   private people(): void {
@@ -213,16 +314,22 @@ export class World {
   private addHost(index: number): void {
     const { platform } = this.controlPlane;
     const options = { name: `host${index}`, gpus: this.scale.gpusPerHost, folder: this.folder };
-    const host = new SimHost(options, this.timeline, this.random, this.faults.docker, (what) =>
-      this.note(`${options.name}: ${what}`),
-    );
+    const note = (what: string) => this.note(`${options.name}: ${what}`);
+    const host = new SimHost(options, this.timeline, this.random, this.faults.docker, this.witness, note);
     const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
     const { hostId, credential } = enrollHost(platform, token, host.inventory());
     host.machineId = hostId;
     host.credential = credential;
-    const network = new Network(this.timeline, this.random, this.faults.wire, () => {
-      return this.controlPlane.alive ? { life: this.controlPlane.life, accept: this.controlPlane.accept } : undefined;
-    });
+    const network: Network = new Network(
+      this.timeline,
+      this.random,
+      this.faults.wire,
+      () => {
+        const found = network.misled && this.rival ? this.rival : this.controlPlane;
+        return found.alive ? { life: found.life, accept: found.accept } : undefined;
+      },
+      (message, from) => this.overhear(hostId, message, from),
+    );
     host.network = network;
     this.hosts.push(host);
     this.networks.push(network);

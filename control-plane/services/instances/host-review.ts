@@ -37,9 +37,15 @@ function compare(
 ): void {
   if (!state) return noticeLoss(tx, instance);
   if (state.sequence > instance.sequence) return catchUp(tx, ids, instance, state, up);
-  if (state.sequence === instance.sequence) return;
+  if (state.sequence === instance.sequence) return noticeEnd(tx, instance, state);
   // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
   if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
+}
+
+/** It has ended there, and the host said so to a newer copy of the store. */
+function noticeEnd(tx: Tx, instance: Instance, { observation }: InstanceState): void {
+  if (!observation?.exit || instance.status !== 'running' || findOpenCommand(tx, instance)) return;
+  endWorkload(tx, instance, observation);
 }
 
 /** What should be running there is not there any more, and no command of ours explains it. */

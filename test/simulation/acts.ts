@@ -1,0 +1,252 @@
+import { confirmClock } from '../../control-plane/services/clock-watch.js';
+import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { Refusal } from '../../control-plane/domain/refusal.js';
+import { adopt } from '../../control-plane/services/adoption.js';
+import { setDisputed } from '../../control-plane/services/disputes.js';
+import { deploy } from '../../control-plane/services/instances/deploy.js';
+import { destroy } from '../../control-plane/services/instances/destroy.js';
+import { getInstance, type InstanceDetails } from '../../control-plane/services/instances/read.js';
+import { start } from '../../control-plane/services/instances/start.js';
+import { stop } from '../../control-plane/services/instances/stop.js';
+import { declareLost } from '../../control-plane/services/machine-loss.js';
+import { cordon, uncordon } from '../../control-plane/services/machines.js';
+import { removeQuarantined } from '../../control-plane/services/quarantine.js';
+import type { SimHost } from './host.js';
+import { Life } from './timeline.js';
+import type { World } from './world.js';
+
+export const MINUTE_MS = 60_000;
+
+/** People do something, or something breaks. */
+export function act(world: World): void {
+  const { random, controlPlane } = world;
+  const host = random.pick(world.hosts);
+  const renter = random.pick(world.renters);
+  if (!host || !renter) return;
+  const action = random.weighted<() => void>([
+    [6, () => rent(world)],
+    [5, () => request(world, 'stop')],
+    [5, () => request(world, 'start')],
+    [3, () => request(world, 'destroy')],
+    [1, () => dispute(world, renter.organizationId)],
+    [1, () => toggleCordon(world, host)],
+    [0.5, () => judgeQuarantine(world)],
+    [1, () => confirm(world)],
+    [2, () => exit(world, host)],
+    [0.3, () => vanish(world, host)],
+    [0.5, () => host.crashAgent()],
+    [0.2, () => loseJournal(world, host)],
+    [0.3, () => restartDocker(world, host)],
+    [0.2, () => host.reboot(random.chance(0.3) ? random.between(30, 70) * MINUTE_MS : random.between(10_000, 300_000))],
+    [0.5, () => partition(world, host)],
+    [0.3, () => strand(world, host)],
+    [0.3, () => controlPlane.crash()],
+    [0.3, () => lose(world, host)],
+    [0.3, () => jump(world, host)],
+    [0.2, () => breakGpu(world, host)],
+    [0.1, () => world.stayDown(random.chance(0.1) ? 1_440 * MINUTE_MS : random.between(MINUTE_MS, 60 * MINUTE_MS))],
+    [0.5, () => world.takeBackup()],
+    [0.1, () => world.restoreBackup()],
+    [0.05, () => world.startRival()],
+    [10, () => {}],
+  ]);
+  action();
+}
+
+function rent(world: World): void {
+  const { random } = world;
+  const renter = random.pick(world.renters);
+  const [offer_id, template_id] = [random.pick(world.offers), random.pick(world.templates)];
+  if (!renter || !offer_id || !template_id) return;
+  const request = {
+    offer_id,
+    template_id,
+    disk_gb: random.between(10, 120),
+    label: null,
+    ssh_key_id: null,
+    env_overrides: [],
+  };
+  world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
+}
+
+const USE_CASES = {
+  stop: (world, caller, id) => stop(world.controlPlane.platform, caller, id),
+  start: (world, caller, id) => start(world.controlPlane.platform, caller, id),
+  destroy: (world, caller, id) => destroy(world.controlPlane.platform, caller, id),
+} as const satisfies Record<InstanceAction, (world: World, caller: World['renters'][number], id: string) => unknown>;
+
+/** A renter asks for something, whether it is possible now or not; what the API says of it is held against the contract. */
+function request(world: World, action: InstanceAction, wanted?: string): void {
+  const instances = world.rows<{ id: string; organization_id: string; status: InstanceStatus }>(
+    'SELECT id, organization_id, status FROM instances WHERE ? IS NULL OR id = ?',
+    wanted ?? null,
+    wanted ?? null,
+  );
+  const live = instances.filter(({ status }) => status !== 'destroyed');
+  const instance = world.random.pick(world.random.chance(0.05) ? instances : live);
+  const owner = world.renters.find(({ organizationId }) => organizationId === instance?.organization_id);
+  if (!instance || !owner) return;
+  const { id, status } = instance;
+  world.attempt(`${action} ${id}`, () => {
+    try {
+      world.witness.offered(status, shownActions(getInstance(world.controlPlane.platform, owner, id)));
+      const answer = USE_CASES[action](world, owner, id);
+      if (!(answer instanceof Promise)) world.witness.acted(status, action, true);
+      return answer instanceof Promise
+        ? answer.catch((error: unknown) => judged(world, status, action, error))
+        : answer;
+    } catch (error) {
+      return judged(world, status, action, error);
+    }
+  });
+}
+
+function shownActions(instance: InstanceDetails): readonly string[] {
+  return instance.allowed_actions;
+}
+
+function judged(world: World, status: InstanceStatus, action: InstanceAction, error: unknown): never {
+  const impossible =
+    error instanceof Refusal && error.code === 'INVALID_STATE' && error.message.includes('not possible');
+  if (impossible) world.witness.acted(status, action, false);
+  throw error;
+}
+
+function dispute(world: World, organizationId: string): void {
+  const open = world.random.chance(0.4);
+  world.attempt(`dispute ${open}`, () =>
+    setDisputed(world.controlPlane.platform, world.operator, organizationId, open),
+  );
+}
+
+function toggleCordon(world: World, { machineId }: SimHost): void {
+  const change = world.random.chance(0.3) ? cordon : uncordon;
+  world.attempt('cordon', () => change(world.controlPlane.platform, world.operator, machineId));
+}
+
+interface SetApart {
+  id: string;
+  machine_id: string;
+  instance_id: string;
+  gpus: number;
+}
+
+/** The operator gives a workload that a restored store does not know to somebody, or has it removed. */
+export function judgeQuarantine(world: World): void {
+  const { random, controlPlane, operator } = world;
+  const found = random.pick(
+    world.rows<SetApart>(
+      'SELECT *, (SELECT count(*) FROM quarantine_gpus WHERE quarantine_id = quarantine.id) AS gpus FROM quarantine',
+    ),
+  );
+  if (!found) return;
+  if (random.chance(0.5)) return removeSetApart(world, found);
+  const [offer] = world.rows<{ id: string }>(
+    'SELECT id FROM offers WHERE machine_id = ? AND num_gpus = ?',
+    found.machine_id,
+    found.gpus,
+  );
+  const [renter, template_id] = [random.pick(world.renters), random.pick(world.templates)];
+  if (!offer || !renter || !template_id) return;
+  const organization_id = renter.organizationId;
+  const adoption = { organization_id, template_id, offer_id: offer.id, disk_gb: 10, label: null };
+  world.attempt('adopt', () => adopt(controlPlane.platform, operator, found.id, adoption));
+}
+
+export function removeSetApart(world: World, { id, instance_id }: Pick<SetApart, 'id' | 'instance_id'>): void {
+  world.witness.givenUp.add(instance_id);
+  world.attempt('remove', () => removeQuarantined(world.controlPlane.platform, world.operator, id));
+}
+
+/** The operator looks at the clock, finds it wrong or right as it may be, and goes on with it. */
+export function confirm(world: World): void {
+  world.attempt('confirm', () => {
+    confirmClock(world.controlPlane.platform, world.operator);
+    world.confirmedAt = world.timeline.now;
+  });
+}
+
+function exit(world: World, { docker }: SimHost): void {
+  const running = world.random.pick(docker.running());
+  if (!running || !docker.up) return;
+  world.witness.ended.add(running.instanceId);
+  docker.exit(running.instanceId, world.random.pick([0, 1, 137]) ?? 0);
+}
+
+/** Somebody removes a container behind the agent's back. */
+function vanish(world: World, { docker }: SimHost): void {
+  const container = world.random.pick([...docker.containers.keys()]);
+  if (!container || !docker.up) return;
+  world.witness.vanished.add(container);
+  docker.remove(container);
+  if (docker.removed.at(-1)?.[0] === container) docker.removed.pop();
+  docker.everStarted.delete(container);
+}
+
+function loseJournal(world: World, host: SimHost): void {
+  world.note(`${host.options.name}: journal lost`);
+  host.loseJournal();
+}
+
+function restartDocker(world: World, { docker }: SimHost): void {
+  docker.stopDaemon(world.random.chance(0.5));
+  world.timeline.schedule(new Life(), world.random.between(1_000, 40_000), () => docker.startDaemon());
+}
+
+function partition(world: World, host: SimHost): void {
+  const { random } = world;
+  const ways = { toControlPlane: random.chance(0.3), toHost: random.chance(0.3) };
+  cut(world, host, ways, random.between(1_000, random.chance(0.2) ? 2_400_000 : 60_000));
+}
+
+function cut(
+  { random, timeline }: World,
+  { network }: SimHost,
+  ways: { toControlPlane: boolean; toHost: boolean },
+  ms: number,
+): void {
+  if (!network) return;
+  Object.assign(network, ways);
+  timeline.schedule(new Life(), random.between(1, ms), () => network.reap(true));
+  timeline.schedule(new Life(), ms, () => {
+    Object.assign(network, { toControlPlane: true, toHost: true });
+    network.reap(false);
+  });
+}
+
+/** A host is away for longer than anything may take, while its instances are told to stop. */
+function strand(world: World, host: SimHost): void {
+  cut(world, host, { toControlPlane: false, toHost: false }, world.random.between(35, 60) * MINUTE_MS);
+  for (const { instanceId } of host.docker.running()) request(world, 'stop', instanceId);
+  world.patience = 45 * MINUTE_MS;
+}
+
+/** An operator gives a machine up; what is connected cannot be lost. */
+function lose(world: World, { machineId }: SimHost): void {
+  world.attempt('lost', () => declareLost(world.controlPlane.platform, world.operator, machineId));
+}
+
+/** A wall clock steps, here or there, and is set right again after a while. */
+function jump(world: World, host: SimHost): void {
+  const { random, timeline } = world;
+  const { wall } = random.chance(0.5) ? host : world.controlPlane;
+  const step = random.pick([60, -60, 1_440, -1_440]) ?? 0;
+  const set = (change: number) => {
+    world.note(
+      `the clock of ${wall === host.wall ? host.options.name : 'the control plane'} is set by ${change / MINUTE_MS} min`,
+    );
+    wall.offset += change;
+    world.jumpedAt = timeline.now;
+  };
+  set(step * MINUTE_MS);
+  timeline.schedule(new Life(), random.between(1_000, 20 * MINUTE_MS), () => set(-step * MINUTE_MS));
+}
+
+function breakGpu(world: World, { gpus }: SimHost): void {
+  const gpu = world.random.pick(gpus);
+  if (!gpu) return;
+  Object.assign(gpu, { healthy: false, reason: 'fell off the bus' });
+  world.timeline.schedule(new Life(), world.random.between(1_000, 600_000), () =>
+    Object.assign(gpu, { healthy: true, reason: '' }),
+  );
+}

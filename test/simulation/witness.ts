@@ -1,0 +1,127 @@
+import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
+
+/** What is looked at at the moment at which it happens. */
+export type Sight =
+  | 'sent means committed before'
+  | 'a command is carried out at most once'
+  | 'applied sequences never fall'
+  | 'allowed actions are what the API accepts';
+
+interface Begun {
+  commandId: string;
+  instanceId: string;
+  sequence: number;
+}
+
+/** Contract rule 1, written down apart from the server's own table. */
+const ACCEPTED: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
+  creating: ['destroy'],
+  starting: ['destroy'],
+  running: ['stop', 'destroy'],
+  stopping: ['destroy'],
+  stopped: ['start', 'destroy'],
+  destroying: ['destroy'],
+  error: ['destroy'],
+  destroyed: [],
+};
+
+/** Sees everything that happens in a world, and remembers what no store may forget, whatever copies of it are restored. */
+export class Witness {
+  readonly wrongs = new Map<Sight, string>();
+  /** Instances whose workload has been up. */
+  readonly started = new Set<string>();
+  /** Instances that their renters, or an operator, have given up with their disks. */
+  readonly givenUp = new Set<string>();
+  /** Instances whose workload has ended by itself. */
+  readonly ended = new Set<string>();
+  /** Instances whose container somebody has removed behind the agent's back. */
+  readonly vanished = new Set<string>();
+  /** Machines that have not spoken to a restored store yet. */
+  readonly unheard = new Set<string>();
+  /** Since when, in simulated time, an instance has been seen `stopping`. */
+  readonly stoppingSince = new Map<string, number>();
+  private readonly finished = new Set<string>();
+  private readonly current = new Map<string, string>();
+  /** The command that has started an instance. */
+  private readonly startedBy = new Map<string, string>();
+  private readonly highest = new Map<string, number>();
+  private readonly hostOf = new Map<string, string>();
+  /** Instances whose host has lost its journal. */
+  readonly unsure = new Set<string>();
+  /** Whether an older copy was ever restored. */
+  restored = false;
+
+  wrong(sight: Sight, what: string): void {
+    if (!this.wrongs.has(sight)) this.wrongs.set(sight, what);
+  }
+
+  /** A host's journal takes a command up. */
+  begins(host: string, { commandId, instanceId, sequence }: Begun): void {
+    this.hostOf.set(instanceId, host);
+    if (this.finished.has(`${commandId} ${sequence}`)) {
+      this.wrong('a command is carried out at most once', `${commandId} of ${instanceId}`);
+    }
+    const highest = this.highest.get(instanceId) ?? 0;
+    if (sequence < highest) {
+      this.wrong('applied sequences never fall', `${instanceId} went from ${highest} to ${sequence}`);
+    }
+    this.highest.set(instanceId, Math.max(highest, sequence));
+    this.current.set(instanceId, commandId);
+  }
+
+  finishes({ commandId, instanceId, sequence }: Begun): void {
+    this.finished.add(`${commandId} ${sequence}`);
+    if (this.current.get(instanceId) === commandId) this.current.delete(instanceId);
+  }
+
+  /** A container has come up, under the command that its host has in hand. */
+  comesUp(instanceId: string): void {
+    const commandId = this.current.get(instanceId);
+    if (commandId === undefined) return;
+    const isSecond = this.startedBy.get(instanceId) === commandId;
+    if (isSecond) this.wrong('a command is carried out at most once', `${commandId} has started ${instanceId} twice`);
+    this.startedBy.set(instanceId, commandId);
+  }
+
+  /** It went down by a command, with its host or with Docker: the same command may bring it up again. */
+  interrupted(instanceId: string): void {
+    this.startedBy.delete(instanceId);
+  }
+
+  /** What its host knew of commands is gone. */
+  journalLost(host: string): void {
+    for (const [id, its] of this.hostOf) {
+      if (its !== host) continue;
+      this.interrupted(id);
+      this.unsure.add(id);
+    }
+    this.finished.clear();
+    if (this.restored) this.forgetUnsure();
+  }
+
+  /** Where the journal was lost and the store is an older copy, nobody knows how far an instance was. */
+  private forgetUnsure(): void {
+    for (const id of this.unsure) this.highest.delete(id);
+    this.startedBy.clear();
+  }
+
+  storeRestored(machineIds: Iterable<string>): void {
+    this.restored = true;
+    this.forgetUnsure();
+    for (const id of machineIds) this.unheard.add(id);
+  }
+
+  /** What the API answered to an action on an instance in `status`. */
+  acted(status: InstanceStatus, action: InstanceAction, accepted: boolean): void {
+    if (ACCEPTED[status].includes(action) === accepted) return;
+    const sight = 'allowed actions are what the API accepts';
+    this.wrong(sight, `${action} of what is ${status} was ${accepted ? 'accepted' : 'refused'}`);
+  }
+
+  /** What the API said is possible. */
+  offered(status: InstanceStatus, actions: readonly string[]): void {
+    if ([...actions].sort().join() === [...ACCEPTED[status]].sort().join()) return;
+    const sight = 'allowed actions are what the API accepts';
+    this.wrong(sight, `what is ${status} says [${actions.join()}]`);
+  }
+}
