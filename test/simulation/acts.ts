@@ -28,6 +28,7 @@ export function act(world: World): void {
     [5, () => request(world, 'stop')],
     [5, () => request(world, 'start')],
     [3, () => request(world, 'destroy')],
+    [1, () => hurry(world)],
     [1, () => dispute(world, renter.organizationId)],
     [1, () => toggleCordon(world, host)],
     [0.5, () => judgeQuarantine(world)],
@@ -39,7 +40,7 @@ export function act(world: World): void {
     [0.3, () => restartDocker(world, host)],
     [0.2, () => host.reboot(random.chance(0.3) ? random.between(30, 70) * MINUTE_MS : random.between(10_000, 300_000))],
     [0.5, () => partition(world, host)],
-    [0.3, () => strand(world, host)],
+    [0.5, () => strand(world)],
     [0.3, () => controlPlane.crash()],
     [0.3, () => lose(world, host)],
     [0.3, () => jump(world, host)],
@@ -61,7 +62,7 @@ function rent(world: World): void {
   const request = {
     offer_id,
     template_id,
-    disk_gb: random.between(10, 120),
+    disk_gb: random.between(10, 300),
     label: null,
     ssh_key_id: null,
     env_overrides: [],
@@ -99,6 +100,16 @@ function request(world: World, action: InstanceAction, wanted?: string): void {
       return judged(world, status, action, error);
     }
   });
+}
+
+/** A renter who cannot wait asks for several things at once. */
+function hurry(world: World): void {
+  const live = world.rows<{ id: string }>("SELECT id FROM instances WHERE status <> 'destroyed'");
+  const instance = world.random.pick(live);
+  if (!instance) return;
+  for (const action of ['stop', 'destroy', 'destroy', 'start'] as const) {
+    if (world.random.chance(0.5)) request(world, action, instance.id);
+  }
 }
 
 function shownActions(instance: InstanceDetails): readonly string[] {
@@ -215,7 +226,9 @@ function cut(
 }
 
 /** A host is away for longer than anything may take, while its instances are told to stop. */
-function strand(world: World, host: SimHost): void {
+function strand(world: World): void {
+  const host = world.random.pick(world.hosts.filter(({ docker }) => docker.running().length > 0));
+  if (!host || !world.controlPlane.alive) return;
   cut(world, host, { toControlPlane: false, toHost: false }, world.random.between(35, 60) * MINUTE_MS);
   for (const { instanceId } of host.docker.running()) request(world, 'stop', instanceId);
   world.patience = 45 * MINUTE_MS;

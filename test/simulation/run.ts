@@ -39,7 +39,7 @@ export async function simulate(seed: number, steps: number, { tell, only }: Opti
       view = look(world, view);
       failure = judge(view, always);
     }
-    if (failure === undefined) {
+    if (failure === undefined && Object.keys(converged).length > 0) {
       world.lookedAt = world.timeline.now;
       await heal(world);
       view = look(world, view);

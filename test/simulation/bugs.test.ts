@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { BUGS, type Bug } from './bugs.js';
+import { CONVERGED, INVARIANTS } from './invariants.js';
+
+const SEEDS = 60;
+const STEPS = 250;
+
+describe('a bug that is put in is caught', () => {
+  let mocked: string[] = [];
+  afterEach(() => {
+    for (const path of mocked) vi.doUnmock(path);
+    mocked = [];
+    vi.resetModules();
+  });
+
+  function putIn({ changes }: Bug): void {
+    vi.resetModules();
+    for (const [name, change] of changes) {
+      const path = `../../${name}.js`;
+      mocked.push(path);
+      vi.doMock(path, async (importOriginal) => {
+        const module = await importOriginal<Record<string, unknown>>();
+        return { ...module, ...change(module) };
+      });
+    }
+  }
+
+  it.each(BUGS)('by “$invariant”: $bug', { timeout: 120_000 }, async (bug) => {
+    putIn(bug);
+    const broken = await import('./run.js');
+    let failure: string | undefined;
+    for (let seed = 1; seed <= SEEDS && failure === undefined; seed++) {
+      ({ failure } = await broken.simulate(seed, STEPS, { only: bug.invariant }));
+    }
+    expect(failure).toContain(`${bug.invariant}: `);
+  });
+
+  it('and there is one for every invariant', () => {
+    const caught = new Set(BUGS.map(({ invariant }) => invariant));
+    expect([...caught].sort()).toEqual([...Object.keys(INVARIANTS), ...Object.keys(CONVERGED)].sort());
+  });
+});

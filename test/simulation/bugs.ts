@@ -1,0 +1,309 @@
+import type { Journal } from '../../agent/journal/journal.js';
+import type { Attempt } from '../../agent/commands/attempt.js';
+import type { Hands } from '../../agent/commands/perform.js';
+import type { Interruptions } from '../../agent/watch/interruptions.js';
+import type { Caller } from '../../control-plane/domain/caller.js';
+import type { Platform } from '../../control-plane/services/platform.js';
+import { query } from '../../control-plane/store/sql.js';
+import type { Tx } from '../../control-plane/store/store.js';
+import type { SimRuntime } from './docker.js';
+
+type Call = (...args: unknown[]) => unknown;
+type Module = Record<string, unknown>;
+
+/** A module, by its path below the project, and what a bug makes of its exports. */
+type Change = readonly [path: string, change: (module: Module) => Module];
+
+export interface Bug {
+  /** The one that is to catch it. */
+  invariant: string;
+  bug: string;
+  changes: readonly Change[];
+}
+
+const SERVICES = 'control-plane/services';
+
+const dropClaims = (platform: Platform, id: string) =>
+  platform.store.transact((tx) => tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', id)));
+
+/** The export as it was before the bug. */
+const original = (module: Module, name: string) => module[name] as Call;
+
+const performing = (change: (hands: Hands, attempt: Attempt, perform: Call) => unknown): Change => [
+  'agent/commands/perform',
+  (module) => ({
+    perform: (hands: Hands, attempt: Attempt) => change(hands, attempt, original(module, 'perform')),
+  }),
+];
+
+const noClaims: Change = [`${SERVICES}/instances/claims`, () => ({ claimGpus: () => {} })];
+
+/** One for each invariant at least. */
+export const BUGS: readonly Bug[] = [
+  {
+    invariant: 'only allowed edges',
+    bug: 'every action is possible in every status',
+    changes: [
+      [
+        'control-plane/domain/instance-state',
+        () => ({ assertTransition: () => {}, allowedActions: () => ['start', 'stop', 'destroy'] }),
+      ],
+    ],
+  },
+  {
+    invariant: 'destroyed is final, with nothing secret left',
+    bug: 'a destroy keeps the secrets',
+    changes: [
+      [
+        `${SERVICES}/instances/transitions`,
+        (module) => ({
+          transition: (tx: Tx, instance: object, to: string, changes?: object) =>
+            original(module, 'transition')(tx, instance, to, to === 'destroyed' ? {} : changes),
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'started_at never changes',
+    bug: 'a status forgets when it first ran',
+    changes: [
+      [
+        `${SERVICES}/instances/transitions`,
+        (module) => ({
+          transition: (tx: Tx, instance: object, to: string, changes?: object) =>
+            original(module, 'transition')(
+              tx,
+              to === 'running' ? { ...instance, started_at: null } : instance,
+              to,
+              changes,
+            ),
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'sequences never fall',
+    bug: 'a report takes a number back',
+    changes: [
+      [
+        `${SERVICES}/instances/transitions`,
+        (module) => ({
+          amend: (tx: Tx, instance: { sequence: number }, changes: object) =>
+            original(module, 'amend')(
+              tx,
+              instance,
+              'report_number' in changes ? { ...changes, sequence: instance.sequence - 1 } : changes,
+            ),
+        }),
+      ],
+    ],
+  },
+  { invariant: 'what may run holds its GPUs', bug: 'GPUs are not claimed', changes: [noClaims] },
+  {
+    invariant: 'released means released',
+    bug: 'claims are never dropped',
+    changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
+  },
+  {
+    invariant: 'a claim ends only by what the host has confirmed',
+    bug: 'a destroy frees the GPUs at once',
+    changes: [
+      [
+        `${SERVICES}/instances/destroy`,
+        (module) => ({
+          destroy: (platform: Platform, caller: Caller, id: string) => {
+            const answer = original(module, 'destroy')(platform, caller, id);
+            dropClaims(platform, id);
+            return answer;
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'a GPU that a host uses is claimed by who uses it',
+    bug: 'a stop frees the GPUs at once',
+    changes: [
+      [
+        `${SERVICES}/instances/stop`,
+        (module) => ({
+          stop: (platform: Platform, caller: Caller, id: string) => {
+            const answer = original(module, 'stop')(platform, caller, id);
+            dropClaims(platform, id);
+            return answer;
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'no GPU is in two running containers',
+    bug: 'neither side looks who uses a GPU',
+    changes: [
+      noClaims,
+      performing((hands, attempt, perform) => {
+        const blind = new Proxy(hands.runtime, {
+          get: (runtime, name) => {
+            const value: unknown = Reflect.get(runtime, name);
+            if (name === 'list') return async () => [];
+            return typeof value === 'function' ? (value.bind(runtime) as unknown) : value;
+          },
+        });
+        return perform({ ...hands, runtime: blind }, attempt);
+      }),
+    ],
+  },
+  {
+    invariant: 'a container that has been up is never made anew',
+    bug: 'a start makes the container anew',
+    changes: [
+      performing(async (hands, attempt, perform) => {
+        const { instanceId, desired } = attempt.command;
+        if (desired?.$case === 'running' && !desired.value.mayCreate) {
+          await hands.runtime.remove(instanceId);
+          desired.value.mayCreate = true;
+        }
+        return perform(hands, attempt);
+      }),
+    ],
+  },
+  {
+    invariant: 'no disk is removed that nobody gave up',
+    bug: 'a stop removes the container',
+    changes: [
+      performing(async (hands, attempt, perform) => {
+        const { instanceId, desired } = attempt.command;
+        if (desired?.$case === 'stopped') await hands.runtime.remove(instanceId);
+        return perform(hands, attempt);
+      }),
+    ],
+  },
+  {
+    invariant: 'an end is the workload’s own',
+    bug: 'what went down with Docker or the host has ended',
+    changes: [
+      [
+        'agent/watch/interruptions',
+        (module) => {
+          const Original = module['Interruptions'] as typeof Interruptions;
+          return {
+            Interruptions: class extends Original {
+              override wasInterrupted() {
+                return false;
+              }
+            },
+          };
+        },
+      ],
+    ],
+  },
+  {
+    invariant: 'committed disk is within the machine’s',
+    bug: 'disk is not counted',
+    changes: [[`${SERVICES}/machines`, () => ({ availableDiskGb: () => 500 })]],
+  },
+  {
+    invariant: 'no stop hangs for longer than half an hour',
+    bug: 'nothing ever times out',
+    changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
+  },
+  {
+    invariant: 'sent means committed before',
+    bug: 'a stop is sent before it is recorded',
+    changes: [
+      [
+        `${SERVICES}/instances/stop`,
+        (module) => ({
+          stop: (platform: Platform, caller: Caller, id: string) => {
+            for (const machineId of platform.hosts.connectedIds()) {
+              const command = { commandId: 'unheard of', instanceId: id, sequence: 0, desired: undefined };
+              platform.hosts.send(machineId, { message: { $case: 'command', value: command } });
+            }
+            return original(module, 'stop')(platform, caller, id);
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'a command is carried out at most once',
+    bug: 'the journal forgets what is finished',
+    changes: [
+      [
+        'agent/journal/journal',
+        (module) => {
+          const Original = module['Journal'] as typeof Journal;
+          return {
+            Journal: class extends Original {
+              override command() {
+                return undefined;
+              }
+            },
+          };
+        },
+      ],
+    ],
+  },
+  {
+    invariant: 'applied sequences never fall',
+    bug: 'an agent takes up what is out of date',
+    changes: [
+      [
+        'agent/journal/journal',
+        (module) => {
+          const Original = module['Journal'] as typeof Journal;
+          return {
+            Journal: class extends Original {
+              override instance(id: string) {
+                const entry = super.instance(id);
+                return entry && { ...entry, sequence: 0 };
+              }
+            },
+          };
+        },
+      ],
+    ],
+  },
+  {
+    invariant: 'allowed actions are what the API accepts',
+    bug: 'what runs cannot be stopped',
+    changes: [['control-plane/domain/instance-state', () => ({ allowedActions: () => ['destroy'] })]],
+  },
+  {
+    invariant: 'nothing is on its way',
+    bug: 'commands are never sent',
+    changes: [[`${SERVICES}/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
+  },
+  {
+    invariant: 'what is destroyed holds nothing',
+    bug: 'claims are never dropped',
+    changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
+  },
+  {
+    invariant: 'no command is open',
+    bug: 'an answered command stays open',
+    changes: [[`${SERVICES}/instances/commands`, () => ({ finishCommand: () => {} })]],
+  },
+  {
+    invariant: 'nothing is set apart',
+    bug: 'a removal from quarantine never lands',
+    changes: [[`${SERVICES}/quarantine`, () => ({ landRemoval: () => {} })]],
+  },
+  {
+    invariant: 'containers and instances match, with the same GPUs',
+    bug: 'Docker says that it has removed what it has not',
+    changes: [
+      [
+        'test/simulation/docker',
+        (module) => {
+          const Original = module['SimRuntime'] as typeof SimRuntime;
+          return {
+            SimRuntime: class extends Original {
+              override async remove() {}
+            },
+          };
+        },
+      ],
+    ],
+  },
+];
