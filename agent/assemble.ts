@@ -2,6 +2,7 @@ import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { Executor } from './commands/executor.js';
+import type { Ending } from './domain/exit.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
@@ -67,7 +68,7 @@ export function assembleAgent(parts: Parts): Agent {
     async start() {
       await parts.prepare();
       const boot = await parts.boot();
-      noteBoot(journal, boot);
+      if (interruptions.isNewBoot(boot.id)) interruptions.noteBoot(boot, await whatIsDown(runtime));
       await rebuildJournal();
       watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions);
       await watcher.compare();
@@ -91,9 +92,9 @@ export function assembleAgent(parts: Parts): Agent {
 /** What a workload is taken to be meant for that no journal knows of. */
 const WITHOUT_JOURNAL = { created: 'absent', running: 'running', stopped: 'unsure' } as const;
 
-/** Remembers when the host booted: what was started before that, and should run, is to be brought back. */
-function noteBoot(journal: Journal, boot: { id: string; at: number }): void {
-  if (journal.meta('boot_id') === boot.id) return;
-  journal.setMeta('booted_at', String(boot.at));
-  journal.setMeta('boot_id', boot.id);
+async function whatIsDown(runtime: Runtime): Promise<Ending[]> {
+  const listed = await runtime.list();
+  const stopped = listed.filter(({ state }) => state === 'stopped');
+  const found = await Promise.all(stopped.map(({ instanceId }) => runtime.find(instanceId)));
+  return found.filter((workload) => workload.state === 'stopped');
 }

@@ -15,7 +15,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'booted_at' | 'docker_run' | 'outages' | 'epoch';
+export type MetaKey = 'boot_id' | 'before_boot' | 'docker_run' | 'outages' | 'epoch';
 
 export type CommandEntry =
   | {

@@ -30,6 +30,23 @@ export class Interruptions {
     return this.away === undefined;
   }
 
+  /** Whether the host has booted since an agent last looked; so it seems where the journal is new. */
+  isNewBoot(bootId: string): boolean {
+    return this.journal.meta('boot_id') !== bootId;
+  }
+
+  /**
+   * Remembers what was down when the host had booted, before anything was started again. A new journal knows of no other boot:
+   * it goes by the time at which this one was.
+   */
+  noteBoot(boot: { id: string; at: number }, down: readonly Ending[]): void {
+    const isKnown = this.journal.meta('boot_id') !== undefined;
+    const before = down.filter(({ startedAt }) => isKnown || startedAt < boot.at);
+    const runs = Object.fromEntries(before.map(({ instanceId, startedAt }) => [instanceId, startedAt]));
+    this.journal.setMeta('before_boot', JSON.stringify(runs));
+    this.journal.setMeta('boot_id', boot.id);
+  }
+
   /** Docker has just gone. */
   lost(): void {
     this.away ??= this.clock.now();
@@ -51,8 +68,8 @@ export class Interruptions {
 
   /** Whether what should run, and does not, is to be brought back. */
   wasInterrupted(ending: Ending): boolean {
-    const bootedAt = Number(this.journal.meta('booted_at') ?? 0);
-    return wasInterrupted({ bootedAt, outages: this.outages() }, ending);
+    const beforeBoot = JSON.parse(this.journal.meta('before_boot') ?? '{}') as Record<string, number>;
+    return wasInterrupted({ beforeBoot, outages: this.outages() }, ending);
   }
 
   /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */

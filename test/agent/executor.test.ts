@@ -119,7 +119,7 @@ it.each(['host', 'Docker'] as const)('a provision whose %s went away under it is
   host.runtime.exit('i', 0);
   host.clock.advance(60_000);
   host.restart();
-  if (what === 'host') host.journal.setMeta('booted_at', String(host.clock.now()));
+  if (what === 'host') await host.boots();
   else host.dockerStartedAt = host.clock.now();
   const again = { ...command, commandId: 'sent again' };
   host.executor.receive(again);

@@ -59,6 +59,13 @@ export class TestHost {
     ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
+  /** The host boots: everything is down. */
+  async boots(): Promise<void> {
+    const found = await this.runtime.find('i');
+    this.interruptions.noteBoot({ id: 'the first', at: 0 }, []);
+    this.interruptions.noteBoot({ id: 'the next', at: 0 }, found.state === 'stopped' ? [found] : []);
+  }
+
   /** The agent's process has died and starts again; Docker has noticed nothing. */
   restart(): void {
     for (const watcher of this.watchers.splice(0)) watcher.stop();
@@ -67,8 +74,7 @@ export class TestHost {
   }
 
   /** Begins to watch. */
-  watch(bootedAt = 0): Watcher {
-    if (bootedAt > 0) this.journal.setMeta('booted_at', String(bootedAt));
+  watch(): Watcher {
     const { runtime, docker, executor, journal, outbox, clock, interruptions } = this;
     const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, interruptions);
     this.watchers.push(watcher);

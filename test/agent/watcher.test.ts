@@ -103,9 +103,8 @@ it('brings back what ran before the host booted, and lets what started since the
   host.runtime.exit('i', 0);
   host.restart();
   host.clock.advance(60_000);
-  const bootedAt = host.clock.now();
-  host.clock.advance(10_000);
-  await host.watch(bootedAt).compare();
+  await host.boots();
+  await host.watch().compare();
   await eventually('the start', () => host.runtime.calls.includes('start i'));
   await host.executor.idle();
   host.runtime.exit('i', 0);
@@ -124,7 +123,8 @@ it('leaves alone what was stopped by command', async () => {
   const command = stop(2);
   host.executor.receive(command);
   await host.answered(command, 'DONE');
-  await host.watch(host.clock.now()).compare();
+  await host.boots();
+  await host.watch().compare();
   await host.executor.idle();
   expect(host.reports).toEqual([]);
   expect(host.runtime.calls).not.toContain('start i');

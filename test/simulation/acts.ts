@@ -13,7 +13,7 @@ import { cordon, uncordon } from '../../control-plane/services/machines.js';
 import { removeQuarantined } from '../../control-plane/services/quarantine.js';
 import type { SimHost } from './host.js';
 import { Life } from './timeline.js';
-import type { World } from './world.js';
+import type { Attempted, World } from './world.js';
 
 export const MINUTE_MS = 60_000;
 
@@ -54,11 +54,11 @@ export function act(world: World): void {
   action();
 }
 
-function rent(world: World): void {
+export function rent(world: World): Attempted | undefined {
   const { random } = world;
   const renter = random.pick(world.renters);
   const [offer_id, template_id] = [random.pick(world.offers), random.pick(world.templates)];
-  if (!renter || !offer_id || !template_id) return;
+  if (!renter || !offer_id || !template_id) return undefined;
   const request = {
     offer_id,
     template_id,
@@ -67,7 +67,7 @@ function rent(world: World): void {
     ssh_key_id: null,
     env_overrides: [],
   };
-  world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
+  return world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
 }
 
 const USE_CASES = {
@@ -77,7 +77,7 @@ const USE_CASES = {
 } as const satisfies Record<InstanceAction, (world: World, caller: World['renters'][number], id: string) => unknown>;
 
 /** A renter asks for something, whether it is possible now or not; what the API says of it is held against the contract. */
-function request(world: World, action: InstanceAction, wanted?: string): void {
+export function request(world: World, action: InstanceAction, wanted?: string): Attempted | undefined {
   const instances = world.rows<{ id: string; organization_id: string; status: InstanceStatus }>(
     'SELECT id, organization_id, status FROM instances WHERE ? IS NULL OR id = ?',
     wanted ?? null,
@@ -86,9 +86,9 @@ function request(world: World, action: InstanceAction, wanted?: string): void {
   const live = instances.filter(({ status }) => status !== 'destroyed');
   const instance = world.random.pick(world.random.chance(0.05) ? instances : live);
   const owner = world.renters.find(({ organizationId }) => organizationId === instance?.organization_id);
-  if (!instance || !owner) return;
+  if (!instance || !owner) return undefined;
   const { id, status } = instance;
-  world.attempt(`${action} ${id}`, () => {
+  return world.attempt(`${action} ${id}`, () => {
     try {
       world.witness.offered(status, shownActions(getInstance(world.controlPlane.platform, owner, id)));
       const answer = USE_CASES[action](world, owner, id);
@@ -123,8 +123,7 @@ function judged(world: World, status: InstanceStatus, action: InstanceAction, er
   throw error;
 }
 
-function dispute(world: World, organizationId: string): void {
-  const open = world.random.chance(0.4);
+export function dispute(world: World, organizationId: string, open = world.random.chance(0.4)): void {
   world.attempt(`dispute ${open}`, () =>
     setDisputed(world.controlPlane.platform, world.operator, organizationId, open),
   );
@@ -177,7 +176,7 @@ export function confirm(world: World): void {
   });
 }
 
-function exit(world: World, { docker }: SimHost): void {
+export function exit(world: World, { docker }: SimHost): void {
   const running = world.random.pick(docker.running());
   if (!running || !docker.up) return;
   world.witness.ended.add(running.instanceId);
@@ -185,7 +184,7 @@ function exit(world: World, { docker }: SimHost): void {
 }
 
 /** Somebody removes a container behind the agent's back. */
-function vanish(world: World, { docker }: SimHost): void {
+export function vanish(world: World, { docker }: SimHost): void {
   const container = world.random.pick([...docker.containers.keys()]);
   if (!container || !docker.up) return;
   world.witness.vanished.add(container);
@@ -194,13 +193,13 @@ function vanish(world: World, { docker }: SimHost): void {
   docker.everStarted.delete(container);
 }
 
-function loseJournal(world: World, host: SimHost): void {
+export function loseJournal(world: World, host: SimHost): void {
   world.note(`${host.options.name}: journal lost`);
   host.loseJournal();
 }
 
-function restartDocker(world: World, { docker }: SimHost): void {
-  docker.stopDaemon(world.random.chance(0.5));
+export function restartDocker(world: World, { docker }: SimHost, liveRestore = world.random.chance(0.5)): void {
+  docker.stopDaemon(liveRestore);
   world.timeline.schedule(new Life(), world.random.between(1_000, 40_000), () => docker.startDaemon());
 }
 
@@ -210,7 +209,7 @@ function partition(world: World, host: SimHost): void {
   cut(world, host, ways, random.between(1_000, random.chance(0.2) ? 2_400_000 : 60_000));
 }
 
-function cut(
+export function cut(
   { random, timeline }: World,
   { network }: SimHost,
   ways: { toControlPlane: boolean; toHost: boolean },
@@ -235,7 +234,7 @@ function strand(world: World): void {
 }
 
 /** An operator gives a machine up; what is connected cannot be lost. */
-function lose(world: World, { machineId }: SimHost): void {
+export function lose(world: World, { machineId }: SimHost): void {
   world.attempt('lost', () => declareLost(world.controlPlane.platform, world.operator, machineId));
 }
 

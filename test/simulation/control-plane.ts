@@ -5,7 +5,7 @@ import type { Platform } from '../../control-plane/services/platform.js';
 import type { Ids } from '../../shared/ids.js';
 import { silentLogger } from '../../shared/logger.js';
 import { Crash } from './host.js';
-import type { Random } from './random.js';
+import type { Fate } from './fate.js';
 import { Life, SimClock, type Timeline } from './timeline.js';
 import type { Accept } from './wire.js';
 
@@ -24,7 +24,7 @@ export class SimControlPlane {
   constructor(
     readonly database: string,
     private readonly timeline: Timeline,
-    private readonly random: Random,
+    private readonly fate: Fate,
     private readonly ids: Ids,
     private readonly onCrash: () => void,
   ) {
@@ -104,14 +104,14 @@ export class SimControlPlane {
     const transact = store.transact.bind(store);
     const faulty = <T>(work: (tx: Tx) => T): T => {
       if (!life.alive) throw new Crash('the control plane was killed');
-      const before = this.random.chance(this.crashRate);
+      const before = this.fate.strikes('before a commit', this.crashRate);
       const result = transact((tx) => {
         const done = work(tx);
         if (before) throw new Crash('killed before the commit');
         return done;
       });
       this.commits += 1;
-      if (this.random.chance(this.crashRate)) throw new Crash('killed after the commit');
+      if (this.fate.strikes('after a commit', this.crashRate)) throw new Crash('killed after the commit');
       return result;
     };
     store.transact = <T>(work: (tx: Tx) => T): T => {

@@ -10,6 +10,7 @@ import type {
 } from '../../agent/runtime/workload.js';
 import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Fate, Moment } from './fate.js';
 import type { Random } from './random.js';
 import { Life, type Timeline } from './timeline.js';
 import type { Witness } from './witness.js';
@@ -54,6 +55,7 @@ export class SimDocker {
   constructor(
     readonly timeline: Timeline,
     readonly random: Random,
+    readonly fate: Fate,
     readonly faults: DockerFaults,
     readonly wall: Clock,
     readonly witness: Witness,
@@ -172,7 +174,7 @@ export class SimRuntime implements Runtime, DockerWatch {
     private readonly docker: SimDocker,
     private readonly agent: Life,
     /** What interrupts an agent in the middle of a call: before or after it has taken effect. */
-    private readonly interrupt: (moment: string) => void,
+    private readonly interrupt: (moment: Moment, what: string) => void,
   ) {}
 
   async find(instanceId: string): Promise<Workload> {
@@ -189,7 +191,8 @@ export class SimRuntime implements Runtime, DockerWatch {
     onProgress('pulling', 'pulling the image');
     await this.wait(this.docker.random.between(10, 20_000));
     signal.throwIfAborted();
-    if (this.docker.random.chance(this.docker.faults.failure)) throw new Failure('IMAGE_UNAVAILABLE', 'no such image');
+    const { fate, faults } = this.docker;
+    if (fate.strikes('a Docker call fails', faults.failure)) throw new Failure('IMAGE_UNAVAILABLE', 'no such image');
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
@@ -276,21 +279,21 @@ export class SimRuntime implements Runtime, DockerWatch {
   private async call(instanceId: string, name: string, effect: () => void, longestMs = 2_000): Promise<void> {
     await this.reach();
     const { docker } = this;
-    const { random, faults, daemon } = docker;
+    const { random, fate, faults, daemon } = docker;
     docker.calls += 1;
-    this.interrupt(`before ${name} ${instanceId}`);
+    this.interrupt('before a Docker call', `${name} ${instanceId}`);
     await this.living();
-    if (random.chance(faults.failure)) {
+    if (fate.strikes('a Docker call fails', faults.failure)) {
       docker.failed += 1;
       docker.note(`docker fails to ${name} ${instanceId}`);
       await this.wait(random.between(1, 500));
       throw new Failure('CONTAINER_FAILED', `${name} failed`);
     }
-    if (random.chance(faults.late)) return this.landLate(instanceId, name, effect);
+    if (fate.strikes('a Docker call is late', faults.late)) return this.landLate(instanceId, name, effect);
     await this.wait(random.between(1, longestMs));
     if (!daemon.alive) throw new Failure('DOCKER_UNREACHABLE', 'Docker went down');
     effect();
-    this.interrupt(`after ${name} ${instanceId}`);
+    this.interrupt('after a Docker call', `${name} ${instanceId}`);
     await this.living();
   }
 

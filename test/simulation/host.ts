@@ -5,6 +5,7 @@ import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
+import type { Fate, Moment } from './fate.js';
 import type { Random } from './random.js';
 import { Life, SimClock, type Timeline } from './timeline.js';
 import type { Network } from './wire.js';
@@ -42,12 +43,13 @@ export class SimHost {
     readonly options: HostOptions,
     private readonly timeline: Timeline,
     private readonly random: Random,
+    private readonly fate: Fate,
     faults: DockerFaults,
     private readonly witness: Witness,
     private readonly note: (what: string) => void,
   ) {
     const clock = new SimClock(timeline, new Life(), this.wall);
-    this.docker = new SimDocker(timeline, random, faults, clock, witness, note);
+    this.docker = new SimDocker(timeline, random, fate, faults, clock, witness, note);
     this.agent.alive = false;
     this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
       uuid: `GPU-${options.name}-${index}`,
@@ -86,7 +88,7 @@ export class SimHost {
     const life = new Life();
     this.agent = life;
     const clock = new SimClock(this.timeline, life, this.wall);
-    const runtime = new SimRuntime(this.docker, life, (moment) => this.mayCrash(life, moment));
+    const runtime = new SimRuntime(this.docker, life, (moment, what) => this.mayCrash(life, moment, what));
     this.journal = new Journal(this.journalFile);
     const agent = assembleAgent({
       runtime,
@@ -152,14 +154,14 @@ export class SimHost {
 
   private machine = new Life();
 
-  private mayCrash(life: Life, moment: string): void {
-    if (!life.alive || !this.random.chance(this.crashRate)) return;
-    this.note(`${this.options.name}: agent killed ${moment}`);
+  private mayCrash(life: Life, moment: Moment, what: string): void {
+    if (!life.alive || !this.fate.strikes(moment, this.crashRate)) return;
+    this.note(`agent killed ${moment}: ${what}`);
     this.crashAgent(life);
   }
 
-  private mayDie(life: Life, moment: string): void {
-    this.mayCrash(life, moment);
+  private mayDie(life: Life, moment: Moment, what: string): void {
+    this.mayCrash(life, moment, what);
     if (!life.alive) throw new Crash('the agent was killed');
   }
 
@@ -178,10 +180,10 @@ export class SimHost {
         const method = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
         if (!(JOURNALLED as readonly string[]).includes(name)) return method;
         return (...args: unknown[]) => {
-          this.mayDie(life, `before ${name}`);
+          this.mayDie(life, 'before a journal write', name);
           const result = method(...args);
           this.tell(name, args[0]);
-          this.mayDie(life, `after ${name}`);
+          this.mayDie(life, 'after a journal write', name);
           return result;
         };
       },

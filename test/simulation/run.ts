@@ -104,12 +104,12 @@ async function pass(world: World): Promise<void> {
 }
 
 /** Everything is repaired, operators do what is theirs to do, nobody else asks for anything. */
-async function heal(world: World): Promise<void> {
+export async function heal(world: World, longestFaultMs = LONGEST_FAULT_MS): Promise<void> {
   Object.assign(world.faults.wire, { loss: 0, duplication: 0, reordering: 0 });
   Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
   world.controlPlane.crashRate = 0;
   for (const host of world.hosts) host.crashRate = 0;
-  await world.timeline.advance(LONGEST_FAULT_MS);
+  await world.timeline.advance(longestFaultMs);
   world.controlPlane.wall.offset = 0;
   for (const host of world.hosts) host.wall.offset = 0;
   world.endRival();

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Dial, Wire } from '../../agent/link/dial.js';
 import type { HostStream } from '../../control-plane/grpc/host-session.js';
 import { AgentMessage, ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Fate } from './fate.js';
 import type { Random } from './random.js';
 import { Life, type Timeline } from './timeline.js';
 
@@ -31,6 +32,7 @@ export class Network {
   constructor(
     private readonly timeline: Timeline,
     private readonly random: Random,
+    private readonly fate: Fate,
     readonly faults: WireFaults,
     private readonly controlPlane: () => { life: Life; accept: Accept } | undefined,
     /** Hears what a control plane sends, at the moment at which it does. */
@@ -108,12 +110,12 @@ export class Network {
     const arrive = () => {
       if (connection.alive && passes()) deliver();
     };
-    if (this.random.chance(this.faults.loss)) {
+    if (this.fate.strikes('a message is lost', this.faults.loss)) {
       this.lost += 1;
       return;
     }
     this.later(to, arrive, this.random.chance(this.faults.reordering) ? this.random.between(1, 3_000) : 1);
-    if (!this.random.chance(this.faults.duplication)) return;
+    if (!this.fate.strikes('a message comes twice', this.faults.duplication)) return;
     this.duplicated += 1;
     this.later(to, arrive, this.random.between(1, 5_000));
   }

@@ -14,6 +14,7 @@ import { query } from '../../control-plane/store/sql.js';
 import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
+import { Fate } from './fate.js';
 import { Random } from './random.js';
 import { EPOCH_MS, Life, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
@@ -38,6 +39,11 @@ export interface Counts {
   commits: number;
 }
 
+/** A request and what became of it: 'done', a refusal's code, 'killed', 'down', or 'waiting' for an answer. */
+export interface Attempted {
+  outcome: string;
+}
+
 const MEMORY_FOLDER = '/dev/shm';
 const KEPT_BACKUPS = 3;
 
@@ -45,6 +51,7 @@ const KEPT_BACKUPS = 3;
 export class World {
   readonly timeline = new Timeline();
   readonly random: Random;
+  readonly fate: Fate;
   readonly hosts: SimHost[] = [];
   readonly networks: Network[] = [];
   readonly controlPlane: SimControlPlane;
@@ -79,11 +86,12 @@ export class World {
     private readonly tell: (line: string) => void = () => {},
   ) {
     this.random = new Random(seed);
+    this.fate = new Fate(this.random);
     this.folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-sim-'));
     this.controlPlane = new SimControlPlane(
       join(this.folder, 'gpurent.db'),
       this.timeline,
-      this.random,
+      this.fate,
       new Random(seed ^ 0x5eed).ids(),
       () => this.onControlPlaneCrash(),
     );
@@ -107,15 +115,29 @@ export class World {
   }
 
   /** Calls a use case as a request would; what it refuses, and a crash in the middle, are answers like others. */
-  attempt(what: string, request: () => unknown): void {
-    if (!this.controlPlane.alive) return this.note(`${what}: down`);
+  attempt(what: string, request: () => unknown): Attempted {
+    const attempted: Attempted = { outcome: 'waiting' };
+    const answer = (outcome: string) => {
+      attempted.outcome = outcome;
+      this.note(outcome === 'done' ? what : `${what}: ${outcome}`);
+    };
+    if (!this.controlPlane.alive) {
+      answer('down');
+      return attempted;
+    }
     try {
       const result = request();
-      if (result instanceof Promise) result.then(undefined, (error: unknown) => this.answered(what, error));
-      this.note(what);
+      if (result instanceof Promise) {
+        this.note(`${what} ...`);
+        result.then(
+          () => answer('done'),
+          (error: unknown) => answer(this.outcomeOf(error)),
+        );
+      } else answer('done');
     } catch (error) {
-      this.answered(what, error);
+      answer(this.outcomeOf(error));
     }
+    return attempted;
   }
 
   /** A copy of the store is put aside. */
@@ -127,11 +149,11 @@ export class World {
   }
 
   /** An older copy takes the place of the store. */
-  restoreBackup(): void {
+  restoreBackup(awayMs = this.random.between(1_000, 600_000)): void {
     const backup = this.random.pick(this.backups);
     if (backup === undefined || this.rival) return;
     this.note('restore');
-    this.replaceStore(backup);
+    this.replaceStore(backup, awayMs);
     this.witness.storeRestored(this.hosts.map(({ machineId }) => machineId));
     this.restoredAt = this.timeline.now;
   }
@@ -141,10 +163,11 @@ export class World {
     const backup = this.random.pick(this.backups);
     if (backup === undefined || this.rival) return;
     this.note('rival');
+    this.witness.storeRestored([]);
     const file = join(this.folder, `rival-${this.copies++}.db`);
     backUp(backup, file);
     const ids = new Random(this.seed ^ this.copies).ids();
-    const rival = new SimControlPlane(file, this.timeline, this.random, ids, () => {});
+    const rival = new SimControlPlane(file, this.timeline, this.fate, ids, () => {});
     this.rival = rival;
     rival.start();
     for (const network of this.networks) {
@@ -165,7 +188,7 @@ export class World {
       network.reap(false);
     }
     const own = this.copyStore();
-    this.replaceStore(own);
+    this.replaceStore(own, this.random.between(1_000, 600_000));
     rmSync(own);
   }
 
@@ -175,8 +198,8 @@ export class World {
     return file;
   }
 
-  private replaceStore(backup: string): void {
-    this.stayDown(this.random.between(1_000, 600_000));
+  private replaceStore(backup: string, awayMs: number): void {
+    this.stayDown(awayMs);
     this.reader?.close();
     this.reader = undefined;
     const { replaced } = restore(backup, this.controlPlane.database, EPOCH_MS + this.timeline.now);
@@ -223,9 +246,9 @@ export class World {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private answered(what: string, error: unknown): void {
-    if (error instanceof Refusal) return this.note(`${what}: ${error.code}`);
-    if (error instanceof Crash || !this.controlPlane.alive) return this.note(`${what}: killed`);
+  private outcomeOf(error: unknown): string {
+    if (error instanceof Refusal) return error.code;
+    if (error instanceof Crash || !this.controlPlane.alive) return 'killed';
     throw error;
   }
 
@@ -315,7 +338,7 @@ export class World {
     const { platform } = this.controlPlane;
     const options = { name: `host${index}`, gpus: this.scale.gpusPerHost, folder: this.folder };
     const note = (what: string) => this.note(`${options.name}: ${what}`);
-    const host = new SimHost(options, this.timeline, this.random, this.faults.docker, this.witness, note);
+    const host = new SimHost(options, this.timeline, this.random, this.fate, this.faults.docker, this.witness, note);
     const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
     const { hostId, credential } = enrollHost(platform, token, host.inventory());
     host.machineId = hostId;
@@ -323,6 +346,7 @@ export class World {
     const network: Network = new Network(
       this.timeline,
       this.random,
+      this.fate,
       this.faults.wire,
       () => {
         const found = network.misled && this.rival ? this.rival : this.controlPlane;

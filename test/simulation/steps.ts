@@ -1,0 +1,71 @@
+import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { MINUTE_MS, request } from './acts.js';
+import type { Moment } from './fate.js';
+import { CONVERGED, INVARIANTS, judge } from './invariants.js';
+import { heal } from './run.js';
+import { deployOne, type Scenario } from './scenarios.js';
+import { look } from './view.js';
+import { World, type Attempted } from './world.js';
+
+export interface Step {
+  /** How many moments of the kind there were. */
+  moments: number;
+  failure?: string;
+}
+
+const QUIET_MS = MINUTE_MS;
+
+/** Plays a scenario in which the nth moment of a kind goes wrong, then heals the world, and judges where that has led. */
+export async function step(
+  scenario: Scenario,
+  moment: Moment,
+  nth: number,
+  tell?: (line: string) => void,
+): Promise<Step> {
+  const world = await World.make(1, { hosts: 1, gpusPerHost: 2, organizations: 1 }, tell);
+  try {
+    const id = await prepare(world, scenario);
+    const [host] = world.hosts;
+    if (!host) throw new Error('there is no host');
+    await scenario.before?.({ world, host, id });
+    const before = look(world);
+    world.lookedAt = world.timeline.now;
+    world.fate.plan(moment, nth);
+    const attempted = (await scenario.act({ world, host, id })) as Attempted | undefined;
+    await world.timeline.advance(scenario.windowMs ?? QUIET_MS);
+    const moments = world.fate.rest();
+    await heal(world, 0);
+    const view = look(world, before);
+    const wrong = judge(view, INVARIANTS) ?? judge(view, CONVERGED);
+    const failure = wrong ?? misled(world, scenario, attempted?.outcome);
+    return failure === undefined ? { moments } : { moments, failure };
+  } finally {
+    await world.close();
+  }
+}
+
+async function prepare(world: World, { from }: Scenario): Promise<string> {
+  if (from === null) return '';
+  deployOne(world);
+  await world.timeline.advance(10_000);
+  const [instance] = world.rows<{ id: string }>('SELECT id FROM instances');
+  if (!instance) throw new Error('nothing was deployed');
+  if (from === 'stopped') request(world, 'stop', instance.id);
+  await world.timeline.advance(30_000);
+  const [{ status } = { status: '' }] = world.rows<{ status: string }>('SELECT status FROM instances');
+  if (status !== from) throw new Error(`the instance is ${status}, not ${from}`);
+  return instance.id;
+}
+
+/** What was taken up leads where it should; what was not may have been, or may not. */
+function misled(world: World, { ends }: Scenario, outcome: string | undefined): string | undefined {
+  const found = world.rows<{ id: string; status: InstanceStatus; error_code: string | null }>(
+    'SELECT * FROM instances',
+  );
+  const isSure = outcome === 'done' || outcome === undefined;
+  for (const { id, status, error_code } of found) {
+    if (isSure && !ends.includes(status)) return `${id} is ${status} (${error_code}), not ${ends.join(' or ')}`;
+    if (status === 'error' && error_code === null) return `${id} is in error without a reason`;
+  }
+  return outcome === 'done' && found.length === 0 ? 'there is no instance' : undefined;
+}
