@@ -10,8 +10,8 @@ export const SAMPLE_IMAGE = 'gpurent/sample:1';
 export const docker = new Docker({ socketPath: DOCKER_SOCKET });
 
 /** Containers of an instance, running or not. */
-export function containersOf(instanceId: string): Promise<Docker.ContainerInfo[]> {
-  return docker.listContainers({ all: true, filters: { label: [`gpurent.instance=${instanceId}`] } });
+export function containersOf(instanceId: string, on = docker): Promise<Docker.ContainerInfo[]> {
+  return on.listContainers({ all: true, filters: { label: [`gpurent.instance=${instanceId}`] } });
 }
 
 /** Runs a command in an instance's container, as somebody on the host could. */

@@ -19,6 +19,10 @@ export interface RealOptions {
   /** FIRST-LAST */
   ports: string;
   gpus?: number;
+  /** Where its agent's Docker is; otherwise the one that all tests share. */
+  dockerSocket?: string;
+  /** Where its agent finds the control plane that is at the given address. */
+  wayToControlPlane?: (address: string) => Promise<string>;
 }
 
 /** Both programs as processes, on a real Docker, reached through public interfaces only. */
@@ -29,6 +33,7 @@ export class RealPlatform {
   private controlPlane: Daemon | undefined;
   private agent: Daemon | undefined;
   private operatorToken = '';
+  private wayToControlPlane = '';
 
   private constructor(private readonly options: RealOptions) {}
 
@@ -43,6 +48,7 @@ export class RealPlatform {
     await real.startControlPlane();
     real.operatorToken = (await real.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token;
     const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    if (options.wayToControlPlane) real.wayToControlPlane = await options.wayToControlPlane(real.addresses.grpc);
     real.hostId = (JSON.parse((await real.enroll(token)).stdout) as { host_id: string }).host_id;
     await real.startAgent();
     return real;
@@ -94,7 +100,8 @@ export class RealPlatform {
   }
 
   enroll(token: string, env: Record<string, string> = {}) {
-    return run(process.execPath, [AGENT, 'enroll', '--control-plane', this.addresses.grpc, '--token', token], {
+    const controlPlane = this.wayToControlPlane || this.addresses.grpc;
+    return run(process.execPath, [AGENT, 'enroll', '--control-plane', controlPlane, '--token', token], {
       env: { ...process.env, ...this.agentEnv, ...env },
     });
   }
@@ -127,7 +134,9 @@ export class RealPlatform {
   async stop(): Promise<void> {
     await this.agent?.stop();
     await this.controlPlane?.stop();
-    const left = await docker.listContainers({ all: true, filters: { label: [`gpurent.host=${this.hostId}`] } });
+    const left = this.options.dockerSocket
+      ? []
+      : await docker.listContainers({ all: true, filters: { label: [`gpurent.host=${this.hostId}`] } });
     for (const { Id } of left) await docker.getContainer(Id).remove({ force: true, v: true });
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -145,7 +154,7 @@ export class RealPlatform {
     return {
       GPURENT_AGENT_STATE_DIR: this.path('agent'),
       GPURENT_AGENT_GUEST_TOOLS: GUEST_TOOLS,
-      GPURENT_AGENT_DOCKER_SOCKET: `unix://${DOCKER_SOCKET}`,
+      GPURENT_AGENT_DOCKER_SOCKET: `unix://${this.options.dockerSocket ?? DOCKER_SOCKET}`,
       GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',
       GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
       GPURENT_AGENT_PORTS: this.options.ports,
@@ -239,12 +248,19 @@ function sshOptions(keyFile: string): string[] {
   return [...options.flatMap((option) => ['-o', option]), '-i', keyFile];
 }
 
+export interface Fingerprint {
+  Id: string;
+  pid: number;
+  startedAt: string;
+  RestartCount: number;
+}
+
 /** What must not change when nothing is to touch a workload: container, process and moment of its start. */
-export async function fingerprintOf(instanceId: string): Promise<unknown> {
-  const containers = await containersOf(instanceId);
+export async function fingerprintOf(instanceId: string, on = docker): Promise<Fingerprint[]> {
+  const containers = await containersOf(instanceId, on);
   return Promise.all(
     containers.map(async ({ Id }) => {
-      const { State, RestartCount } = await docker.getContainer(Id).inspect();
+      const { State, RestartCount } = await on.getContainer(Id).inspect();
       return { Id, pid: State.Pid, startedAt: State.StartedAt, RestartCount };
     }),
   );

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { statusIs } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import { OwnDocker } from '../harness/own-docker.js';
+import { RealPlatform, RealRenter, fingerprintOf, type Fingerprint } from '../harness/real.js';
+
+const LONG_MS = 60_000;
+
+describe.each([
+  ['with live-restore', true, '23120-23129'],
+  ['without live-restore', false, '23130-23139'],
+] as const)('a Docker that is stopped and started %s', (_name, liveRestore, ports) => {
+  let own: OwnDocker;
+  let real: RealPlatform;
+  let renter: RealRenter;
+  let up: InstanceBody;
+
+  beforeAll(async () => {
+    own = await OwnDocker.start({ liveRestore });
+    real = await RealPlatform.start({ ports, dockerSocket: own.socket });
+    renter = await RealRenter.on(real);
+    const { id } = await renter.deploy();
+    up = await statusIs(renter.api, id, 'running', LONG_MS);
+  });
+  afterAll(async () => {
+    await real.stop();
+    await own.remove();
+  });
+
+  const state = async (): Promise<Fingerprint | undefined> => (await fingerprintOf(up.id, own.docker))[0];
+  const status = async () => (await renter.api.get<InstanceBody>(`/v1/instances/${up.id}`)).status;
+  const kinds = async () =>
+    (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${up.id}/events`)).items.map(
+      ({ kind }) => kind,
+    );
+
+  /** The same container runs, the same process where nothing had to go down, and the renter gets in. */
+  async function isAsItWas(before: Fingerprint | undefined): Promise<void> {
+    await eventually('the workload', async () => ((await state())?.pid ?? 0) > 0, LONG_MS);
+    const after = await state();
+    expect(after?.Id).toBe(before?.Id);
+    expect(after?.pid === before?.pid).toBe(liveRestore);
+    expect(await eventually('SSH', () => renter.ssh(up, 'echo here').catch(() => undefined), LONG_MS)).toBe('here');
+    expect(await status()).toBe('running');
+    expect(await kinds()).not.toContain('workload_completed');
+  }
+
+  it('under the agent: an interruption, and never an end', async () => {
+    const before = await state();
+    await own.down();
+    await own.up();
+    await isAsItWas(before);
+  });
+
+  it('while the agent is down, too', async () => {
+    const before = await state();
+    await real.killAgent();
+    await own.down();
+    await own.up();
+    await real.startAgent();
+    await isAsItWas(before);
+  });
+
+  it('under an agent that is told to stop the workload meanwhile: it stops, and starts again', async () => {
+    await own.down();
+    await renter.api.post(`/v1/instances/${up.id}/stop`);
+    await own.up();
+    await statusIs(renter.api, up.id, 'stopped', LONG_MS);
+    await renter.api.post(`/v1/instances/${up.id}/start`);
+    await statusIs(renter.api, up.id, 'running', LONG_MS);
+    await renter.destroy(up.id);
+    expect(await own.docker.listContainers({ all: true })).toEqual([]);
+  });
+});

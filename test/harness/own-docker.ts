@@ -1,0 +1,87 @@
+import Docker from 'dockerode';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SAMPLE_IMAGE, docker } from './docker.js';
+import { eventually } from './eventually.js';
+
+const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
+const PATIENCE_MS = 60_000;
+
+/** A Docker Engine of the test's own beside the one that all share, to be stopped and started. Leaves the firewall alone. */
+export class OwnDocker {
+  readonly socket: string;
+  readonly docker: Docker;
+  private readonly run = mkdtempSync(join(tmpdir(), 'gpurent-own-docker-'));
+  private readonly data: string;
+  private daemon: ChildProcess | undefined;
+
+  private constructor(private readonly liveRestore: boolean) {
+    mkdirSync(LOCAL, { recursive: true });
+    this.data = mkdtempSync(join(LOCAL, 'own-docker-'));
+    this.socket = join(this.run, 'docker.sock');
+    this.docker = new Docker({ socketPath: this.socket });
+  }
+
+  /** Starts one that has the sample image. */
+  static async start({ liveRestore }: { liveRestore: boolean }): Promise<OwnDocker> {
+    const own = new OwnDocker(liveRestore);
+    await own.up();
+    const image = await docker.getImage(SAMPLE_IMAGE).get();
+    const loading = await own.docker.loadImage(image);
+    await new Promise((resolve, reject) =>
+      own.docker.modem.followProgress(loading, (error) => (error ? reject(error) : resolve(null))),
+    );
+    return own;
+  }
+
+  async up(): Promise<void> {
+    const log = openSync(join(this.run, 'log'), 'a');
+    const options = [
+      ['-H', `unix://${this.socket}`],
+      ['--data-root', this.data],
+      ['--exec-root', join(this.run, 'exec')],
+      ['--pidfile', join(this.run, 'docker.pid')],
+      ['--bridge', 'none'],
+    ].flat();
+    const flags = ['--iptables=false', '--ip6tables=false', `--live-restore=${this.liveRestore}`];
+    this.daemon = spawn('dockerd', [...options, ...flags], { stdio: ['ignore', log, log], detached: true });
+    await eventually('Docker to answer', () => this.answers(), PATIENCE_MS).catch((error: unknown) => {
+      throw new Error(`Docker did not start:\n${readFileSync(join(this.run, 'log'), 'utf8').slice(-2_000)}`, {
+        cause: error,
+      });
+    });
+  }
+
+  /** As an upgrade or a shutdown of the service does. */
+  async down(): Promise<void> {
+    const { daemon } = this;
+    if (daemon?.exitCode !== null || daemon.signalCode !== null) return;
+    const ended = once(daemon, 'exit');
+    daemon.kill('SIGTERM');
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    if (!(await this.answers())) await this.up();
+    for (const { Id } of await this.docker.listContainers({ all: true })) {
+      await this.docker.getContainer(Id).remove({ force: true, v: true });
+    }
+    await this.docker.pruneNetworks();
+    await this.down();
+    // With live-restore it leaves its data folder mounted upon itself.
+    spawnSync('umount', ['--recursive', '--lazy', this.data]);
+    rmSync(this.run, { recursive: true, force: true });
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  private async answers(): Promise<boolean> {
+    return this.docker.ping().then(
+      () => true,
+      () => false,
+    );
+  }
+}
