@@ -71,7 +71,11 @@ export class ClockWatch {
 
 /** Operators: whether the wall clock is believed. */
 export function getClockState(platform: Platform): ClockState {
-  const step = platform.store.transact(findStep);
+  return platform.store.transact(readState);
+}
+
+function readState(tx: Tx): ClockState {
+  const step = findStep(tx);
   return { held: step !== undefined, stepped_ms: step?.ms ?? null, since: step?.at ?? null };
 }
 
@@ -80,14 +84,14 @@ export function getClockState(platform: Platform): ClockState {
  * another time. Does nothing when nothing is held.
  */
 export function confirmClock(platform: Platform, operator: Operator): ClockState {
-  platform.store.transact((tx) => {
+  return platform.store.transact((tx) => {
     const step = findStep(tx);
-    if (!step) return;
+    if (!step) return readState(tx);
     tx.run(query.deleteFrom('meta').where('key', '=', 'clock_step'));
     restartDeadlines(tx);
     recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });
+    return readState(tx);
   });
-  return getClockState(platform);
 }
 
 function recordStep(tx: Tx, ms: number): void {

@@ -15,11 +15,11 @@ export type OrganizationDetails = OrganizationRow & { burn_per_hour_micro: numbe
 
 /** The caller's active organisation, with what one hour of it costs now. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
-  return platform.store.transact((tx) => {
-    const organization = getOrganization(tx, caller.organizationId);
-    const burn = burnPerHourMicro(findLiveRates(tx, organization.id));
-    return { ...organization, burn_per_hour_micro: burn };
-  });
+  return platform.store.transact((tx) => detailsOf(tx, caller.organizationId));
+}
+
+function detailsOf(tx: Tx, id: string): OrganizationDetails {
+  return { ...getOrganization(tx, id), burn_per_hour_micro: burnPerHourMicro(findLiveRates(tx, id)) };
 }
 
 /** A new organisation, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
@@ -40,10 +40,10 @@ export function renameOrganization(
   caller: SessionCaller,
   request: { name: string },
 ): OrganizationDetails {
-  platform.store.transact((tx) =>
-    tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId)),
-  );
-  return describeOrganization(platform, caller);
+  return platform.store.transact((tx) => {
+    tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId));
+    return detailsOf(tx, caller.organizationId);
+  });
 }
 
 export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {

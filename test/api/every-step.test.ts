@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiClient } from '../../scripts/client.js';
+import type { Store, Tx } from '../../control-plane/store/store.js';
+import { World } from '../contract/world.js';
+import { makePublicKey } from '../harness/keys.js';
+
+/** More statements than any request has. */
+const MOST = 200;
+
+let world: World;
+
+beforeAll(async () => {
+  world = await World.make();
+});
+afterAll(() => world.stop());
+
+interface Request {
+  api: ApiClient;
+  method: string;
+  path: string;
+  body?: unknown;
+}
+
+/** Makes what a request is about, and answers the request. */
+type UseCase = () => Promise<Request> | Request;
+
+const admin = () => world.admin.api;
+const operator = () => world.test.operator;
+const of = (api: ApiClient, operation: string, body?: unknown): Request => {
+  const [method = '', path = ''] = operation.split(' ');
+  return { api, method, path, body };
+};
+const email = () => `somebody-${randomUUID()}@example.com`;
+const anAccount = () => ({ email: email(), password: 'a fine password', name: 'Somebody' });
+const made = async (api: ApiClient, path: string, body: object) => (await api.post<{ id: string }>(path, body)).id;
+const PRICES = { price_per_hour_micro: 1_000_000, storage_price_per_gb_hour_micro: 100 };
+const IN_2040 = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
+
+/** An instance whose host says nothing more, so that nothing happens behind the test. */
+async function instance(status: 'running' | 'stopped'): Promise<string> {
+  const { agent, body } = await world.host();
+  const { id } = await world[status](body);
+  agent.automatic = false;
+  return id;
+}
+
+async function quarantined(): Promise<{ id: string; offerId: string }> {
+  const { agent, body } = await world.host({ gpus: 1 });
+  const machine = await operator().get<{ gpus: { uuid: string }[] }>(`/v1/operator/machines/${agent.hostId}`);
+  const observation = { state: 'WORKLOAD_STATE_STOPPED' };
+  const gpuUuids = machine.gpus.map(({ uuid }) => uuid);
+  await agent.claim({ instances: [{ instanceId: randomUUID(), sequence: 1, gpuUuids, observation }] });
+  const { items } = await operator().get<{ items: { id: string; machine_id: string }[] }>('/v1/operator/quarantine');
+  return { id: items.find(({ machine_id }) => machine_id === agent.hostId)?.id ?? '', offerId: body.offer_id };
+}
+
+async function awayHost(): Promise<string> {
+  const { agent } = await world.host();
+  agent.close();
+  world.test.advance(31_000);
+  return agent.hostId;
+}
+
+const USE_CASES: Readonly<Record<string, UseCase>> = {
+  'sign up': () => of(world.test.api, 'POST /v1/auth/sign-up', anAccount()),
+  'sign in': async () => {
+    const account = anAccount();
+    await world.test.api.post('/v1/auth/sign-up', account);
+    return of(world.test.api, 'POST /v1/auth/sign-in', { email: account.email, password: account.password });
+  },
+  'sign out': async () => of((await world.test.renter()).api, 'POST /v1/auth/sign-out'),
+  'change the password': async () => {
+    const change = { current_password: 'a renter password', new_password: 'another password' };
+    return of((await world.test.renter()).api, 'POST /v1/auth/password', change);
+  },
+  'make an organization': async () => of((await world.test.renter()).api, 'POST /v1/orgs', { name: 'second' }),
+  'rename it': () => of(admin(), 'PATCH /v1/orgs/current', { name: randomUUID() }),
+  invite: () => of(admin(), 'POST /v1/orgs/current/invites', { email: email() }),
+  'withdraw an invitation': async () => {
+    const { invite } = await admin().post<{ invite: { id: string } }>('/v1/orgs/current/invites', { email: email() });
+    return of(admin(), `DELETE /v1/orgs/current/invites/${invite.id}`);
+  },
+  'accept an invitation': async () => {
+    const guest = await world.test.renter();
+    const { token } = await admin().post<{ token: string }>('/v1/orgs/current/invites', { email: guest.email });
+    return of(guest.api, `POST /v1/invites/${token}/accept`);
+  },
+  'change a role': async () =>
+    of(admin(), `PATCH /v1/orgs/current/members/${(await world.join()).userId}`, { role: 'admin' }),
+  'remove a member, with their keys': async () => {
+    const member = await world.join();
+    await world.key('personal', member);
+    return of(admin(), `DELETE /v1/orgs/current/members/${member.userId}`);
+  },
+  leave: async () => {
+    const member = await world.join();
+    await world.key('personal', member);
+    return of(member.api, `DELETE /v1/me/organizations/${world.admin.organizationId}`);
+  },
+  'make an API key': () => of(admin(), 'POST /v1/api-keys', { name: 'key' }),
+  'revoke an API key': async () => of(admin(), `DELETE /v1/api-keys/${(await world.key()).key.id}`),
+  'add an SSH key': () => of(admin(), 'POST /v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') }),
+  'delete an SSH key': async () => of(admin(), `DELETE /v1/ssh-keys/${await world.sshKey(world.admin)}`),
+  'make a template': () =>
+    of(admin(), 'POST /v1/templates', { name: 't', image: 'i', env: [{ key: 'A', value: 'b' }] }),
+  'change a template': async () =>
+    of(admin(), `PATCH /v1/templates/${await made(admin(), '/v1/templates', { name: 't', image: 'i' })}`, {
+      name: 'u',
+    }),
+  'deactivate a template': async () =>
+    of(admin(), `DELETE /v1/templates/${await made(admin(), '/v1/templates', { name: 't', image: 'i' })}`),
+  'duplicate a template': () => of(admin(), `POST /v1/templates/${world.templateId}/duplicate`),
+  deploy: async () => {
+    const { body } = await world.host({ automatic: false });
+    return of(admin(), 'POST /v1/instances', body);
+  },
+  stop: async () => of(admin(), `POST /v1/instances/${await instance('running')}/stop`),
+  destroy: async () => of(admin(), `DELETE /v1/instances/${await instance('stopped')}`),
+  'make an enrolment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
+  'revoke an enrolment token': async () =>
+    of(
+      operator(),
+      `DELETE /v1/operator/enrollment-tokens/${await made(operator(), '/v1/operator/enrollment-tokens', {})}`,
+    ),
+  cordon: async () => of(operator(), `POST /v1/operator/machines/${(await world.host()).agent.hostId}/cordon`),
+  'plan maintenance': async () =>
+    of(operator(), `PUT /v1/operator/machines/${(await world.host()).agent.hostId}/maintenance`, IN_2040),
+  'declare a machine lost': async () => of(operator(), `POST /v1/operator/machines/${await awayHost()}/lost`),
+  'remove a machine': async () => of(operator(), `DELETE /v1/operator/machines/${await awayHost()}`),
+  'make an offer': async () => {
+    const machine_id = (await world.host()).agent.hostId;
+    return of(operator(), 'POST /v1/operator/offers', { machine_id, num_gpus: 1, ...PRICES });
+  },
+  'reprice an offer': async () =>
+    of(operator(), `PATCH /v1/operator/offers/${(await world.host()).body.offer_id}`, { price_per_hour_micro: 7 }),
+  'withdraw an offer': async () => of(operator(), `DELETE /v1/operator/offers/${(await world.host()).body.offer_id}`),
+  'make a system template': () => of(operator(), 'POST /v1/operator/templates', { name: 's', image: 'i' }),
+  'grant credit': () =>
+    of(operator(), `POST /v1/operator/organizations/${world.stranger.organizationId}/credits`, {
+      amount_micro: 5,
+      reason: 'test',
+    }),
+  'open a dispute, which releases what is stopped': async () => {
+    const renter = await world.test.renter();
+    const { agent, body } = await world.host();
+    await world.stopped(body, renter.api);
+    agent.automatic = false;
+    return of(operator(), `POST /v1/operator/organizations/${renter.organizationId}/dispute`);
+  },
+  'close a dispute': async () => {
+    const { organizationId } = await world.test.renter();
+    await operator().post(`/v1/operator/organizations/${organizationId}/dispute`);
+    return of(operator(), `DELETE /v1/operator/organizations/${organizationId}/dispute`);
+  },
+  'remove from quarantine': async () =>
+    of(operator(), `POST /v1/operator/quarantine/${(await quarantined()).id}/remove`),
+  'adopt from quarantine': async () => {
+    const { id, offerId } = await quarantined();
+    const organization_id = world.admin.organizationId;
+    const adoption = { organization_id, template_id: world.templateId, offer_id: offerId, disk_gb: 10 };
+    return of(operator(), `POST /v1/operator/quarantine/${id}/adopt`, adoption);
+  },
+  'confirm the clock': () => {
+    world.test.advance(1_000);
+    world.test.clock.step(120_000);
+    world.test.advance(1_000);
+    return of(operator(), 'POST /v1/operator/clock/confirm');
+  },
+};
+
+/** The nth statement of what follows fails. Answers how to end that, and how many statements there were. */
+function failAt(store: Store, nth: number): () => number {
+  const transact = store.transact.bind(store);
+  let statements = 0;
+  const failing = (tx: Tx): Tx => {
+    const counted =
+      <Args extends unknown[], Result>(run: (...args: Args) => Result) =>
+      (...args: Args): Result => {
+        statements += 1;
+        if (statements === nth) throw new Error('the disk is on fire');
+        return run(...args);
+      };
+    return { ...tx, all: counted(tx.all), get: counted(tx.get), run: counted(tx.run) };
+  };
+  store.transact = (work) => transact((tx) => work(failing(tx)));
+  return () => {
+    store.transact = transact;
+    return statements;
+  };
+}
+
+describe('whatever statement of a use case fails, nothing of it has happened, and it can be done again:', () => {
+  it.each(Object.entries(USE_CASES))('%s', async (_name, prepare) => {
+    const { api, method, path, body } = await prepare();
+    const { store } = world.test.core.platform;
+    for (let nth = 1; ; nth++) {
+      const before = world.test.dump();
+      const end = failAt(store, nth);
+      const answer = await api.request<{ code?: string }>(method, path, body);
+      const statements = end();
+      // All of its statements are through; what fails then is a worker's that it has woken.
+      if (answer.status < 300) {
+        expect(nth).toBeGreaterThan(2);
+        break;
+      }
+      expect(statements).toBe(nth);
+      expect(answer).toMatchObject({ status: 500, body: { code: 'INTERNAL' } });
+      expect(world.test.dump()).toEqual(before);
+      expect(nth).toBeLessThan(MOST);
+    }
+    // A repeat, as by a client that has not heard the answer: done again, or refused, and then without a trace.
+    const before = world.test.dump();
+    const again = await api.request(method, path, body);
+    expect(again.status).toBeLessThan(500);
+    if (again.status >= 400) expect(world.test.dump()).toEqual(before);
+  });
+});
