@@ -6,8 +6,11 @@ import type { HostLinks } from './host-links.js';
 const KEPT_LINES = 1000;
 const KEPT_CHARS = 2 * 1024 * 1024;
 const MAX_LINE_CHARS = 16_384;
+const MAX_STAMP_CHARS = 64;
 const FIRST_LINES_TIMEOUT_MS = 5_000;
 const IDLE_MS = 30_000;
+/** Of all workloads together whose hosts are away: their lines cannot be asked for again. */
+const KEPT_AWAY_CHARS = 64 * 1024 * 1024;
 /** A stream that has ended is asked for again, but not with every poll. */
 const FOLLOW_AGAIN_MS = 3_000;
 
@@ -23,6 +26,8 @@ interface Subscription extends FollowedWorkload {
   subscriptionId: string;
   lines: string[];
   chars: number;
+  /** The stamp of the newest line: a stream that has broken goes on after it. */
+  last: string;
   begunAt: number;
   polledAt: number;
   ended: boolean;
@@ -47,7 +52,7 @@ export class LogHub {
   /** Up to 1000 newest lines, oldest first; null when the host cannot be asked and nothing is held. */
   async tail(workload: FollowedWorkload): Promise<readonly string[] | null> {
     const held = this.byInstance.get(workload.id);
-    const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload) ?? held);
+    const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload, held) ?? held);
     if (!current) return null;
     current.polledAt = this.clock.monotonic();
     await withTimeout(this.clock, FIRST_LINES_TIMEOUT_MS, current.caughtUp, () => undefined);
@@ -58,16 +63,17 @@ export class LogHub {
     return held.run !== run || (held.ended && isRunning && this.clock.monotonic() - held.begunAt >= FOLLOW_AGAIN_MS);
   }
 
-  /** What is held is let go only once the host has been asked. */
-  private follow(workload: FollowedWorkload): Subscription | undefined {
+  /** Goes on where the stream of the same run has broken; what is held is let go only once the host has been asked. */
+  private follow(workload: FollowedWorkload, held: Subscription | undefined): Subscription | undefined {
     const subscriptionId = this.ids.uuid();
-    const request = { subscriptionId, instanceId: workload.id, tail: KEPT_LINES, since: '' };
+    const { lines, chars, last } = held?.run === workload.run ? held : { lines: [], chars: 0, last: '' };
+    const request = { subscriptionId, instanceId: workload.id, tail: KEPT_LINES, since: last };
     if (!this.hosts.send(workload.machineId, { message: { $case: 'logSubscribe', value: request } })) return undefined;
     this.forget(workload.id);
     let onCaughtUp = () => {};
     const caughtUp = new Promise<void>((resolve) => (onCaughtUp = resolve));
     const now = this.clock.monotonic();
-    const state = { lines: [], chars: 0, begunAt: now, polledAt: now, ended: false, caughtUp, onCaughtUp };
+    const state = { lines, chars, last, begunAt: now, polledAt: now, ended: false, caughtUp, onCaughtUp };
     const subscription: Subscription = { ...workload, subscriptionId, ...state };
     this.byInstance.set(workload.id, subscription);
     this.byId.set(subscriptionId, subscription);
@@ -79,6 +85,7 @@ export class LogHub {
     const subscription = this.byId.get(chunk.subscriptionId);
     if (subscription?.machineId !== machineId) return this.unsubscribe(machineId, chunk.subscriptionId);
     for (const { text } of chunk.lines) keep(subscription, text.slice(0, MAX_LINE_CHARS));
+    subscription.last = chunk.lines.at(-1)?.at.slice(0, MAX_STAMP_CHARS) ?? subscription.last;
     if (chunk.caughtUp || chunk.ended) subscription.onCaughtUp();
     if (chunk.ended) subscription.ended = true;
   }
@@ -92,11 +99,15 @@ export class LogHub {
     }
   }
 
-  /** Ends what nobody polls any more. Answers how many. */
+  /** Ends what nobody polls any more, unless its host is away. Answers how many. */
   expire(): { ended: number } {
     const idle = [...this.byId.values()].filter(({ polledAt }) => this.clock.monotonic() - polledAt > IDLE_MS);
-    for (const { id } of idle) this.forget(id);
-    return { ended: idle.length };
+    let room = KEPT_AWAY_CHARS;
+    const ended = idle
+      .sort((a, b) => b.polledAt - a.polledAt)
+      .filter(({ machineId, chars }) => this.hosts.isConnected(machineId) || (room -= chars) < 0);
+    for (const { id } of ended) this.forget(id);
+    return { ended: ended.length };
   }
 
   private forget(instanceId: string): void {

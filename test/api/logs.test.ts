@@ -20,6 +20,17 @@ async function deployOn(agent: FakeAgent, fields: Record<string, unknown> = {}):
   return renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id: templateId, disk_gb: 10, ...fields });
 }
 
+/** Nobody polls for a while; the host is there. */
+async function isIdle(agent: FakeAgent): Promise<void> {
+  test.clock.advance(31_000);
+  agent.beat();
+  await eventually('the host to be heard', async () => {
+    const machine = await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent.hostId}`);
+    return machine.connected;
+  });
+  test.advance(0);
+}
+
 describe('logs', () => {
   it('come from one subscription however often they are polled', async () => {
     const agent = await test.host();
@@ -33,7 +44,7 @@ describe('logs', () => {
     await eventually('the third line', async () => (await read()).at(-1) === 'three');
     expect(await read(2)).toEqual(['two', 'three']);
     expect(agent.subscriptions.size).toBe(1);
-    test.advance(31_000);
+    await isIdle(agent);
     await eventually('the end of the subscription', () => agent.subscriptions.size === 0);
   });
 
@@ -57,6 +68,29 @@ describe('logs', () => {
     });
     await renter.api.post(`/v1/instances/${id}/stop`);
     expect(await read()).toEqual(['one', 'two']);
+  });
+
+  it('go on after the last line when the host is back, and are kept for as long as it is away', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    const read = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
+    await statusIs(renter.api, id, 'running');
+    const many = Array.from({ length: 1_000 }, (_, index) => `line ${index + 1}`);
+    agent.print(id, ...many);
+    const all = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs?tail=1000`)).lines;
+    await eventually('all lines', async () => (await all()).length === 1_000);
+    agent.disconnect();
+    agent.print(id, 'while it was away');
+    test.advance(31_000);
+    test.advance(3_600_000);
+    expect(await all()).toEqual(many);
+    await agent.connect();
+    const resumed = [...many.slice(1), 'while it was away'];
+    await eventually('the line that was missed', async () => (await read()).at(-1) === 'while it was away');
+    expect(await all()).toEqual(resumed);
+    expect(agent.subscriptions.size).toBe(1);
+    await isIdle(agent);
+    await eventually('the end of the subscription', () => agent.subscriptions.size === 0);
   });
 
   it('are empty until the workload has run, and refuse a tail out of range', async () => {

@@ -120,6 +120,7 @@ export class FakeAgent {
   disconnect(): void {
     this.stream?.cancel();
     this.stream = undefined;
+    this.subscriptions.clear();
   }
 
   close(): void {
@@ -216,9 +217,11 @@ export class FakeAgent {
 
   /** The workload prints. */
   print(instanceId: string, ...lines: string[]): void {
-    this.workloads.get(instanceId)?.lines.push(...lines);
+    const workload = this.workloads.get(instanceId);
+    const before = workload?.lines.length ?? 0;
+    workload?.lines.push(...lines);
     for (const [subscriptionId, subscribed] of this.subscriptions) {
-      if (subscribed === instanceId) this.sendLines(subscriptionId, lines, false);
+      if (subscribed === instanceId) this.sendLines(subscriptionId, instanceId, before);
     }
   }
 
@@ -226,9 +229,9 @@ export class FakeAgent {
     if (resultAck) this.acknowledged.push(resultAck.commandId);
     if (logUnsubscribe) this.subscriptions.delete(logUnsubscribe.subscriptionId);
     if (logSubscribe) {
-      const { subscriptionId, instanceId, tail } = logSubscribe;
+      const { subscriptionId, instanceId, tail, since } = logSubscribe;
       this.subscriptions.set(subscriptionId, instanceId);
-      this.sendLines(subscriptionId, this.workloads.get(instanceId)?.lines.slice(-tail) ?? [], true);
+      this.sendLines(subscriptionId, instanceId, Number(since), tail);
     }
     if (command) this.receiveCommand(command);
   }
@@ -325,8 +328,11 @@ export class FakeAgent {
     };
   }
 
-  private sendLines(subscriptionId: string, lines: string[], caughtUp: boolean): void {
-    this.send({ logChunk: { subscriptionId, lines: lines.map((text) => ({ at: '', text })), caughtUp, ended: false } });
+  /** A line's stamp is its number, counted from 1. */
+  private sendLines(subscriptionId: string, instanceId: string, since: number, tail?: number): void {
+    const all = (this.workloads.get(instanceId)?.lines ?? []).map((text, index) => ({ at: String(index + 1), text }));
+    const lines = all.slice(since).slice(-(tail ?? all.length));
+    this.send({ logChunk: { subscriptionId, lines, caughtUp: tail !== undefined, ended: false } });
   }
 
   private send(message: Record<string, unknown>): void {

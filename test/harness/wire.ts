@@ -36,7 +36,7 @@ export interface WireMessage {
   command?: WireCommand;
   resultAck?: { commandId: string };
   reportAck?: { instanceId: string; number: number };
-  logSubscribe?: { subscriptionId: string; instanceId: string; tail: number };
+  logSubscribe?: { subscriptionId: string; instanceId: string; tail: number; since: string };
   logUnsubscribe?: { subscriptionId: string };
 }
 
