@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** What takes minutes without Docker. */
+const DEEP = ['test/simulation/{bugs,steps}.test.ts'];
+
 export default defineConfig({
   test: {
     // The tests wait more than they compute.
@@ -9,9 +12,11 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/{unit,api,contract,property,simulation,wire,agent,check}/**/*.test.ts'],
+          exclude: DEEP,
           testTimeout: 30_000,
         },
       },
+      { test: { name: 'deep', include: DEEP, testTimeout: 30_000 } },
       {
         test: {
           name: 'docker',
