@@ -2,7 +2,6 @@ import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { Executor } from './commands/executor.js';
-import type { Ending } from './domain/exit.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
@@ -44,7 +43,7 @@ export interface Parts {
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox();
-  const interruptions = new Interruptions(parts.docker, journal, clock);
+  const interruptions = new Interruptions(parts.docker, runtime, journal, clock);
   const hands = { runtime, gpus, interruptions, clock, logger };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
@@ -68,7 +67,12 @@ export function assembleAgent(parts: Parts): Agent {
     async start() {
       await parts.prepare();
       const boot = await parts.boot();
-      if (interruptions.isNewBoot(boot.id)) interruptions.noteBoot(boot, await whatIsDown(runtime));
+      if (interruptions.isNewBoot(boot.id)) await interruptions.noteBoot(boot);
+      if ((await parts.docker.startedAt()) === null) {
+        logger.warn(
+          'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file',
+        );
+      }
       await rebuildJournal();
       watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions);
       await watcher.compare();
@@ -91,10 +95,3 @@ export function assembleAgent(parts: Parts): Agent {
 
 /** What a workload is taken to be meant for that no journal knows of. */
 const WITHOUT_JOURNAL = { created: 'absent', running: 'running', stopped: 'unsure' } as const;
-
-async function whatIsDown(runtime: Runtime): Promise<Ending[]> {
-  const listed = await runtime.list();
-  const stopped = listed.filter(({ state }) => state === 'stopped');
-  const found = await Promise.all(stopped.map(({ instanceId }) => runtime.find(instanceId)));
-  return found.filter((workload) => workload.state === 'stopped');
-}

@@ -14,19 +14,21 @@ import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
 import { observe } from './commands/observe.js';
 import type { Hands } from './commands/perform.js';
-import type { Journal } from './journal/journal.js';
+import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
 import type { LogStreams } from './logs/log-streams.js';
+import type { Listed } from './runtime/workload.js';
 import type { Watcher } from './watch/watcher.js';
 
 const LOOK_MS = 5_000;
 
-const LISTED = {
-  created: WorkloadState.WORKLOAD_STATE_ABSENT,
-  running: WorkloadState.WORKLOAD_STATE_RUNNING,
-  stopped: WorkloadState.WORKLOAD_STATE_STOPPED,
-};
+/** What is down and meant to run was interrupted, and is about to be brought back, or its end is still to be reported. */
+function stateOf(listed: Listed['state'] | undefined, desired: Desired): WorkloadState {
+  if (listed === 'running') return WorkloadState.WORKLOAD_STATE_RUNNING;
+  if (listed !== 'stopped') return WorkloadState.WORKLOAD_STATE_ABSENT;
+  return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;
+}
 
 export interface HostFacts {
   bootId: string;
@@ -90,7 +92,9 @@ export class Session implements Subscriber {
     const another = welcome.epoch === seen.epoch && welcome.incarnation !== seen.incarnation;
     if (welcome.epoch < seen.epoch || another) {
       throw new SetupError(
-        `the control plane is at epoch ${welcome.epoch}, this host has heard of ${another ? 'another one at' : ''} ${seen.epoch}: it runs on an older copy of its store, refused`,
+        another
+          ? `two control planes run on copies of one store, both at epoch ${seen.epoch}; this host obeys the one that it met first: stop the other, or restore its store with "gpurent-control-plane restore"`
+          : `the control plane is at epoch ${welcome.epoch}, but this host has heard of ${seen.epoch}: it runs on an older copy of its store; restore that with "gpurent-control-plane restore"`,
       );
     }
     this.journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
@@ -134,15 +138,16 @@ export class Session implements Subscriber {
     return Promise.all(
       known.map(async ({ instanceId, sequence, desired }) => {
         const workload = listed.get(instanceId);
-        const state = workload ? LISTED[workload.state] : WorkloadState.WORKLOAD_STATE_ABSENT;
-        const exit = desired === 'ended' && workload ? await this.exitOf(instanceId) : undefined;
+        const hasEnded = desired === 'ended' && !this.journal.hasReport(instanceId);
+        const exit = workload && hasEnded ? await this.exitOf(instanceId) : undefined;
+        const state = stateOf(workload?.state, desired);
         const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit };
         return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], observation };
       }),
     );
   }
 
-  /** Of a workload that has ended for good; an older copy of the store may not have heard of it. */
+  /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */
   private async exitOf(instanceId: string): Promise<Exit | undefined> {
     const { runtime, clock } = this.hands;
     const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);

@@ -50,6 +50,16 @@ export class Attempt {
     return this.runBefore !== null && this.runBefore !== startedAt;
   }
 
+  /** Whether this very command has started a run, which no earlier stop is out for. */
+  get hasStarted(): boolean {
+    return this.runBefore !== null;
+  }
+
+  /** About to take down what it has started itself: should that be cut short, the command starts it again. */
+  disown(startedAt: number): void {
+    this.says.onStart(startedAt);
+  }
+
   /** About to start a workload whose last run began at `startedAt`. */
   willStart(startedAt: number): void {
     this.runBefore ??= startedAt;

@@ -56,11 +56,12 @@ export class Executor {
   }
 
   /** From Welcome: what is below never runs again, also on a host that lost its journal. */
-  raiseFloor({ instanceId, sequence, reportNumber, running }: SequenceFloor): void {
+  raiseFloor({ instanceId, sequence, reportNumber, running, commandOpen }: SequenceFloor): void {
     this.floors.set(instanceId, sequence);
     this.journal.raise(instanceId, sequence, reportNumber);
     const isUnsure = this.journal.instance(instanceId)?.desired === 'unsure';
-    if (isUnsure) this.journal.setDesired(instanceId, running ? 'running' : 'stopped');
+    const isForgotten = !commandOpen && !this.isBusy(instanceId) && this.journal.isUnfinished(instanceId);
+    if (isUnsure || isForgotten) this.journal.abandon(instanceId, running ? 'running' : 'stopped');
   }
 
   /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */

@@ -46,8 +46,10 @@ export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
   const { instanceId, desired } = attempt.command;
   if (desired?.$case !== 'running') return;
   await untilDone(hands, attempt, async () => {
-    const neverStarted = (await runtime.find(instanceId)).state === 'created';
-    await (attempt.created || neverStarted ? runtime.remove(instanceId) : runtime.stop(instanceId));
+    const found = await runtime.find(instanceId);
+    if (attempt.created || found.state === 'created') return runtime.remove(instanceId);
+    if (found.state === 'running') attempt.disown(found.startedAt);
+    return runtime.stop(instanceId);
   });
 }
 
@@ -57,7 +59,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
 
-  if (attempt.isStopOut()) await runtime.stop(instanceId);
+  if (attempt.isStopOut() && !attempt.hasStarted) await runtime.stop(instanceId);
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
     attempt.accept();

@@ -15,7 +15,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'before_boot' | 'docker_run' | 'outages' | 'epoch';
+export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch';
 
 export type CommandEntry =
   | {
@@ -245,6 +245,22 @@ export class Journal {
     this.db
       .prepare('UPDATE instances SET report = NULL WHERE instance_id = ? AND report_number = ?')
       .run(instanceId, number);
+  }
+
+  /** Whether the newest report of the instance is still to be acknowledged. */
+  hasReport(instanceId: string): boolean {
+    const kept = this.db.prepare('SELECT 1 FROM instances WHERE instance_id = ? AND report IS NOT NULL');
+    return kept.get(instanceId) !== undefined;
+  }
+
+  /** No control plane wants any more what was cut short: the instance is to be as it says. */
+  abandon(instanceId: string, desired: Desired): void {
+    this.db
+      .transaction(() => {
+        this.db.prepare('DELETE FROM commands WHERE instance_id = ? AND result IS NULL').run(instanceId);
+        this.setDesired(instanceId, desired);
+      })
+      .immediate();
   }
 
   unacknowledgedReports(): WorkloadReport[] {

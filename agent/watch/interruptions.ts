@@ -1,12 +1,11 @@
 import { sleep, type Clock } from '../../shared/clock.js';
-import { wasInterrupted, type Ending, type Outage } from '../domain/exit.js';
+import { wentDownIn, type Ending, type Outage } from '../domain/exit.js';
 import { Failure } from '../domain/failure.js';
 import type { Journal } from '../journal/journal.js';
-import type { DockerWatch } from '../runtime/workload.js';
+import type { DockerWatch, Runtime } from '../runtime/workload.js';
 
 /** For so long an exit is doubted: a Docker that goes down reports exits first. */
 export const CONFIRM_MS = 3_000;
-const KEPT_OUTAGES = 20;
 const SEEN_EVERY_MS = 30_000;
 
 /** The run of Docker that was seen last, and when. */
@@ -15,12 +14,16 @@ interface DockerRun {
   seenAt: number;
 }
 
-/** What has gone away under workloads, the host or Docker, also while no agent ran: it tells an end from an interruption. */
+/**
+ * What has gone away under workloads, the host or Docker, also while no agent ran. The runs that it took down are marked when
+ * it is back, so that an interruption is told from an end.
+ */
 export class Interruptions {
   private away: number | undefined;
 
   constructor(
     private readonly docker: DockerWatch,
+    private readonly runtime: Pick<Runtime, 'list' | 'find'>,
     private readonly journal: Journal,
     private readonly clock: Clock,
   ) {}
@@ -36,14 +39,13 @@ export class Interruptions {
   }
 
   /**
-   * Remembers what was down when the host had booted, before anything was started again. A new journal knows of no other boot:
-   * it goes by the time at which this one was.
+   * Marks what was down when the host had booted, before anything was started again. A new journal knows of no other boot: it
+   * goes by the time at which this one was.
    */
-  noteBoot(boot: { id: string; at: number }, down: readonly Ending[]): void {
+  async noteBoot(boot: { id: string; at: number }): Promise<void> {
     const isKnown = this.journal.meta('boot_id') !== undefined;
-    const before = down.filter(({ startedAt }) => isKnown || startedAt < boot.at);
-    const runs = Object.fromEntries(before.map(({ instanceId, startedAt }) => [instanceId, startedAt]));
-    this.journal.setMeta('before_boot', JSON.stringify(runs));
+    const down = await this.whatIsDown();
+    this.mark(down.filter(({ startedAt }) => isKnown || startedAt < boot.at));
     this.journal.setMeta('boot_id', boot.id);
   }
 
@@ -52,24 +54,28 @@ export class Interruptions {
     this.away ??= this.clock.now();
   }
 
-  /** Whether Docker answers now; remembers for how long it did not. */
+  /** Whether Docker answers now; when it is back, marks what went down with it. */
   async look(): Promise<boolean> {
     if (!(await this.docker.isAvailable())) {
       this.lost();
       return false;
     }
-    const now = this.clock.now();
-    if (this.away !== undefined) this.remember({ from: this.away, to: now });
-    this.away = undefined;
+    const { away } = this;
     const startedAt = await this.docker.startedAt();
-    if (startedAt !== null) this.noteRun({ startedAt, seenAt: now });
+    const run = { startedAt: startedAt ?? 0, seenAt: this.clock.now() };
+    const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
+    const outage = outageUntil(run, last, away);
+    if (outage) this.mark((await this.whatIsDown()).filter((ending) => wentDownIn(outage, ending)));
+    // Gone again meanwhile, it is still to be looked at.
+    if (this.away === away) this.away = undefined;
+    const isNews = last?.startedAt !== run.startedAt || Math.abs(run.seenAt - last.seenAt) >= SEEN_EVERY_MS;
+    if (isNews) this.journal.setMeta('docker_run', JSON.stringify(run));
     return true;
   }
 
   /** Whether what should run, and does not, is to be brought back. */
-  wasInterrupted(ending: Ending): boolean {
-    const beforeBoot = JSON.parse(this.journal.meta('before_boot') ?? '{}') as Record<string, number>;
-    return wasInterrupted({ beforeBoot, outages: this.outages() }, ending);
+  wasInterrupted({ instanceId, startedAt }: Ending): boolean {
+    return this.marks()[instanceId] === startedAt;
   }
 
   /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */
@@ -80,24 +86,33 @@ export class Interruptions {
     return this.wasInterrupted(ending) ? 'interrupted' : 'ended';
   }
 
-  /** Another run than the one seen last: Docker was away in between, and somewhere in between took its containers down. */
-  private noteRun(run: DockerRun): void {
-    const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
-    if (last?.startedAt === run.startedAt && Math.abs(run.seenAt - last.seenAt) < SEEN_EVERY_MS) return;
-    // A new journal knows of no earlier run: what ended before this one began is not known to have ended by itself.
-    if (last?.startedAt !== run.startedAt)
-      this.remember({ from: last?.seenAt ?? 0, to: last ? run.seenAt : run.startedAt });
-    this.journal.setMeta('docker_run', JSON.stringify(run));
+  private mark(endings: readonly Ending[]): void {
+    if (endings.length === 0) return;
+    const marked = endings.map(({ instanceId, startedAt }) => [instanceId, startedAt]);
+    const known = new Set(this.journal.instances().map(({ instanceId }) => instanceId));
+    const kept = Object.entries(this.marks()).filter(([instanceId]) => known.has(instanceId));
+    this.journal.setMeta('interrupted', JSON.stringify(Object.fromEntries([...kept, ...marked])));
   }
 
-  /** Kept over the agent's end: what went down in one may not be back up yet. */
-  private remember({ from, to }: Outage): void {
-    // The wall clock may have been set back in between.
-    const outage = { from: Math.min(from, to), to: Math.max(from, to) };
-    this.journal.setMeta('outages', JSON.stringify([...this.outages(), outage].slice(-KEPT_OUTAGES)));
+  /** The run of each instance that was interrupted last, by the moment at which it began. Outlives the agent. */
+  private marks(): Record<string, number> {
+    return JSON.parse(this.journal.meta('interrupted') ?? '{}') as Record<string, number>;
   }
 
-  private outages(): Outage[] {
-    return JSON.parse(this.journal.meta('outages') ?? '[]') as Outage[];
+  /** One that cannot be looked at holds up no other. */
+  private async whatIsDown(): Promise<Ending[]> {
+    const stopped = (await this.runtime.list()).filter(({ state }) => state === 'stopped');
+    const found = await Promise.all(
+      stopped.map(({ instanceId }) => this.runtime.find(instanceId).catch(() => ({ state: 'absent' as const }))),
+    );
+    return found.filter((workload) => workload.state === 'stopped');
   }
+}
+
+/** What a look at Docker's present run tells, after the one that was seen last: since when it had been away, if it had. */
+function outageUntil(run: DockerRun, last: DockerRun | null, away: number | undefined): Outage | undefined {
+  if (away !== undefined) return { from: away, to: run.seenAt };
+  if (last?.startedAt === run.startedAt) return undefined;
+  // A new journal knows of no earlier run: what was down before this one is not known to have ended by itself.
+  return last ? { from: last.seenAt, to: run.seenAt } : { from: 0, to: run.startedAt };
 }

@@ -33,6 +33,12 @@ function refuse(stream: HostStream, code: status, details: string): void {
   stream.emit('error', { code, details });
 }
 
+function overtakenBy(epoch: number, heard: number): string {
+  const other =
+    heard > epoch ? `a newer control plane (epoch ${heard}, here it is ${epoch})` : 'another one beside this';
+  return `this host has heard of ${other}: this one runs on a copy of the store that is not in use; stop it, or restore its store with "gpurent-control-plane restore"`;
+}
+
 class HostSession implements HostLink {
   private greeted = false;
   congested = false;
@@ -104,7 +110,7 @@ class HostSession implements HostLink {
     }
     const { tenure } = this.platform;
     if (isOvertaken(tenure, hello)) {
-      const details = `this host has heard of a newer control plane (epoch ${hello.epoch}, here it is ${tenure.epoch}): this one runs on an older copy of the store; stop it, or restore its store with gpurent-control-plane restore`;
+      const details = overtakenBy(tenure.epoch, hello.epoch);
       this.logger.error(details);
       return refuse(this.stream, status.FAILED_PRECONDITION, details);
     }

@@ -40,9 +40,12 @@ export class ClockWatch {
 
   /** Whether durations by the wall clock may be acted upon. */
   isTrusted(): boolean {
-    const step = this.stepSinceLastLook();
+    const step = Math.round(this.stepSinceLastLook());
     if (Math.abs(step) > STEP_MS) {
-      this.logger.error({ steppedMs: step }, 'the wall clock was set; time-outs wait until an operator confirms it');
+      this.logger.error(
+        { steppedMs: step },
+        'the wall clock was set; time-outs wait until an operator confirms it with POST /v1/operator/clock/confirm',
+      );
       this.store.transact((tx) => recordStep(tx, step));
     }
     this.noteSeen();

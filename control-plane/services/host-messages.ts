@@ -37,6 +37,8 @@ import { findGpus, findMachine } from './machines.js';
 import type { Platform } from './platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
 
+const LATER_ORDERS =
+  'the host has carried out later orders, which were lost when an older copy of the store was restored; destroy the instance and deploy again';
 const LAST_SEEN_GRAIN_MS = 60_000;
 /** A heartbeat that comes so long after a change was gathered after it. */
 const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
@@ -50,15 +52,21 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
   judgeHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
-    findMachine(tx, machineId);
+    const { is_ahead } = findMachine(tx, machineId);
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
-    const identity = { boot_id: hello.bootId, agent_version: hello.agentVersion, last_seen_at: tx.now, lost_at: null };
+    const identity = {
+      boot_id: hello.bootId,
+      agent_version: hello.agentVersion,
+      last_seen_at: tx.now,
+      lost_at: null,
+      is_ahead: 0 as const,
+    };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
     const present = hello.instances.filter(
       ({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT,
     );
     reviewUnknown(platform, tx, machineId, present);
-    reviewLive(tx, platform.ids, machineId, hello.instances);
+    reviewLive(tx, platform.ids, machineId, hello.instances, is_ahead ? restoredAt(tx) : undefined);
     reviewKnown(tx, platform.ids, machineId, present);
     tx.run(
       query
@@ -72,16 +80,33 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
   });
 }
 
+/** When the store was restored from an older copy, in milliseconds since 1970. */
+function restoredAt(tx: Tx): number {
+  return Number(tx.get(query.selectFrom('meta').select('value').where('key', '=', 'restored_at'))?.value ?? 0);
+}
+
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
 function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
   const live = tx.all(
     query
       .selectFrom('instances')
-      .select(['id as instanceId', 'sequence', 'report_number as reportNumber', 'status'])
-      .where('machine_id', '=', machineId)
+      .leftJoin('commands', (join) =>
+        join
+          .onRef('commands.instance_id', '=', 'instances.id')
+          .onRef('commands.machine_id', '=', 'instances.machine_id')
+          .on('commands.state', '=', sql.lit('open')),
+      )
+      .select(['instances.id', 'instances.sequence', 'report_number', 'status', 'commands.id as command_id'])
+      .where('instances.machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed')),
   );
-  return live.map(({ status, ...floor }) => ({ ...floor, running: status === 'running' }));
+  return live.map(({ id, sequence, report_number, status, command_id }) => ({
+    instanceId: id,
+    sequence,
+    reportNumber: report_number,
+    running: status === 'running',
+    commandOpen: command_id !== null,
+  }));
 }
 
 /** What a host answers to a command; ignored when the command is another host's, or closed. */
@@ -151,8 +176,7 @@ function recordFailure(
 function overtake(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;
   const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
-  if (command.kind === 'provision')
-    return giveUpProvision(tx, platform.ids, renumbered, 'the host knows of later orders');
+  if (command.kind === 'provision') return giveUpProvision(tx, platform.ids, renumbered, LATER_ORDERS);
   tx.run(query.updateTable('commands').set({ sequence: renumbered.sequence }).where('id', '=', command.id));
 }
 

@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { migrations } from './migrations/index.js';
-import { lockFile } from './store.js';
+import { incomingOf, lockFile } from './store.js';
 
 /**
  * Copies the database as it is at one moment into a new file, also while a control plane runs on it. Throws SetupError when
@@ -23,13 +23,14 @@ export function restore(from: string, file: string, now: number): { epoch: numbe
   if (!existsSync(from)) throw new SetupError(`there is no backup ${from}`);
   const lock = lockFile(`${file}.lock`);
   try {
-    const incoming = `${file}.restoring`;
+    const incoming = incomingOf(file);
     rmSync(incoming, { force: true });
     copy(from, incoming);
-    const epoch = raiseEpoch(incoming, Math.max(now, existsSync(file) ? epochOf(file) : 0));
-    const replaced = existsSync(file) ? setAside(file, now) : null;
-    renameSync(incoming, file);
-    return { epoch, replaced };
+    const epoch = stamp(incoming, now, existsSync(file) ? epochOf(file) : 0);
+    return { epoch, replaced: exchange(incoming, file, now) };
+  } catch (error) {
+    if (error instanceof SetupError) throw error;
+    throw new SetupError(`${file} cannot be replaced: ${messageOf(error)}`, { cause: error });
   } finally {
     lock.close();
   }
@@ -59,14 +60,19 @@ function judge(database: BetterSqlite3.Database): void {
   if (health !== 'ok') throw new Error(`it is damaged: ${String(health)}`);
 }
 
-function raiseEpoch(file: string, above: number): number {
+/** Marks the copy as restored, at an epoch above every one that hosts may have heard. */
+function stamp(file: string, now: number, above: number): number {
   const database = new BetterSqlite3(file);
   try {
     const raise = database.prepare<[number], { epoch: number }>(
       "UPDATE meta SET value = CAST(max(CAST(value AS INTEGER), ?) + 1 AS TEXT) WHERE key = 'epoch' RETURNING CAST(value AS INTEGER) AS epoch",
     );
-    const epoch = raise.get(above)?.epoch;
-    if (epoch === undefined) throw new SetupError('the backup has no epoch');
+    const epoch = raise.get(Math.max(now, above))?.epoch;
+    if (epoch === undefined) throw new Error('the backup has no epoch');
+    database
+      .prepare("INSERT INTO meta VALUES ('restored_at', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+      .run(String(now));
+    database.exec('UPDATE machines SET is_ahead = 1');
     return epoch;
   } finally {
     database.close();
@@ -90,10 +96,31 @@ function epochOf(file: string): number {
   }
 }
 
-function setAside(file: string, now: number): string {
+/** One rename for each file, so that no crash leaves a database without its last commits. */
+function exchange(incoming: string, file: string, now: number): string | null {
+  if (!existsSync(file)) {
+    renameSync(incoming, file);
+    return null;
+  }
+  foldLog(file);
   const replaced = `${file}.before-${new Date(now).toISOString().replace(/[:.]/g, '-')}`;
-  for (const suffix of ['-wal', '-shm', '']) {
-    if (existsSync(file + suffix)) renameSync(file + suffix, replaced + suffix);
+  renameSync(file, replaced);
+  try {
+    renameSync(incoming, file);
+  } catch (error) {
+    renameSync(replaced, file);
+    throw error;
   }
   return replaced;
+}
+
+/** Brings what stands in the log beside it into the file. What is no database, as after a disaster, is left as it is. */
+function foldLog(file: string): void {
+  try {
+    const database = new BetterSqlite3(file);
+    database.pragma('journal_mode = DELETE');
+    database.close();
+  } catch {
+    for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+  }
 }

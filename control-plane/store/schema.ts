@@ -69,6 +69,7 @@ export interface Schema {
     boot_id: string | null;
     enrolled_at: number;
     last_seen_at: number | null;
+    is_ahead: Generated<0 | 1>;
     cordoned_at: number | null;
     lost_at: number | null;
     removed_at: number | null;

@@ -1,4 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3';
+import { existsSync } from 'node:fs';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
@@ -40,6 +41,8 @@ export class Store {
   ) {
     this.lock = lockFile(`${file}.lock`);
     try {
+      if (!existsSync(file) && existsSync(incomingOf(file)))
+        throw new Error('a restore was cut short; restore it again');
       this.connection = open(file);
       migrate(this.connection);
     } catch (error) {
@@ -78,6 +81,11 @@ export class Store {
     this.connection.close();
     this.lock.close();
   }
+}
+
+/** Where a backup waits until it takes the place of the database. */
+export function incomingOf(file: string): string {
+  return `${file}.restoring`;
 }
 
 /** A lock that the kernel lets go when the process ends, however it ends. */

@@ -58,7 +58,7 @@ describe('identity', () => {
   });
 
   it('a command below the floor of Welcome is stale, even when the journal is new', async () => {
-    host.executor.raiseFloor({ instanceId: 'i', sequence: 5, reportNumber: 0, running: false });
+    host.executor.raiseFloor({ instanceId: 'i', sequence: 5, reportNumber: 0, running: false, commandOpen: true });
     const old = await provision(host, 4);
     host.executor.receive(old);
     await host.answered(old, 'STALE');
@@ -103,6 +103,41 @@ it('a start that a crash has cut short starts no second run of a workload that h
   const { observation } = await host.answeredInTime(again, 'DONE');
   expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
   expect(host.runtime.calls).toEqual(['create i', 'stop i', 'start i']);
+});
+
+it.each([
+  ['its own run is left alone', false],
+  ['what it has undone is started again', true],
+])('a start that crashes cut short after a stop that they cut short, too: %s', async (_name, undone) => {
+  await provisioned();
+  const before = await host.runtime.find('i');
+  if (before.state !== 'running') throw new Error('not running');
+  host.journal.begin({ ...stop(2), commandId: 'cut short' }, 'stopped');
+  const again = await start(host, 3);
+  host.journal.begin(again, 'running');
+  await host.runtime.stop('i');
+  host.journal.noteRun(again.commandId, before.startedAt);
+  host.clock.advance(1_000);
+  await host.runtime.start('i');
+  if (undone) {
+    host.journal.noteRun(again.commandId, host.clock.now());
+    await host.runtime.stop('i');
+  }
+  host.restart();
+  const calls = host.runtime.calls.length;
+  host.executor.receive(again);
+  const { observation } = await host.answered(again, 'DONE');
+  expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
+  expect(host.runtime.calls.slice(calls)).toEqual(undone ? ['start i'] : []);
+});
+
+it('what was cut short and nobody wants any more is forgotten, and the instance is watched again', async () => {
+  await provisioned();
+  host.journal.begin({ ...stop(2), commandId: 'cut short' }, 'stopped');
+  host.restart();
+  host.executor.raiseFloor({ instanceId: 'i', sequence: 2, reportNumber: 0, running: true, commandOpen: false });
+  expect(host.journal.isUnfinished('i')).toBe(false);
+  expect(host.journal.instance('i')?.desired).toBe('running');
 });
 
 it.each(['host', 'Docker'] as const)('a provision whose %s went away under it is carried through', async (what) => {

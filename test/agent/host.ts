@@ -61,9 +61,8 @@ export class TestHost {
 
   /** The host boots: everything is down. */
   async boots(): Promise<void> {
-    const found = await this.runtime.find('i');
-    this.interruptions.noteBoot({ id: 'the first', at: 0 }, []);
-    this.interruptions.noteBoot({ id: 'the next', at: 0 }, found.state === 'stopped' ? [found] : []);
+    this.journal.setMeta('boot_id', 'the one before');
+    await this.interruptions.noteBoot({ id: 'this one', at: 0 });
   }
 
   /** The agent's process has died and starts again; Docker has noticed nothing. */
@@ -120,7 +119,7 @@ export class TestHost {
   private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
     const { runtime, gpus, clock, outbox } = this;
-    const interruptions = new Interruptions(this.docker, journal, clock);
+    const interruptions = new Interruptions(this.docker, runtime, journal, clock);
     const executor = new Executor({ runtime, gpus, interruptions, clock, logger: silentLogger }, journal, outbox);
     return { journal, executor, interruptions };
   }

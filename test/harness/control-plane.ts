@@ -82,6 +82,17 @@ export class TestControlPlane {
     this.operatorToken = token;
   }
 
+  /** As if the store were an older copy, just restored: its hosts may know more than it does. */
+  pretendRestored(): void {
+    this.clock.advance(1);
+    const restored = { key: 'restored_at', value: String(this.clock.now()) };
+    this.core.platform.store.transact((tx) => {
+      tx.run(query.deleteFrom('meta').where('key', '=', restored.key));
+      tx.run(query.insertInto('meta').values(restored));
+      tx.run(query.updateTable('machines').set({ is_ahead: 1 }));
+    });
+  }
+
   /** Takes a renter out of the organisation of its own, whose last admin it is. */
   dissolve({ userId, organizationId }: Renter): void {
     const membership = query.deleteFrom('memberships').where('user_id', '=', userId);

@@ -81,6 +81,10 @@ it('what is wrong is refused, and changes nothing', () => {
   writeFileSync(text, 'not a database at all, but long enough to be looked at');
   const foreign = join(folder, 'foreign.db');
   new BetterSqlite3(foreign).exec('CREATE TABLE a (b)').close();
+  const half = join(folder, 'half.db');
+  writeFileSync(`${half}.restoring`, '');
+  expect(() => new Store(half, systemClock)).toThrow('restore it again');
+  rmSync(`${half}.restoring`);
   const before = readdirSync(folder).sort();
   expect(() => restore(join(folder, 'none'), file, NOW)).toThrow('there is no backup');
   expect(() => restore(text, file, NOW)).toThrow('cannot be copied');

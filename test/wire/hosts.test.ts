@@ -161,7 +161,7 @@ describe('a control plane that starts again', () => {
     agent.disconnect();
     Object.assign(agent.workloads.get(id) ?? {}, { sequence: 50 });
     const { floors } = await agent.connect();
-    expect(floors).toContainEqual({ instanceId: id, sequence: 50, reportNumber: 0, running: true });
+    expect(floors).toContainEqual({ instanceId: id, sequence: 50, reportNumber: 0, running: true, commandOpen: false });
     await renter.api.post(`/v1/instances/${id}/stop`);
     await statusIs(renter.api, id, 'stopped');
     expect(agent.received.at(-1)?.sequence).toBe(51);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../harness/eventually.js';
@@ -8,9 +8,11 @@ let test: TestControlPlane;
 let renter: Renter;
 let templateId: string;
 
+beforeEach(async () => {
+  renter = await test.renter();
+});
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  renter = await test.renter();
   templateId = await test.template();
 });
 afterAll(() => test.stop());
@@ -41,9 +43,9 @@ async function instanceIn(status: string) {
 }
 
 /** The host has since been told more than the store knows, and has the workload like this. */
-async function hostSays(agent: FakeAgent, instanceId: string, state: 'RUNNING' | 'STOPPED' | 'ABSENT') {
+async function hostSays(agent: FakeAgent, instanceId: string, state: 'RUNNING' | 'STOPPED' | 'ABSENT', exit?: object) {
   const { gpus } = await test.operator.get<{ gpus: { uuid: string }[] }>(`/v1/operator/machines/${agent.hostId}`);
-  const observation = { state: `WORKLOAD_STATE_${state}`, sshPort: 40_700, runId: 'later' };
+  const observation = { state: `WORKLOAD_STATE_${state}`, sshPort: 40_700, runId: 'later', ...(exit ? { exit } : {}) };
   const instances = [{ instanceId, sequence: 20, gpuUuids: gpus.map(({ uuid }) => uuid), observation }];
   return agent.claim({ instances });
 }
@@ -69,6 +71,7 @@ describe('a store that is older than what its host knows', () => {
     ['destroying', 'STOPPED', 'destroying'],
   ] as const)('takes an instance that is %s, and %s there, for %s', async (status, state, expected) => {
     const { agent, id } = await instanceIn(status);
+    test.pretendRestored();
     const { floors } = await hostSays(agent, id, state);
     expect((await read(id)).status).toBe(expected);
     const floor = floors.find(({ instanceId }) => instanceId === id);
@@ -77,6 +80,45 @@ describe('a store that is older than what its host knows', () => {
     const wanted = agent.held.filter(({ sequence }) => sequence > 20);
     expect(wanted.map(({ desired }) => desired)).toEqual(expected === 'destroying' ? ['absent'] : []);
     if (expected === 'running') expect(await read(id)).toMatchObject({ ssh_port: 40_700, gpus_released: false });
+  });
+
+  it.each([
+    ['creating', 'error'],
+    ['starting', 'error'],
+    ['running', 'error'],
+    ['stopping', 'stopped'],
+    ['stopped', 'stopped'],
+  ] as const)('takes an instance that is %s, and has ended there for good, for %s', async (status, expected) => {
+    const { agent, id } = await instanceIn(status);
+    test.pretendRestored();
+    await hostSays(agent, id, 'STOPPED', { code: 3, lastLines: ['farewell'] });
+    expect((await read(id)).status).toBe(expected);
+    if (expected === 'error') expect((await read(id)).error_message).toContain('farewell');
+  });
+
+  it('still stops what its renter has asked it to stop since', async () => {
+    const { agent, id } = await instanceIn('running');
+    agent.disconnect();
+    test.pretendRestored();
+    await act(id, 'stop');
+    await hostSays(agent, id, 'RUNNING');
+    expect((await read(id)).status).toBe('stopping');
+    const again = await eventually('the stop', () => agent.held.find(({ sequence }) => sequence === 21));
+    expect(again.desired).toBe('stopped');
+    agent.done(again);
+    await statusIs(renter.api, id, 'stopped');
+  });
+
+  it('believes no host that claims to know more, unless the store was restored since it was last heard', async () => {
+    const { agent, id } = await instanceIn('stopped');
+    await hostSays(agent, id, 'RUNNING');
+    expect((await read(id)).status).toBe('stopped');
+    test.pretendRestored();
+    await agent.claim({ instances: [] });
+    await hostSays(agent, id, 'RUNNING');
+    expect((await read(id)).status).toBe('stopped');
+    const stop = await eventually('the stop', () => agent.held.find(({ sequence }) => sequence > 20));
+    expect(stop.desired).toBe('stopped');
   });
 
   it('gives a workload that runs its GPUs back from one that was stopped with them', async () => {
@@ -95,6 +137,7 @@ describe('a store that is older than what its host knows', () => {
     await statusIs(renter.api, second.id, 'stopped');
     expect(await read(second.id)).toMatchObject({ gpus_released: false });
 
+    test.pretendRestored();
     await hostSays(agent, id, 'RUNNING');
     expect(await read(id)).toMatchObject({ status: 'running', gpus_released: false });
     expect(await read(second.id)).toMatchObject({ status: 'stopped', gpus_released: true, gpu_release: 'released' });

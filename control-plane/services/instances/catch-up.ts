@@ -1,16 +1,15 @@
-import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims, reclaimGpus } from './claims.js';
-import { closeOpenCommand, recordCommand } from './commands.js';
-import { NOTHING, addressesOf, endWorkload, isAlive } from './landing.js';
+import { closeOpenCommand, findOpenCommand, recordCommand } from './commands.js';
+import { NOTHING, NO_ERROR, NO_RELEASE, addressesOf, endWorkload, isAlive } from './landing.js';
 import { findInstance, gpusOf, type Instance } from './queries.js';
 import { considerRelease } from './release.js';
 import { amend, recordEvent, transition } from './transitions.js';
 
-const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const WHY = 'the store was restored from an older copy';
 
 /** A host that counts far beyond what was ever sent would leave no room to number commands. */
@@ -18,29 +17,45 @@ export function isPlausible({ sequence }: Pick<Instance, 'sequence'>, heard: num
   return heard <= sequence + 1_000_000;
 }
 
+/** What is known of the restored store, and of the host that has more than it. */
+interface Circumstances {
+  /** The instances that run on the host. */
+  up: ReadonlySet<string>;
+  /** When the store was restored, in milliseconds since 1970. */
+  restoredAt: number;
+}
+
 /**
  * The host has carried out commands that this store never gave: it is an older copy. So the host's word is newer, and the
- * instance is taken to where the host has it, on the same disk; what the store still wanted of it is overtaken. A destroy
- * alone stands: it goes out again, above what the host has seen. `up` are the instances that run on the host.
+ * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. What its
+ * renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
  */
-export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
-  if (!isPlausible(instance, state.sequence)) return;
-  const known = amend(tx, instance, { sequence: state.sequence });
-  if (known.status === 'destroying') return void recordCommand(tx, ids, known, 'destroy');
-  if (known.status === 'error') return;
-  closeOpenCommand(tx, known);
+export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, now: Circumstances): void {
+  const open = findOpenCommand(tx, instance);
+  const stands = open && (open.kind === 'destroy' || open.created_at >= now.restoredAt);
+  if (stands) return void recordCommand(tx, ids, instance, open.kind);
+  if (instance.status === 'error' || instance.status === 'destroying') return;
+  closeOpenCommand(tx, instance);
   const { observation } = state;
-  if (observation && isAlive(observation)) return resume(tx, ids, known, state, up);
-  if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, ids, known);
-  return settleAbsent(tx, ids, known);
+  if (observation && isAlive(observation)) return resume(tx, ids, instance, state, now.up);
+  if (observation?.exit) return end(tx, ids, instance, observation);
+  if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, ids, instance);
+  return settleAbsent(tx, ids, instance);
+}
+
+/** It has ended there by itself: what had not come up yet has been up, and what was stopped is. */
+function end(tx: Tx, ids: Ids, instance: Instance, observation: Observation): void {
+  const { status } = instance;
+  if (status === 'stopping' || status === 'stopped') return settleStopped(tx, ids, instance);
+  endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', NO_RELEASE), observation);
 }
 
 /** It runs there: so it does here. */
 function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
   const changes = { ...addressesOf(tx, instance, state.observation), run_id: state.observation?.runId || null };
-  if (instance.status === 'running') return void amend(tx, instance, changes);
+  if (instance.status === 'running') return void amend(tx, instance, { ...changes, ...NO_ERROR });
   recordEvent(tx, instance.id, 'running', `${WHY}; the workload runs on its host`);
-  const said = { ...changes, ...NO_RELEASE };
+  const said = { ...changes, ...NO_RELEASE, ...NO_ERROR };
   if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);
   if (!takeBackGpus(tx, instance, up)) {
     recordEvent(tx, instance.id, 'stop_requested', `${WHY}, in which another instance holds the GPUs; it is stopped`);
@@ -51,7 +66,9 @@ function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: 
 
 /** A workload that runs has its GPUs, whatever an older copy says of others that do not run. */
 function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): boolean {
-  for (const holder of holdersOf(tx, instance)) if (!up.has(holder.id)) giveWay(tx, holder);
+  const holders = holdersOf(tx, instance);
+  if (holders.some(({ id }) => up.has(id))) return false;
+  for (const holder of holders) giveWay(tx, holder);
   try {
     reclaimGpus(tx, instance);
     return true;
@@ -109,7 +126,7 @@ function settleStopped(tx: Tx, ids: Ids, instance: Instance): void {
   if (instance.status === 'stopped') return void considerRelease(tx, ids, instance);
   const up = instance.status === 'creating' ? transition(tx, instance, 'running', NO_RELEASE) : instance;
   const down = up.status === 'running' ? transition(tx, up, 'stopping') : up;
-  const stopped = transition(tx, down, 'stopped', { error_code: null, error_message: null });
+  const stopped = transition(tx, down, 'stopped', NO_ERROR);
   recordEvent(tx, instance.id, 'stopped', `${WHY}; on its host the workload is down, its disk is kept`);
   considerRelease(tx, ids, stopped);
 }

@@ -4,15 +4,21 @@ import type { CommandKind } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines.js';
-import { catchUp } from './catch-up.js';
+import { catchUp, isPlausible } from './catch-up.js';
 import { claimGpus } from './claims.js';
 import { findOpenCommand, recordCommand } from './commands.js';
-import { NOTHING, endWorkload, findInstanceOfMachine, isAlive } from './landing.js';
+import { NOTHING, endWorkload, findInstanceOfMachine, isAlive, landCommand } from './landing.js';
 import { findInstance, type Instance } from './queries.js';
 import { amend, recordEvent } from './transitions.js';
 
 /** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
-export function reviewLive(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
+export function reviewLive(
+  tx: Tx,
+  ids: Ids,
+  machineId: string,
+  states: readonly InstanceState[],
+  restoredAt: number | undefined,
+): void {
   const told = new Map(states.map((state) => [state.instanceId, state]));
   const up = new Set(states.filter(runs).map(({ instanceId }) => instanceId));
   const live = tx.all(
@@ -24,7 +30,7 @@ export function reviewLive(tx: Tx, ids: Ids, machineId: string, states: readonly
   );
   for (const { id } of live.sort((a, b) => Number(up.has(a.id)) - Number(up.has(b.id)))) {
     const instance = findInstance(tx, id);
-    if (instance) compare(tx, ids, instance, told.get(id), up);
+    if (instance) compare(tx, ids, instance, told.get(id), { up, restoredAt });
   }
 }
 
@@ -33,19 +39,26 @@ function compare(
   ids: Ids,
   instance: Instance,
   state: InstanceState | undefined,
-  up: ReadonlySet<string>,
+  { up, restoredAt }: { up: ReadonlySet<string>; restoredAt: number | undefined },
 ): void {
   if (!state) return noticeLoss(tx, instance);
-  if (state.sequence > instance.sequence) return catchUp(tx, ids, instance, state, up);
-  if (state.sequence === instance.sequence) return noticeEnd(tx, instance, state);
+  if (state.sequence > instance.sequence) {
+    if (!isPlausible(instance, state.sequence)) return;
+    const raised = amend(tx, instance, { sequence: state.sequence });
+    return restoredAt === undefined ? undefined : catchUp(tx, ids, raised, state, { up, restoredAt });
+  }
+  if (state.sequence === instance.sequence) return noticeEnd(tx, ids, instance, state);
   // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
   if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
 }
 
 /** It has ended there, and the host said so to a newer copy of the store. */
-function noticeEnd(tx: Tx, instance: Instance, { observation }: InstanceState): void {
-  if (!observation?.exit || instance.status !== 'running' || findOpenCommand(tx, instance)) return;
-  endWorkload(tx, instance, observation);
+function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation }: InstanceState): void {
+  if (!observation?.exit) return;
+  const open = findOpenCommand(tx, instance);
+  if (!open && instance.status === 'running') return endWorkload(tx, instance, observation);
+  const hasRun = open?.sequence === sequence && (open.kind === 'provision' || open.kind === 'start');
+  if (hasRun) landCommand(tx, ids, open, instance, observation);
 }
 
 /** What should be running there is not there any more, and no command of ours explains it. */

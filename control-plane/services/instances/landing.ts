@@ -11,8 +11,8 @@ import { amend, recordEvent, transition, type InstanceChanges } from './transiti
 
 /** An observation that tells of nothing but a state. */
 export const NOTHING = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
-const NO_ERROR = { error_code: null, error_message: null };
-const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
+export const NO_ERROR = { error_code: null, error_message: null };
+export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
 const HIGHEST_PORT = 65_535;

@@ -106,6 +106,8 @@ CREATE TABLE machines (
   boot_id TEXT,
   enrolled_at INTEGER NOT NULL,
   last_seen_at INTEGER,
+  -- Whether the store was restored from an older copy, and this host has not been heard since.
+  is_ahead INTEGER NOT NULL DEFAULT 0,
   cordoned_at INTEGER,
   lost_at INTEGER,
   removed_at INTEGER,

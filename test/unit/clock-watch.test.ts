@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ClockWatch, getClockState } from '../../control-plane/services/clock-watch.js';
+import type { Platform } from '../../control-plane/services/platform.js';
+import { Store } from '../../control-plane/store/store.js';
+import { systemClock } from '../../shared/clock.js';
+import { silentLogger } from '../../shared/logger.js';
+
+it('a step is whole milliseconds, though the monotonic clock counts parts of them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  let [wall, elapsed] = [Date.parse('2026-01-01'), 17.25];
+  const clock = { ...systemClock, now: () => wall, monotonic: () => elapsed };
+  const store = new Store(join(folder, 'gpurent.db'), clock);
+  try {
+    const watch = new ClockWatch(store, clock, silentLogger);
+    expect(watch.isTrusted()).toBe(true);
+    wall += 3_601_000;
+    elapsed += 999.625;
+    expect(watch.isTrusted()).toBe(false);
+    expect(getClockState({ store } as Platform)).toEqual({ held: true, stepped_ms: 3_600_000, since: wall });
+  } finally {
+    store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
