@@ -36,7 +36,7 @@ export class Witness {
   readonly ended = new Set<string>();
   /** Instances whose container somebody has removed behind the agent's back. */
   readonly vanished = new Set<string>();
-  /** Machines that have not spoken to a restored store yet. */
+  /** Machines that have not spoken to a restored store yet, or speak to another one. */
   readonly unheard = new Set<string>();
   /** Since when, in simulated time, an instance has been seen `stopping`. */
   readonly stoppingSince = new Map<string, number>();

@@ -163,7 +163,6 @@ export class World {
     const backup = this.random.pick(this.backups);
     if (backup === undefined || this.rival) return;
     this.note('rival');
-    this.witness.storeRestored([]);
     const file = join(this.folder, `rival-${this.copies++}.db`);
     backUp(backup, file);
     const ids = new Random(this.seed ^ this.copies).ids();
@@ -174,6 +173,8 @@ export class World {
       network.misled = this.random.chance(0.5);
       if (network.misled) network.drop();
     }
+    const misled = this.hosts.filter((host) => host.network?.misled === true);
+    this.witness.storeRestored(misled.map(({ machineId }) => machineId));
     this.timeline.schedule(new Life(), this.random.between(1_000, 1_200_000), () => this.endRival());
   }
 
