@@ -10,7 +10,7 @@ import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session } from './session.js';
-import { Interruptions } from './watch/interruptions.js';
+import { Interruptions } from './interruptions/interruptions.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;

@@ -6,7 +6,7 @@ import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Attempt } from './attempt.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
-import type { Interruptions } from '../watch/interruptions.js';
+import type { Interruptions } from '../interruptions/interruptions.js';
 
 export interface Hands {
   runtime: Runtime;

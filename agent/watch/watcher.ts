@@ -6,7 +6,7 @@ import { observe, observeWithLog } from '../commands/observe.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
-import { CONFIRM_MS, type Interruptions } from './interruptions.js';
+import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.js';
 
 const COMPARE_EVERY_MS = 30_000;
 const RECONNECT_MS = 1_000;
@@ -138,11 +138,22 @@ export class Watcher {
   private async bringBack(instanceId: string): Promise<void> {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
     if (!isStillWanted || (await this.runtime.find(instanceId)).state !== 'stopped') return;
-    await this.runtime.start(instanceId);
+    await this.startAgain(instanceId);
     const observation = observe(await this.runtime.find(instanceId));
     const note = 'the host or its Docker went away; the workload was started again';
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
+  }
+
+  /** Its renter is told why it is not back yet. */
+  private async startAgain(instanceId: string): Promise<void> {
+    try {
+      await this.runtime.start(instanceId);
+    } catch (error) {
+      const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
+      this.outbox.progress({ instanceId, kind: 'interrupted', message });
+      throw error;
+    }
   }
 
   private listen(): void {

@@ -16,7 +16,7 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { GATEWAY_OPTIONS } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
-import { enrollHost } from '../services/enrollment.js';
+import { enrollHost } from '../services/hosts/enrollment.js';
 import type { Platform } from '../services/platform.js';
 import { serveHost } from './host-session.js';
 

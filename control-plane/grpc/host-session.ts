@@ -10,11 +10,17 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
-import { findMachineByCredential } from '../services/enrollment.js';
-import type { HostLink } from '../services/host-links.js';
-import { greetHost, recordHeartbeat, recordProgress, recordReport, recordResult } from '../services/host-messages.js';
+import { findMachineByCredential } from '../services/hosts/enrollment.js';
+import type { HostLink } from '../services/hosts/host-links.js';
+import {
+  greetHost,
+  recordHeartbeat,
+  recordProgress,
+  recordReport,
+  recordResult,
+} from '../services/hosts/host-messages.js';
 import type { Platform } from '../services/platform.js';
-import { isOvertaken } from '../services/tenure.js';
+import { isOvertaken } from '../services/hosts/tenure.js';
 
 /** One stream of a host, as far as its session uses it. */
 export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;

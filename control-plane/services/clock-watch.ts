@@ -1,23 +1,11 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
-import type { Operator } from '../domain/caller.js';
 import { query } from '../store/sql.js';
 import type { Store, Tx } from '../store/store.js';
-import { recordAudit } from './audit.js';
-import { restartDeadlines } from './instances/transitions.js';
-import type { Platform } from './platform.js';
 
 /** A wall clock that was set by more than this is not believed. */
 const STEP_MS = 60_000;
 const SEEN_EVERY_MS = 60_000;
-
-export interface ClockState {
-  /** Whether what cannot be taken back waits for an operator. */
-  held: boolean;
-  /** By how much the wall clock was set since an operator last looked; null when it was not. */
-  stepped_ms: number | null;
-  since: number | null;
-}
 
 interface Step {
   at: number;
@@ -72,39 +60,20 @@ export class ClockWatch {
   }
 }
 
-/** Operators: whether the wall clock is believed. */
-export function getClockState(platform: Platform): ClockState {
-  return platform.store.transact(readState);
-}
-
-function readState(tx: Tx): ClockState {
-  const step = findStep(tx);
-  return { held: step !== undefined, stepped_ms: step?.ms ?? null, since: step?.at ?? null };
-}
-
-/**
- * Operators: the wall clock is right as it is now. What is on its way gets its full time anew, for the old stamps are of
- * another time. Does nothing when nothing is held.
- */
-export function confirmClock(platform: Platform, operator: Operator): ClockState {
-  return platform.store.transact((tx) => {
-    const step = findStep(tx);
-    if (!step) return readState(tx);
-    tx.run(query.deleteFrom('meta').where('key', '=', 'clock_step'));
-    restartDeadlines(tx);
-    recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });
-    return readState(tx);
-  });
-}
-
 function recordStep(tx: Tx, ms: number): void {
   const earlier = findStep(tx);
   writeMeta(tx, 'clock_step', JSON.stringify({ at: earlier?.at ?? tx.now, ms: (earlier?.ms ?? 0) + ms }));
 }
 
-function findStep(tx: Tx): Step | undefined {
+/** What was not confirmed yet. */
+export function findStep(tx: Tx): Step | undefined {
   const step = readMeta(tx, 'clock_step');
   return step === undefined ? undefined : (JSON.parse(step) as Step);
+}
+
+/** The clock is believed again. */
+export function forgetStep(tx: Tx): void {
+  tx.run(query.deleteFrom('meta').where('key', '=', 'clock_step'));
 }
 
 function readMeta(tx: Tx, key: string): string | undefined {

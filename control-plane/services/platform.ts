@@ -3,12 +3,12 @@ import type { Ids } from '../../shared/ids.js';
 import type { PaymentProvider } from '../domain/money.js';
 import type { Store } from '../store/store.js';
 import type { ClockWatch } from './clock-watch.js';
-import type { CommandAnswers } from './command-answers.js';
-import type { HostLinks } from './host-links.js';
-import type { LastUsed } from './last-used.js';
-import type { LogHub } from './logs.js';
+import type { CommandAnswers } from './hosts/command-answers.js';
+import type { HostLinks } from './hosts/host-links.js';
+import type { LastUsed } from './accounts/last-used.js';
+import type { LogHub } from './hosts/logs.js';
 import type { Sealer } from './sealer.js';
-import type { Tenure } from './tenure.js';
+import type { Tenure } from './hosts/tenure.js';
 
 /** What the use cases stand on. */
 export interface Platform {

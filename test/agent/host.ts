@@ -5,7 +5,7 @@ import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
 import type { DockerWatch } from '../../agent/runtime/workload.js';
-import { Interruptions } from '../../agent/watch/interruptions.js';
+import { Interruptions } from '../../agent/interruptions/interruptions.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import {

@@ -89,6 +89,21 @@ it('brings back what went down with a Docker that started again while no agent r
   );
 });
 
+it('says why it cannot bring something back yet, and goes on trying', async () => {
+  await host.watch().compare();
+  host.clock.advance(60_000);
+  host.runtime.failNext('start', new Error('no such runtime: nvidia'));
+  host.runtime.exit('i', 0);
+  await host.boots();
+  await asTimePasses('the second start', () => host.runtime.calls.filter((call) => call === 'start i').length === 2);
+  expect(host.progress).toContainEqual({
+    instanceId: 'i',
+    kind: 'interrupted',
+    message: expect.stringContaining('no such runtime: nvidia') as string,
+  });
+  await eventually('the workload', async () => (await host.runtime.find('i')).state === 'running');
+});
+
 it('lets end what ended while no agent ran, under the same Docker', async () => {
   await host.watch().compare();
   host.restart();

@@ -1,7 +1,7 @@
 import type { Journal } from '../../agent/journal/journal.js';
 import type { Attempt } from '../../agent/commands/attempt.js';
 import type { Hands } from '../../agent/commands/perform.js';
-import type { Interruptions } from '../../agent/watch/interruptions.js';
+import type { Interruptions } from '../../agent/interruptions/interruptions.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
 import type { Platform } from '../../control-plane/services/platform.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -183,7 +183,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'what went down with Docker or the host has ended',
     changes: [
       [
-        'agent/watch/interruptions',
+        'agent/interruptions/interruptions',
         (module) => {
           const Original = module['Interruptions'] as typeof Interruptions;
           return {
@@ -200,7 +200,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    changes: [[`${SERVICES}/machines`, () => ({ availableDiskGb: () => 500 })]],
+    changes: [[`${SERVICES}/hosts/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
@@ -272,7 +272,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is on its way',
     bug: 'commands are never sent',
-    changes: [[`${SERVICES}/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
+    changes: [[`${SERVICES}/hosts/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
   },
   {
     invariant: 'what is destroyed holds nothing',
@@ -287,7 +287,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    changes: [[`${SERVICES}/quarantine`, () => ({ landRemoval: () => {} })]],
+    changes: [[`${SERVICES}/hosts/quarantine`, () => ({ landRemoval: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',

@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
-import { adopt } from '../../control-plane/services/adoption.js';
+import { adopt } from '../../control-plane/services/hosts/adoption.js';
 import { MINUTE_MS, cut, dispute, exit, loseJournal, lose, request, restartDocker, vanish } from './acts.js';
 import type { SimHost } from './host.js';
 import type { Attempted, World } from './world.js';

@@ -1,7 +1,14 @@
 import { Type } from 'typebox';
-import { changePassword, describeUser, signIn, signOut, signUp, type SignedIn } from '../../services/accounts.js';
-import { acceptInvite } from '../../services/invites.js';
-import { leave } from '../../services/members.js';
+import {
+  changePassword,
+  describeUser,
+  signIn,
+  signOut,
+  signUp,
+  type SignedIn,
+} from '../../services/accounts/accounts.js';
+import { acceptInvite } from '../../services/accounts/invites.js';
+import { leave } from '../../services/accounts/members.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, nullable } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';

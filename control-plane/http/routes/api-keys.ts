@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/api-keys.js';
+import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { TRANSACTION_KINDS } from '../../domain/money.js';
-import { listTransactions, openCheckout, spendDaily, type TransactionDetails } from '../../services/billing.js';
+import { listTransactions, openCheckout, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
 import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
 import { pageFields, page, type Routes } from './routes.js';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/offers.js';
+import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/catalogue/offers.js';
 import { MEMBER } from '../policy.js';
 import { Micro, Timestamp, Uuid, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';

@@ -5,7 +5,7 @@ import {
   listEnrollmentTokens,
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
-} from '../../services/enrollment.js';
+} from '../../services/hosts/enrollment.js';
 import {
   cordon,
   getMachine,
@@ -13,9 +13,9 @@ import {
   setMaintenance,
   uncordon,
   type MachineDetails,
-} from '../../services/machines.js';
-import { declareLost, removeMachine } from '../../services/machine-loss.js';
-import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/offers.js';
+} from '../../services/hosts/machines.js';
+import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
+import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
 import { Offer, offerView } from './offers.js';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { adopt } from '../../services/adoption.js';
+import { adopt } from '../../services/hosts/adoption.js';
 import { listAuditLog, type AuditEntry } from '../../services/audit.js';
-import { confirmClock, getClockState, type ClockState } from '../../services/clock-watch.js';
-import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/quarantine.js';
+import { confirmClock, getClockState, type ClockState } from '../../services/clock.js';
+import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/hosts/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';

@@ -1,7 +1,12 @@
 import { Type } from 'typebox';
-import { setDisputed } from '../../services/disputes.js';
-import { grantCredit, listOrganizations, type OrganizationRow } from '../../services/organizations.js';
-import { createTemplate, deactivateTemplate, systemBy, updateTemplate } from '../../services/template-editing.js';
+import { setDisputed } from '../../services/money/disputes.js';
+import { grantCredit, listOrganizations, type OrganizationRow } from '../../services/accounts/organizations.js';
+import {
+  createTemplate,
+  deactivateTemplate,
+  systemBy,
+  updateTemplate,
+} from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';

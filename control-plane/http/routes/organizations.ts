@@ -1,12 +1,17 @@
 import { Type } from 'typebox';
-import { createInvite, listInvites, withdrawInvite, type InviteDetails } from '../../services/invites.js';
-import { changeRole, listMembers, removeMember, type Member as MemberDetails } from '../../services/members.js';
+import { createInvite, listInvites, withdrawInvite, type InviteDetails } from '../../services/accounts/invites.js';
+import {
+  changeRole,
+  listMembers,
+  removeMember,
+  type Member as MemberDetails,
+} from '../../services/accounts/members.js';
 import {
   createOrganization,
   describeOrganization,
   renameOrganization,
   type OrganizationDetails,
-} from '../../services/organizations.js';
+} from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
 import { Micro, Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { Email, RoleName } from './accounts.js';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/ssh-keys.js';
+import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';

@@ -5,8 +5,13 @@ import {
   duplicateTemplate,
   ownOf,
   updateTemplate,
-} from '../../services/template-editing.js';
-import { getTemplate, getTemplateByHash, listTemplates, type TemplateDetails } from '../../services/templates.js';
+} from '../../services/catalogue/template-editing.js';
+import {
+  getTemplate,
+  getTemplateByHash,
+  listTemplates,
+  type TemplateDetails,
+} from '../../services/catalogue/templates.js';
 import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';

@@ -3,7 +3,7 @@ import type { Ids } from '../../../shared/ids.js';
 import type { CommandKind } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findGpus } from '../machines.js';
+import { findGpus } from '../hosts/machines.js';
 import { catchUp, isPlausible } from './catch-up.js';
 import { claimGpus } from './claims.js';
 import { findOpenCommand, recordCommand } from './commands.js';

@@ -2,7 +2,7 @@ import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
-import { findMachineRow } from '../machines.js';
+import { findMachineRow } from '../hosts/machines.js';
 import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';

@@ -1,6 +1,6 @@
 import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
-import { getOrganization } from '../organizations.js';
+import { getOrganization } from '../accounts/organizations.js';
 
 /** Whether the organisation may add to its burn (deploy rule 1). Refuses with PAYMENTS_FROZEN or INSUFFICIENT_BALANCE. */
 export function checkPayment(tx: Tx, organizationId: string, requiredMicro: number): void {

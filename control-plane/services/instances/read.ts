@@ -3,9 +3,9 @@ import { allowedActions, type InstanceStatus } from '../../domain/instance-state
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { getOrganization } from '../organizations.js';
+import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
-import type { TemplateDetails } from '../templates.js';
+import type { TemplateDetails } from '../catalogue/templates.js';
 import { getOwnInstance, type Instance } from './queries.js';
 import { ACCESS_TOKEN_PURPOSE } from './workload.js';
 

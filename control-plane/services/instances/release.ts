@@ -1,8 +1,8 @@
 import type { Ids } from '../../../shared/ids.js';
 import type { Tx } from '../../store/store.js';
-import { findMachineRow } from '../machines.js';
-import { getOrganization } from '../organizations.js';
-import type { TemplateDetails } from '../templates.js';
+import { findMachineRow } from '../hosts/machines.js';
+import { getOrganization } from '../accounts/organizations.js';
+import type { TemplateDetails } from '../catalogue/templates.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
 import { amend, recordEvent } from './transitions.js';

@@ -1,7 +1,7 @@
 import type { Caller } from '../../domain/caller.js';
 import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
-import { getOrganization } from '../organizations.js';
+import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { getOwnInstance, type Instance } from './queries.js';

@@ -1,0 +1,147 @@
+import type { AccountCaller, Role } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { foundOrganization } from './organizations.js';
+import { hashPassword, verifyPassword } from './passwords.js';
+import type { Platform } from '../platform.js';
+import { openSession } from './sessions.js';
+
+export interface SignedIn {
+  /** `ses_` and 64 hexadecimal digits; shown once, stored as a hash. */
+  token: string;
+  expiresAt: number;
+  user: Row<'users'>;
+  /** The first that the user joined; null for one who belongs to none. */
+  organization: (Row<'organizations'> & { role: Role }) | null;
+}
+
+/** Creates a user and an organisation of which it is the admin. Refuses with EMAIL_TAKEN. */
+export async function signUp(
+  platform: Platform,
+  request: { email: string; password: string; name: string },
+): Promise<SignedIn> {
+  const passwordHash = await hashPassword(request.password);
+  const { store, ids } = platform;
+  return store.transact((tx) => {
+    const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
+    const organization = foundOrganization(tx, ids, user.id, `${request.name}'s organization`);
+    return { ...openSession(tx, ids, user.id), user, organization: { ...organization, role: 'admin' } };
+  });
+}
+
+/** Creates a user that is an operator, for the command line. Refuses with EMAIL_TAKEN. */
+export async function createOperator(platform: Platform, request: { email: string; password: string }): Promise<void> {
+  const passwordHash = await hashPassword(request.password);
+  platform.store.transact((tx) => {
+    const name = request.email.split('@')[0] ?? request.email;
+    const id = platform.ids.uuid();
+    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true });
+    foundOrganization(tx, platform.ids, id, 'Operators');
+  });
+}
+
+/** Opens a session. Refuses with INVALID_CREDENTIALS, the same for an unknown address and a wrong password. */
+export async function signIn(platform: Platform, request: { email: string; password: string }): Promise<SignedIn> {
+  const { store } = platform;
+  const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
+  // An unknown address costs the same time as a wrong password.
+  const matches = await verifyPassword(request.password, user?.password_hash ?? (await unknownUserHash));
+  if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
+  return store.transact((tx) => {
+    checkUnchanged(tx, user);
+    const organization = firstOrganization(tx, user.id) ?? null;
+    return { ...openSession(tx, platform.ids, user.id), user, organization };
+  });
+}
+
+/** The password may have been changed while it was being checked. */
+function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
+  const now = tx.get(query.selectFrom('users').select('password_hash').where('id', '=', id));
+  if (now?.password_hash !== password_hash) {
+    throw new Refusal('INVALID_CREDENTIALS', 'the password was changed meanwhile; sign in again');
+  }
+}
+
+const unknownUserHash = hashPassword('nobody has this password');
+
+/** Sets a new password and ends every other session of the user. Refuses with INVALID_CREDENTIALS. */
+export async function changePassword(
+  platform: Platform,
+  caller: AccountCaller,
+  request: { current_password: string; new_password: string },
+): Promise<void> {
+  const { store } = platform;
+  const { user } = describeUser(platform, caller.userId);
+  if (!(await verifyPassword(request.current_password, user.password_hash))) {
+    throw new Refusal('INVALID_CREDENTIALS', 'the current password is wrong');
+  }
+  const password_hash = await hashPassword(request.new_password);
+  store.transact((tx) => {
+    checkUnchanged(tx, user);
+    tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
+    tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id).where('id', '<>', caller.sessionId));
+  });
+}
+
+export function signOut(platform: Platform, sessionId: string): void {
+  platform.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));
+}
+
+function createUser(
+  tx: Tx,
+  id: string,
+  user: { email: string; name: string; passwordHash: string; isOperator: boolean },
+): Row<'users'> {
+  const taken = tx.get(query.selectFrom('users').select('id').where('email', '=', user.email));
+  if (taken) throw new Refusal('EMAIL_TAKEN', 'an account with this e-mail address exists; sign in instead');
+  const row: Row<'users'> = {
+    id,
+    email: user.email,
+    name: user.name,
+    password_hash: user.passwordHash,
+    is_operator: user.isOperator ? 1 : 0,
+    created_at: tx.now,
+  };
+  tx.run(query.insertInto('users').values(row));
+  return row;
+}
+
+function firstOrganization(tx: Tx, userId: string): SignedIn['organization'] | undefined {
+  return tx.get(
+    query
+      .selectFrom('memberships')
+      .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+      .selectAll('organizations')
+      .select('memberships.role')
+      .where('memberships.user_id', '=', userId)
+      .orderBy('memberships.joined_at')
+      .orderBy('organizations.id')
+      .limit(1),
+  );
+}
+
+export interface Membership {
+  organizationId: string;
+  name: string;
+  role: Role;
+}
+
+/** The signed-in user and everything it belongs to, first joined first. */
+export function describeUser(platform: Platform, userId: string): { user: Row<'users'>; memberships: Membership[] } {
+  return platform.store.transact((tx) => {
+    const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', userId));
+    if (!user) throw new Refusal('TOKEN_INVALID', 'this session belongs to no user');
+    const memberships = tx.all(
+      query
+        .selectFrom('memberships')
+        .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+        .select(['organizations.id as organizationId', 'organizations.name', 'memberships.role'])
+        .where('memberships.user_id', '=', userId)
+        .orderBy('memberships.joined_at')
+        .orderBy('organizations.id'),
+    );
+    return { user, memberships };
+  });
+}

@@ -1,0 +1,105 @@
+import type { ApiKeyKind, Caller, SessionCaller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { checkLimit } from './limits.js';
+import type { Platform } from '../platform.js';
+import { hashToken } from './tokens.js';
+
+const SECRET_PREFIX = 'svc_';
+const SECRET_BYTES = 24;
+const SHOWN_PREFIX_LENGTH = 12;
+
+export type ApiKeyDetails = Row<'api_keys'> & { creator_email: string; creator_is_member: boolean };
+
+/** Mints a key; the secret is in this answer and nowhere else. A team key takes an admin: ADMIN_REQUIRED. At most 200: LIMIT_REACHED. */
+export function createApiKey(
+  platform: Platform,
+  caller: SessionCaller,
+  request: { name: string; kind: ApiKeyKind },
+): { key: ApiKeyDetails; secret: string } {
+  if (request.kind === 'team' && caller.role !== 'admin') {
+    throw new Refusal('ADMIN_REQUIRED', 'only an admin of the organization can create a team key');
+  }
+  const secret = SECRET_PREFIX + platform.ids.hex(SECRET_BYTES);
+  return platform.store.transact((tx) => {
+    const row: Row<'api_keys'> = {
+      id: platform.ids.uuid(),
+      organization_id: caller.organizationId,
+      creator_id: caller.userId,
+      name: request.name,
+      kind: request.kind,
+      prefix: secret.slice(0, SHOWN_PREFIX_LENGTH),
+      secret_hash: hashToken(secret),
+      created_at: tx.now,
+      last_used_at: null,
+      revoked_at: null,
+    };
+    checkLimit(tx, 'apiKeys', activeKeys(caller.organizationId));
+    tx.run(query.insertInto('api_keys').values(row));
+    return { key: { ...row, creator_email: caller.email, creator_is_member: true }, secret };
+  });
+}
+
+/** The organisation's active keys, newest first. */
+export function listApiKeys(platform: Platform, caller: Caller): ApiKeyDetails[] {
+  const rows = platform.store.transact((tx) =>
+    tx.all(
+      query
+        .selectFrom('api_keys')
+        .innerJoin('users', 'users.id', 'api_keys.creator_id')
+        .leftJoin('memberships', (join) =>
+          join
+            .onRef('memberships.organization_id', '=', 'api_keys.organization_id')
+            .onRef('memberships.user_id', '=', 'api_keys.creator_id'),
+        )
+        .selectAll('api_keys')
+        .select(['users.email as creator_email', 'memberships.user_id as member_id'])
+        .where('api_keys.organization_id', '=', caller.organizationId)
+        .where('revoked_at', 'is', null)
+        .orderBy('api_keys.created_at', 'desc')
+        .orderBy(sql`api_keys.rowid`, 'desc'),
+    ),
+  );
+  return rows.map(({ member_id, ...row }) => ({
+    ...row,
+    last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
+    creator_is_member: member_id !== null,
+  }));
+}
+
+/**
+ * Revokes a key from its next request on; what it deployed stays. An admin revokes any key of the organisation, a member
+ * its own personal ones (ADMIN_REQUIRED); everything else is API_KEY_NOT_FOUND.
+ */
+export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: string): void {
+  platform.store.transact((tx) => {
+    const key = findActiveKey(tx, caller.organizationId, keyId);
+    if (!key) throw new Refusal('API_KEY_NOT_FOUND', 'no active API key of this organization has this id');
+    const own = key.kind === 'personal' && key.creator_id === caller.userId;
+    if (caller.role !== 'admin' && !own) {
+      throw new Refusal('ADMIN_REQUIRED', 'a member can revoke only their own personal keys');
+    }
+    tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', keyId));
+  });
+}
+
+function activeKeys(organizationId: string) {
+  return query
+    .selectFrom('api_keys')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null);
+}
+
+function findActiveKey(tx: Tx, organizationId: string, keyId: string): Row<'api_keys'> | undefined {
+  return tx.get(
+    query
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('id', '=', keyId)
+      .where('organization_id', '=', organizationId)
+      .where('revoked_at', 'is', null),
+  );
+}

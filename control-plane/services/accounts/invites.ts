@@ -1,0 +1,111 @@
+import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import { getOrganization, join } from './organizations.js';
+import { checkLimit } from './limits.js';
+import type { Platform } from '../platform.js';
+import { hashToken } from './tokens.js';
+
+const INVITE_MS = 7 * 24 * 60 * 60 * 1000;
+
+export type InviteDetails = Row<'invites'>;
+
+/** Admins: an invitation for one e-mail address, for a week. The token is in this answer alone. */
+export function createInvite(
+  platform: Platform,
+  caller: SessionCaller,
+  request: { email: string; role: Role },
+): InviteDetails & { token: string } {
+  const token = `inv_${platform.ids.hex(24)}`;
+  return platform.store.transact((tx) => {
+    const member = tx.get(
+      query
+        .selectFrom('memberships')
+        .innerJoin('users', 'users.id', 'memberships.user_id')
+        .select('users.id')
+        .where('memberships.organization_id', '=', caller.organizationId)
+        .where('users.email', '=', request.email),
+    );
+    if (member) throw new Refusal('ALREADY_MEMBER', `${request.email} is a member of this organization`);
+    const open = query
+      .selectFrom('invites')
+      .select('id')
+      .where('organization_id', '=', caller.organizationId)
+      .where('expires_at', '>', tx.now);
+    checkLimit(tx, 'invites', open);
+    const row: InviteDetails = {
+      id: platform.ids.uuid(),
+      organization_id: caller.organizationId,
+      email: request.email,
+      role: request.role,
+      token_hash: hashToken(token),
+      created_at: tx.now,
+      expires_at: tx.now + INVITE_MS,
+    };
+    tx.run(query.insertInto('invites').values(row));
+    return { ...row, token };
+  });
+}
+
+/** Admins: invitations that can still be accepted, newest first. */
+export function listInvites(platform: Platform, caller: SessionCaller): InviteDetails[] {
+  return platform.store.transact((tx) =>
+    tx.all(
+      query
+        .selectFrom('invites')
+        .selectAll()
+        .where('organization_id', '=', caller.organizationId)
+        .where('expires_at', '>', tx.now)
+        .orderBy('created_at', 'desc')
+        .orderBy('id'),
+    ),
+  );
+}
+
+/** Admins. Refuses with INVITE_NOT_FOUND. */
+export function withdrawInvite(platform: Platform, caller: SessionCaller, id: string): void {
+  platform.store.transact((tx) => {
+    const removed = tx.run(
+      query.deleteFrom('invites').where('id', '=', id).where('organization_id', '=', caller.organizationId),
+    );
+    if (removed === 0) throw inviteNotFound();
+  });
+}
+
+/**
+ * Joins the organisation that an invitation is for, once; only the user whose address it names can. Refuses with
+ * INVITE_NOT_FOUND (the same for an unknown, spent, expired and another's) and ALREADY_MEMBER.
+ */
+export function acceptInvite(
+  platform: Platform,
+  caller: AccountCaller,
+  token: string,
+): Row<'organizations'> & { role: Role } {
+  return platform.store.transact((tx) => {
+    const invite = tx.get(
+      query
+        .selectFrom('invites')
+        .selectAll()
+        .where('token_hash', '=', hashToken(token))
+        .where('email', '=', caller.email)
+        .where('expires_at', '>', tx.now),
+    );
+    if (!invite) throw inviteNotFound();
+    const known = tx.get(
+      query
+        .selectFrom('memberships')
+        .select('role')
+        .where('organization_id', '=', invite.organization_id)
+        .where('user_id', '=', caller.userId),
+    );
+    if (known) throw new Refusal('ALREADY_MEMBER', 'you are a member of this organization');
+    tx.run(query.deleteFrom('invites').where('id', '=', invite.id));
+    join(tx, invite.organization_id, caller.userId, invite.role);
+    return { ...getOrganization(tx, invite.organization_id), role: invite.role };
+  });
+}
+
+function inviteNotFound(): Refusal {
+  return new Refusal('INVITE_NOT_FOUND', 'there is no such invitation for you: it may be spent, withdrawn or expired');
+}

@@ -1,0 +1,29 @@
+import { query } from '../../store/sql.js';
+import type { Store } from '../../store/store.js';
+
+/** When each API key was last used: held here, written every second, laid over what is read. */
+export class LastUsed {
+  private unwritten = new Map<string, number>();
+
+  /** `at` in milliseconds since 1970. */
+  touch(keyId: string, at: number): void {
+    this.unwritten.set(keyId, at);
+  }
+
+  latest(keyId: string, stored: number | null): number | null {
+    return this.unwritten.get(keyId) ?? stored;
+  }
+
+  /** Answers how many keys were written. */
+  flush(store: Store): { written: number } {
+    if (this.unwritten.size === 0) return { written: 0 };
+    const written = this.unwritten;
+    store.transact((tx) => {
+      for (const [id, at] of written) {
+        tx.run(query.updateTable('api_keys').set({ last_used_at: at }).where('id', '=', id));
+      }
+    });
+    this.unwritten = new Map();
+    return { written: written.size };
+  }
+}

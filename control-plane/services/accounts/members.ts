@@ -1,0 +1,81 @@
+import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Platform } from '../platform.js';
+
+export interface Member {
+  id: string;
+  email: string;
+  name: string;
+  role: Role;
+  joined_at: number;
+}
+
+/** Admins: the organisation's members, first joined first. */
+export function listMembers(platform: Platform, caller: SessionCaller): Member[] {
+  return platform.store.transact((tx) =>
+    tx.all(members(caller.organizationId).orderBy('memberships.joined_at').orderBy('users.id')),
+  );
+}
+
+/** Admins. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN when nobody would be left to manage the organisation. */
+export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
+  return platform.store.transact((tx) => {
+    const member = getMember(tx, caller.organizationId, userId);
+    if (role === 'member') keepAnAdmin(tx, caller.organizationId, member);
+    tx.run(
+      query
+        .updateTable('memberships')
+        .set({ role })
+        .where('organization_id', '=', caller.organizationId)
+        .where('user_id', '=', userId),
+    );
+    return { ...member, role };
+  });
+}
+
+/** Admins. Refuses like {@link changeRole}. */
+export function removeMember(platform: Platform, caller: SessionCaller, userId: string): void {
+  platform.store.transact((tx) => depart(tx, caller.organizationId, userId));
+}
+
+/** A user leaves an organisation of its own accord. Refuses like {@link changeRole}. */
+export function leave(platform: Platform, caller: AccountCaller, organizationId: string): void {
+  platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
+}
+
+/** Personal keys of who leaves stop working with it; team keys and instances are the organisation's and stay. */
+function depart(tx: Tx, organizationId: string, userId: string): void {
+  keepAnAdmin(tx, organizationId, getMember(tx, organizationId, userId));
+  tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
+  tx.run(
+    query
+      .updateTable('api_keys')
+      .set({ revoked_at: tx.now })
+      .where('organization_id', '=', organizationId)
+      .where('creator_id', '=', userId)
+      .where('kind', '=', 'personal')
+      .where('revoked_at', 'is', null),
+  );
+}
+
+function getMember(tx: Tx, organizationId: string, userId: string): Member {
+  const member = tx.get(members(organizationId).where('users.id', '=', userId));
+  if (!member) throw new Refusal('MEMBER_NOT_FOUND', 'no member of this organization has this id');
+  return member;
+}
+
+function keepAnAdmin(tx: Tx, organizationId: string, member: Member): void {
+  if (member.role !== 'admin') return;
+  const admins = tx.all(members(organizationId).where('memberships.role', '=', 'admin'));
+  if (admins.length === 1) throw new Refusal('LAST_ADMIN', 'the last admin stays; make another member an admin first');
+}
+
+function members(organizationId: string) {
+  return query
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select(['users.id', 'users.email', 'users.name', 'memberships.role', 'memberships.joined_at'])
+    .where('memberships.organization_id', '=', organizationId);
+}

@@ -1,0 +1,104 @@
+import { burnPerHourMicro } from '../../domain/burn.js';
+import type { Ids } from '../../../shared/ids.js';
+import type { AccountCaller, Caller, Operator, Role, SessionCaller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import { findLiveRates } from '../instances/queries.js';
+import { checkLimit } from './limits.js';
+import type { Platform } from '../platform.js';
+
+export type OrganizationRow = Row<'organizations'>;
+export type OrganizationDetails = OrganizationRow & { burn_per_hour_micro: number };
+
+/** The caller's active organisation, with what one hour of it costs now. */
+export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
+  return platform.store.transact((tx) => detailsOf(tx, caller.organizationId));
+}
+
+function detailsOf(tx: Tx, id: string): OrganizationDetails {
+  return { ...getOrganization(tx, id), burn_per_hour_micro: burnPerHourMicro(findLiveRates(tx, id)) };
+}
+
+/** A new organisation, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
+export function createOrganization(
+  platform: Platform,
+  caller: AccountCaller,
+  request: { name: string },
+): OrganizationDetails {
+  return platform.store.transact((tx) => {
+    const joined = query.selectFrom('memberships').select('organization_id as id').where('user_id', '=', caller.userId);
+    checkLimit(tx, 'organizations', joined);
+    return { ...foundOrganization(tx, platform.ids, caller.userId, request.name), burn_per_hour_micro: 0 };
+  });
+}
+
+export function renameOrganization(
+  platform: Platform,
+  caller: SessionCaller,
+  request: { name: string },
+): OrganizationDetails {
+  return platform.store.transact((tx) => {
+    tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId));
+    return detailsOf(tx, caller.organizationId);
+  });
+}
+
+export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {
+  const organization = { id: ids.uuid(), name, balance_micro: 0, payments_frozen_at: null, created_at: tx.now };
+  tx.run(query.insertInto('organizations').values(organization));
+  join(tx, organization.id, userId, 'admin');
+  return organization;
+}
+
+export function join(tx: Tx, organizationId: string, userId: string, role: Role): void {
+  tx.run(
+    query
+      .insertInto('memberships')
+      .values({ organization_id: organizationId, user_id: userId, role, joined_at: tx.now }),
+  );
+}
+
+/** Operators: every organisation, newest first. */
+export function listOrganizations(platform: Platform): Row<'organizations'>[] {
+  return platform.store.transact((tx) =>
+    tx.all(query.selectFrom('organizations').selectAll().orderBy('created_at', 'desc').orderBy('id')),
+  );
+}
+
+/** An operator grants credit: one transaction row and the balance, together. Refuses with ORGANIZATION_NOT_FOUND. */
+export function grantCredit(
+  platform: Platform,
+  operator: Operator,
+  organizationId: string,
+  request: { amount_micro: number; reason: string },
+): Row<'transactions'> & { balance_micro: number } {
+  return platform.store.transact((tx) => {
+    const organization = getOrganization(tx, organizationId);
+    const row: Row<'transactions'> = {
+      id: platform.ids.uuid(),
+      organization_id: organizationId,
+      kind: 'credit',
+      amount_micro: request.amount_micro,
+      instance_id: null,
+      meter: null,
+      hour: null,
+      reason: request.reason,
+      author_id: operator.userId,
+      created_at: tx.now,
+    };
+    const balance = organization.balance_micro + request.amount_micro;
+    tx.run(query.insertInto('transactions').values(row));
+    tx.run(query.updateTable('organizations').set({ balance_micro: balance }).where('id', '=', organizationId));
+    recordAudit(tx, operator, 'organization.credit', organizationId, request);
+    return { ...row, balance_micro: balance };
+  });
+}
+
+export function getOrganization(tx: Tx, id: string): Row<'organizations'> {
+  const row = tx.get(query.selectFrom('organizations').selectAll().where('id', '=', id));
+  if (!row) throw new Refusal('ORGANIZATION_NOT_FOUND', 'no organization has this id');
+  return row;
+}

@@ -1,0 +1,87 @@
+import type { AccountCaller, Caller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { checkLimit } from './limits.js';
+import type { Platform } from '../platform.js';
+import { parseSshPublicKey } from './ssh-public-key.js';
+
+export type SshKeyDetails = Row<'ssh_keys'>;
+
+/** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has, LIMIT_REACHED. */
+export function addSshKey(
+  platform: Platform,
+  caller: AccountCaller,
+  request: { name: string; public_key: string },
+): Row<'ssh_keys'> {
+  const { line, fingerprint } = parseSshPublicKey(request.public_key);
+  return platform.store.transact((tx) => {
+    const known = query
+      .selectFrom('ssh_keys')
+      .select('name')
+      .where('user_id', '=', caller.userId)
+      .where('fingerprint', '=', fingerprint);
+    const existing = tx.get(known);
+    if (existing) throw new Refusal('SSH_KEY_EXISTS', `you have this key already, under the name "${existing.name}"`);
+    checkLimit(tx, 'sshKeys', query.selectFrom('ssh_keys').select('id').where('user_id', '=', caller.userId));
+    const row = {
+      id: platform.ids.uuid(),
+      user_id: caller.userId,
+      name: request.name,
+      public_key: line,
+      fingerprint,
+      created_at: tx.now,
+    };
+    tx.run(query.insertInto('ssh_keys').values(row));
+    return row;
+  });
+}
+
+/** The caller's own keys, newest first. */
+export function listSshKeys(platform: Platform, caller: AccountCaller): Row<'ssh_keys'>[] {
+  return platform.store.transact((tx) =>
+    tx.all(
+      query
+        .selectFrom('ssh_keys')
+        .selectAll()
+        .where('user_id', '=', caller.userId)
+        .orderBy('created_at', 'desc')
+        .orderBy('id'),
+    ),
+  );
+}
+
+/** Instances deployed with the key keep it. Refuses with SSH_KEY_NOT_FOUND. */
+export function removeSshKey(platform: Platform, caller: AccountCaller, id: string): void {
+  platform.store.transact((tx) => {
+    const removed = tx.run(query.deleteFrom('ssh_keys').where('id', '=', id).where('user_id', '=', caller.userId));
+    if (removed === 0) throw new Refusal('SSH_KEY_NOT_FOUND', 'you have no SSH key with this id');
+  });
+}
+
+/**
+ * The key that a deploy may attach: a session's own, a personal API key's creator's, and for a team key that of anyone who
+ * is a member of the organisation now. Refuses everything else with SSH_KEY_NOT_FOUND.
+ */
+export function findAttachableKey(tx: Tx, caller: Caller, id: string): Row<'ssh_keys'> {
+  const key = tx.get(query.selectFrom('ssh_keys').selectAll().where('id', '=', id));
+  if (!key || !mayAttach(tx, caller, key)) {
+    throw new Refusal('SSH_KEY_NOT_FOUND', 'ssh_key_id names no SSH key that this credential may attach');
+  }
+  return key;
+}
+
+function mayAttach(tx: Tx, caller: Caller, key: Row<'ssh_keys'>): boolean {
+  if (caller.kind === 'session') return key.user_id === caller.userId;
+  if (caller.keyKind === 'personal') return key.user_id === caller.creatorId;
+  return (
+    tx.get(
+      query
+        .selectFrom('memberships')
+        .select('user_id')
+        .where('organization_id', '=', caller.organizationId)
+        .where('user_id', '=', key.user_id),
+    ) !== undefined
+  );
+}

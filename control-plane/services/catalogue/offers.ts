@@ -1,0 +1,208 @@
+import type { Compilable } from 'kysely';
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../hosts/machines.js';
+import type { Platform } from '../platform.js';
+
+export type OfferState = 'available' | 'unavailable' | 'withdrawn';
+
+export type OfferDetails = Row<'offers'> & {
+  state: OfferState;
+  gpu_model: string | null;
+  gpu_memory_mb: number | null;
+  /** The machine's GPUs, each with the instance that holds it. */
+  gpus: GpuDetails[];
+  machine: Row<'machines'> & {
+    disk_available_gb: number;
+    connected: boolean;
+    /** When the maintenance window that is on, or to come, begins. */
+    next_maintenance: number | null;
+  };
+};
+
+export interface OfferFilter {
+  gpu_model?: string;
+  num_gpus?: number;
+  max_price_per_hour_micro?: number;
+  region?: string;
+  vm_capable?: boolean;
+  sort?: 'price_asc' | 'price_desc' | 'newest';
+}
+
+/** The market: offers that a deploy would find available now. */
+export function listOffers(platform: Platform, filter: OfferFilter): OfferDetails[] {
+  return describeAll(platform, query.selectFrom('offers').selectAll().where('withdrawn_at', 'is', null))
+    .filter((offer) => offer.state === 'available' && matches(offer, filter))
+    .sort(orders[filter.sort ?? 'price_asc']);
+}
+
+/** Operators: offers in every state, newest first. */
+export function allOffers(platform: Platform): OfferDetails[] {
+  return describeAll(platform, query.selectFrom('offers').selectAll().orderBy('created_at', 'desc').orderBy('id'));
+}
+
+function describeAll(platform: Platform, offers: Compilable<Row<'offers'>>): OfferDetails[] {
+  return platform.store.transact((tx) => tx.all(offers).map((offer) => describeOffer(platform, tx, offer)));
+}
+
+/** Refuses with OFFER_NOT_FOUND. */
+export function getOffer(platform: Platform, id: string): OfferDetails {
+  return platform.store.transact((tx) => {
+    const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id));
+    if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer has this id');
+    return describeOffer(platform, tx, offer);
+  });
+}
+
+/** Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND. */
+export function createOffer(
+  platform: Platform,
+  operator: Operator,
+  request: {
+    machine_id: string;
+    num_gpus: number;
+    price_per_hour_micro: number;
+    storage_price_per_gb_hour_micro: number;
+  },
+): OfferDetails {
+  return platform.store.transact((tx) => {
+    const machine = findMachine(tx, request.machine_id);
+    const row: Row<'offers'> = {
+      id: platform.ids.uuid(),
+      ...request,
+      machine_id: machine.id,
+      created_at: tx.now,
+      withdrawn_at: null,
+    };
+    tx.run(query.insertInto('offers').values(row));
+    recordAudit(tx, operator, 'offer.create', row.id, request);
+    return describeOffer(platform, tx, row);
+  });
+}
+
+export type Prices = Pick<Row<'offers'>, 'price_per_hour_micro' | 'storage_price_per_gb_hour_micro'>;
+
+/** Operators: prices for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
+export function repriceOffer(
+  platform: Platform,
+  operator: Operator,
+  id: string,
+  prices: Partial<Prices>,
+): OfferDetails {
+  return platform.store.transact((tx) => {
+    const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
+    if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    const { price_per_hour_micro, storage_price_per_gb_hour_micro } = { ...offer, ...prices };
+    const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro };
+    tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
+    recordAudit(tx, operator, 'offer.reprice', id, columns);
+    return describeOffer(platform, tx, { ...offer, ...columns });
+  });
+}
+
+/** Operators: nobody can rent it any more; instances that run on it stay. Refuses with OFFER_NOT_FOUND. */
+export function withdrawOffer(platform: Platform, operator: Operator, id: string): void {
+  platform.store.transact((tx) => {
+    const changed = tx.run(
+      query.updateTable('offers').set({ withdrawn_at: tx.now }).where('id', '=', id).where('withdrawn_at', 'is', null),
+    );
+    if (changed === 0) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    recordAudit(tx, operator, 'offer.withdraw', id);
+  });
+}
+
+export interface ModelStatus {
+  gpu_model: string;
+  machines_connected: number;
+  gpus_total: number;
+  gpus_free: number;
+  lowest_price_per_hour_micro: number | null;
+}
+
+/** Per GPU model: what is connected, what is free, and from what price. */
+export function catalogStatus(platform: Platform): { models: ModelStatus[]; updatedAt: number } {
+  const offers = listOffers(platform, {});
+  return platform.store.transact((tx) => {
+    const models = new Map<string, ModelStatus>();
+    for (const machineId of platform.hosts.connectedIds()) {
+      const seen = new Set<string>();
+      for (const gpu of findGpus(tx, machineId)) {
+        const status = models.get(gpu.model) ?? emptyStatus(gpu.model);
+        models.set(gpu.model, status);
+        if (!seen.has(gpu.model)) status.machines_connected += 1;
+        seen.add(gpu.model);
+        status.gpus_total += 1;
+        status.gpus_free += isFree(gpu) ? 1 : 0;
+      }
+    }
+    for (const offer of offers) {
+      const status = models.get(offer.gpu_model ?? '');
+      if (status)
+        status.lowest_price_per_hour_micro = Math.min(
+          status.lowest_price_per_hour_micro ?? Infinity,
+          offer.price_per_hour_micro,
+        );
+    }
+    return { models: [...models.values()].sort((a, b) => a.gpu_model.localeCompare(b.gpu_model)), updatedAt: tx.now };
+  });
+}
+
+function emptyStatus(gpu_model: string): ModelStatus {
+  return { gpu_model, machines_connected: 0, gpus_total: 0, gpus_free: 0, lowest_price_per_hour_micro: null };
+}
+
+/** An offer as it stands now; its state is derived, never stored. */
+export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>): OfferDetails {
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', offer.machine_id));
+  if (!machine) throw new Error(`offer ${offer.id} has no machine`);
+  const gpus = findGpus(tx, machine.id);
+  const model = gpus[0];
+  const enough = freeGpus(gpus).length >= offer.num_gpus;
+  const open = isOnMarket(machine) && platform.hosts.isReady(machine.id) && enough;
+  return {
+    ...offer,
+    state: offer.withdrawn_at !== null ? 'withdrawn' : open ? 'available' : 'unavailable',
+    gpu_model: model?.model ?? null,
+    gpu_memory_mb: model?.memory_mb ?? null,
+    gpus,
+    machine: {
+      ...machine,
+      disk_available_gb: availableDiskGb(tx, machine),
+      connected: platform.hosts.isConnected(machine.id),
+      next_maintenance: (machine.maintenance_ends_at ?? 0) > tx.now ? machine.maintenance_starts_at : null,
+    },
+  };
+}
+
+function isOnMarket(machine: Row<'machines'>): boolean {
+  return machine.removed_at === null && machine.lost_at === null && machine.cordoned_at === null;
+}
+
+/** GPUs that a deploy may take: healthy, unclaimed, and of the model that the machine's offers name. */
+export function freeGpus(gpus: readonly GpuDetails[]): GpuDetails[] {
+  return gpus.filter((gpu) => isFree(gpu) && gpu.model === gpus[0]?.model);
+}
+
+function isFree(gpu: GpuDetails): boolean {
+  return gpu.healthy === 1 && gpu.instance_id === null && gpu.quarantine_id === null;
+}
+
+function matches(offer: OfferDetails, filter: OfferFilter): boolean {
+  return (
+    (filter.gpu_model === undefined || offer.gpu_model === filter.gpu_model) &&
+    (filter.num_gpus === undefined || offer.num_gpus === filter.num_gpus) &&
+    (filter.max_price_per_hour_micro === undefined || offer.price_per_hour_micro <= filter.max_price_per_hour_micro) &&
+    (filter.region === undefined || offer.machine.region === filter.region) &&
+    (filter.vm_capable === undefined || (offer.machine.vm_capable === 1) === filter.vm_capable)
+  );
+}
+
+const orders: Record<NonNullable<OfferFilter['sort']>, (a: OfferDetails, b: OfferDetails) => number> = {
+  price_asc: (a, b) => a.price_per_hour_micro - b.price_per_hour_micro || a.id.localeCompare(b.id),
+  price_desc: (a, b) => b.price_per_hour_micro - a.price_per_hour_micro || a.id.localeCompare(b.id),
+  newest: (a, b) => b.created_at - a.created_at || a.id.localeCompare(b.id),
+};

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
+import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../../domain/environment.js';
+import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import { checkLimit } from '../accounts/limits.js';
+import type { Platform } from '../platform.js';
+import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from './templates.js';
+
+/** What its author says of a template; the rest is derived. */
+export type TemplateContent = Omit<
+  TemplateDetails,
+  'id' | 'hash_id' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
+> & { registry: RegistryCredential | null };
+
+/** What may be left out is as here. */
+export type NewTemplate = Partial<TemplateContent> & Pick<TemplateContent, 'name' | 'image'>;
+
+const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
+  description: '',
+  readme: null,
+  kind: 'container',
+  mode: ['ssh'],
+  arch: 'x86_64',
+  cuda_max: null,
+  ssh_user: 'root',
+  env: [],
+  onstart: null,
+  command: [],
+  ports: [],
+  coming_soon: false,
+  recommended: false,
+  registry: null,
+  visibility: 'organization',
+};
+
+/** Whose templates somebody may edit: one organisation's, or, for operators, the system's. */
+type Owner = { organizationId: string } | { organizationId: null; operator: Operator };
+
+export function systemBy(operator: Operator): Owner {
+  return { organizationId: null, operator };
+}
+
+export function ownOf({ organizationId }: Pick<SessionCaller, 'organizationId'>): Owner {
+  return { organizationId };
+}
+
+export function createTemplate(platform: Platform, owner: Owner, request: NewTemplate): TemplateDetails {
+  return platform.store.transact((tx) => insert(platform, tx, owner, 'template.create', { ...DEFAULTS, ...request }));
+}
+
+/**
+ * Changes what is given; instances keep what they were deployed with. A secret whose value is null keeps its value: that is
+ * how it is shown. Refuses with TEMPLATE_NOT_FOUND.
+ */
+export function updateTemplate(
+  platform: Platform,
+  owner: Owner,
+  id: string,
+  changes: Partial<TemplateContent>,
+): TemplateDetails {
+  return platform.store.transact((tx) => {
+    const row = findOwn(tx, owner, id);
+    const before = contentOf(platform, row);
+    const secrets = new Map(before.env.map(({ key, value }) => [key, value]));
+    const env = (changes.env ?? before.env).map((entry) =>
+      entry.secret && entry.value === null ? { ...entry, value: secrets.get(entry.key) ?? null } : entry,
+    );
+    const columns = columnsOf(platform, checked(tx, owner, { ...before, ...changes, env }, id));
+    tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
+    audit(tx, owner, 'template.update', id);
+    return describeTemplate(platform, { ...row, ...columns });
+  });
+}
+
+/** Nobody can deploy it any more; what runs on it goes on. Refuses with TEMPLATE_NOT_FOUND. */
+export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
+  platform.store.transact((tx) => {
+    findOwn(tx, owner, id);
+    tx.run(query.updateTable('templates').set({ deactivated_at: tx.now }).where('id', '=', id));
+    audit(tx, owner, 'template.deactivate', id);
+  });
+}
+
+/**
+ * A copy that the caller's organisation owns. A registry password goes along only where it is its owner's own. Refuses with
+ * TEMPLATE_NOT_FOUND.
+ */
+export function duplicateTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
+  return platform.store.transact((tx) => {
+    const row = findTemplate(tx, caller.organizationId, id);
+    const content = contentOf(platform, row);
+    const registry = row.organization_id === caller.organizationId ? content.registry : null;
+    const copy = { ...content, registry, recommended: false, visibility: 'organization' as const };
+    return insert(platform, tx, ownOf(caller), 'template.duplicate', copy);
+  });
+}
+
+function insert(platform: Platform, tx: Tx, owner: Owner, action: string, content: TemplateContent): TemplateDetails {
+  if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
+  const row: Row<'templates'> = {
+    id: platform.ids.uuid(),
+    organization_id: owner.organizationId,
+    created_at: tx.now,
+    deactivated_at: null,
+    ...columnsOf(platform, checked(tx, owner, content)),
+  };
+  tx.run(query.insertInto('templates').values(row));
+  audit(tx, owner, action, row.id);
+  return describeTemplate(platform, row);
+}
+
+/** Refuses to show an organisation's secrets to everybody: whoever deploys a template reads its environment. */
+function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {
+  if (envSizeOf(content) > MAX_ENV_CHARS)
+    throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
+  if (owner.organizationId === null) return { ...content, visibility: 'system' };
+  if (content.visibility !== 'public') return content;
+  if (content.env.some(({ secret, value }) => secret && value !== null)) {
+    throw invalidField('visibility', 'a template with secret values cannot be public: take them out of env');
+  }
+  const others = activeOf(owner.organizationId).where('visibility', '=', 'public').where('id', '<>', id);
+  checkLimit(tx, 'publicTemplates', others);
+  return content;
+}
+
+const MAX_ENV_CHARS = 64 * 1024;
+
+function envSizeOf({ env }: TemplateContent): number {
+  return env.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
+}
+
+function activeOf(organizationId: string) {
+  return query
+    .selectFrom('templates')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('deactivated_at', 'is', null);
+}
+
+function audit(tx: Tx, owner: Owner, action: string, id: string): void {
+  if ('operator' in owner) recordAudit(tx, owner.operator, action, id);
+}
+
+function findOwn(tx: Tx, owner: Owner, id: string): Row<'templates'> {
+  const row = tx.get(
+    query.selectFrom('templates').selectAll().where('id', '=', id).where('deactivated_at', 'is', null),
+  );
+  if (row?.organization_id !== owner.organizationId) {
+    throw new Refusal('TEMPLATE_NOT_FOUND', 'no active template of yours has this id');
+  }
+  return row;
+}
+
+function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
+  const { sealer } = platform;
+  const { env_sealed, registry_sealed } = row;
+  return {
+    ...describeTemplate(platform, row),
+    env: sealer.open('template.env', env_sealed) as EnvEntry[],
+    registry: registry_sealed && (sealer.open('template.registry', registry_sealed) as RegistryCredential),
+  };
+}
+
+function columnsOf({ sealer }: Platform, content: TemplateContent) {
+  const { name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility } = content;
+  return {
+    ...{ name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility },
+    hash_id: hashOf(content),
+    mode: JSON.stringify(content.mode),
+    command: JSON.stringify(content.command),
+    ports: JSON.stringify(content.ports),
+    env_sealed: sealer.seal('template.env', content.env),
+    registry_sealed: content.registry && sealer.seal('template.registry', content.registry),
+    uses_access_token: flag(usesAccessToken(content)),
+    coming_soon: flag(content.coming_soon),
+    recommended: flag(content.recommended),
+  };
+}
+
+function flag(value: boolean): 0 | 1 {
+  return value ? 1 : 0;
+}
+
+/** Names what a template runs: the same for its copies, another one when anything that runs changes. */
+function hashOf(content: TemplateContent): string {
+  const { image, arch, kind, mode, ssh_user, onstart, command, ports } = content;
+  const env = content.env.map(({ key, value, secret }) => [key, secret ? null : value]);
+  return createHash('sha256')
+    .update(JSON.stringify([kind, image, arch, mode, ssh_user, env, onstart, command, ports]))
+    .digest('hex');
+}
+
+function usesAccessToken({ mode, ports, env }: TemplateContent): boolean {
+  return (
+    mode.includes('jupyter') ||
+    ports.some((port) => port.guard !== 'none') ||
+    env.some(({ value }) => value?.includes(ACCESS_TOKEN_PLACEHOLDER))
+  );
+}

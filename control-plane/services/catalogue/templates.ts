@@ -1,0 +1,141 @@
+import type { Caller } from '../../domain/caller.js';
+import type { EnvEntry } from '../../domain/environment.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Platform } from '../platform.js';
+
+export type TemplateMode = 'ssh' | 'jupyter';
+
+export interface TemplatePort {
+  port: number;
+  protocol: 'tcp' | 'udp' | 'http';
+  label: string;
+  open_button: boolean;
+  guard: 'proxy' | 'bearer' | 'none';
+}
+
+export interface RegistryCredential {
+  username: string;
+  password: string;
+}
+
+/** A template as its reader may see it: secret values are null. */
+export interface TemplateDetails {
+  id: string;
+  hash_id: string;
+  name: string;
+  description: string;
+  readme: string | null;
+  visibility: Row<'templates'>['visibility'];
+  kind: Row<'templates'>['kind'];
+  mode: TemplateMode[];
+  image: string;
+  arch: string;
+  cuda_max: string | null;
+  ssh_user: string;
+  env: EnvEntry[];
+  onstart: string | null;
+  command: string[];
+  ports: TemplatePort[];
+  uses_access_token: boolean;
+  coming_soon: boolean;
+  recommended: boolean;
+  registry_private: boolean;
+  deactivated_at: number | null;
+  created_at: number;
+}
+
+export interface TemplateFilter {
+  tab?: 'recommended' | 'system' | 'public' | 'organization';
+  mode?: TemplateMode;
+}
+
+/** The active templates that the caller's organisation may see, by name; without readme and onstart, which can be long. */
+export function listTemplates(platform: Platform, caller: Caller, filter: TemplateFilter): TemplateDetails[] {
+  const rows = platform.store.transact((tx) =>
+    tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id')),
+  );
+  return rows
+    .map((row) => ({ ...describeTemplate(platform, row), readme: null, onstart: null }))
+    .filter(
+      (template) => inTab(template, filter.tab) && (filter.mode === undefined || template.mode.includes(filter.mode)),
+    );
+}
+
+function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
+  if (tab === undefined) return true;
+  return tab === 'recommended' ? template.recommended : template.visibility === tab;
+}
+
+/** Refuses with TEMPLATE_NOT_FOUND, the same for an unknown, a foreign and a deactivated template. */
+export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
+  return platform.store.transact((tx) => describeTemplate(platform, findTemplate(tx, caller.organizationId, id)));
+}
+
+/**
+ * A template that runs exactly this: the system's, else the organisation's own, else the public one that was there first, so
+ * that nobody slips another under a hash that is in use. Refuses with TEMPLATE_NOT_FOUND.
+ */
+export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {
+  return platform.store.transact((tx) => {
+    const row = tx.get(
+      visibleTemplates(caller.organizationId)
+        .where('hash_id', '=', hashId)
+        .orderBy((eb) => eb('visibility', '=', 'system'), 'desc')
+        .orderBy((eb) => eb('organization_id', '=', caller.organizationId), 'desc')
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(1),
+    );
+    if (!row) throw templateNotFound();
+    return describeTemplate(platform, row);
+  });
+}
+
+export function findTemplate(tx: Tx, organizationId: string, id: string): Row<'templates'> {
+  const row = tx.get(visibleTemplates(organizationId).where('id', '=', id));
+  if (!row) throw templateNotFound();
+  return row;
+}
+
+function visibleTemplates(organizationId: string) {
+  return query
+    .selectFrom('templates')
+    .selectAll()
+    .where('deactivated_at', 'is', null)
+    .where((eb) => eb.or([eb('visibility', '<>', 'organization'), eb('organization_id', '=', organizationId)]));
+}
+
+function templateNotFound(): Refusal {
+  return new Refusal('TEMPLATE_NOT_FOUND', 'no active template that this organization can see has this id');
+}
+
+export function describeTemplate({ sealer }: Platform, row: Row<'templates'>): TemplateDetails {
+  const env = sealer.open('template.env', row.env_sealed) as EnvEntry[];
+  return {
+    id: row.id,
+    hash_id: row.hash_id,
+    name: row.name,
+    description: row.description,
+    readme: row.readme,
+    visibility: row.visibility,
+    kind: row.kind,
+    mode: JSON.parse(row.mode) as TemplateMode[],
+    image: row.image,
+    arch: row.arch,
+    cuda_max: row.cuda_max,
+    ssh_user: row.ssh_user,
+    env: env.map((entry) => (entry.secret ? { ...entry, value: null } : entry)),
+    onstart: row.onstart,
+    command: JSON.parse(row.command) as string[],
+    ports: JSON.parse(row.ports) as TemplatePort[],
+    uses_access_token: row.uses_access_token === 1,
+    coming_soon: row.coming_soon === 1,
+    recommended: row.recommended === 1,
+    registry_private: row.registry_sealed !== null,
+    deactivated_at: row.deactivated_at,
+    created_at: row.created_at,
+  };
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../../../shared/clock.js';
+import type { ControlMessage } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+
+/** One open stream of a host. */
+export interface HostLink {
+  /** Whether it has room for more. */
+  readonly congested: boolean;
+  /** False when the link is closed or its queue is full; the worker comes again. */
+  send(message: ControlMessage): boolean;
+  /** Ends the stream; `reason` is for the host's log. */
+  close(reason: string): void;
+}
+
+interface Presence {
+  link: HostLink;
+  heardAt: number;
+  dockerAvailable: boolean;
+}
+
+/** A host that has been silent for longer is not connected. */
+const LIVENESS_LIMIT_MS = 30_000;
+
+/** Which hosts are connected at this moment. Holds no fact that a restart could lose. */
+export class HostLinks {
+  private readonly presences = new Map<string, Presence>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Registers a host's new stream and fences its older one. */
+  attach(machineId: string, link: HostLink): void {
+    this.presences.get(machineId)?.link.close('a newer stream of this host has connected');
+    this.presences.set(machineId, { link, heardAt: this.clock.monotonic(), dockerAvailable: true });
+  }
+
+  /** Forgets a stream; one that was fenced already changes nothing. True when it was the current one. */
+  detach(machineId: string, link: HostLink): boolean {
+    return this.isCurrent(machineId, link) && this.presences.delete(machineId);
+  }
+
+  isCurrent(machineId: string, link: HostLink): boolean {
+    return this.presences.get(machineId)?.link === link;
+  }
+
+  heard(machineId: string): void {
+    const presence = this.presences.get(machineId);
+    if (presence) presence.heardAt = this.clock.monotonic();
+  }
+
+  setDockerAvailable(machineId: string, available: boolean): void {
+    const presence = this.presences.get(machineId);
+    if (presence) presence.dockerAvailable = available;
+  }
+
+  isConnected(machineId: string): boolean {
+    const presence = this.presences.get(machineId);
+    return presence !== undefined && this.clock.monotonic() - presence.heardAt <= LIVENESS_LIMIT_MS;
+  }
+
+  /** Connected, and able to run something new. */
+  isReady(machineId: string): boolean {
+    return this.isConnected(machineId) && this.presences.get(machineId)?.dockerAvailable === true;
+  }
+
+  /** Connected, and its queue has room. */
+  canTake(machineId: string): boolean {
+    return this.isConnected(machineId) && this.presences.get(machineId)?.link.congested === false;
+  }
+
+  connectedIds(): string[] {
+    return [...this.presences.keys()].filter((machineId) => this.isConnected(machineId));
+  }
+
+  /** False when the host is not connected or its queue is full. */
+  send(machineId: string, message: ControlMessage): boolean {
+    return this.presences.get(machineId)?.link.send(message) ?? false;
+  }
+
+  /** Ends the stream of one host, if it has one. */
+  close(machineId: string, reason: string): void {
+    this.presences.get(machineId)?.link.close(reason);
+  }
+
+  closeAll(reason: string): void {
+    for (const { link } of this.presences.values()) link.close(reason);
+  }
+}

@@ -1,0 +1,140 @@
+import type { Operator } from '../../domain/caller.js';
+import type { Maintenance } from '../../domain/machine.js';
+import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import type { Platform } from '../platform.js';
+
+export type GpuDetails = Row<'gpus'> & {
+  /** Who holds it: an instance, or a workload in quarantine. */
+  instance_id: string | null;
+  quarantine_id: string | null;
+};
+export type MachineDetails = Row<'machines'> & { connected: boolean; disk_available_gb: number; gpus: GpuDetails[] };
+
+/** Operators: every machine that was not removed, newest first. */
+export function listMachines(platform: Platform): MachineDetails[] {
+  return platform.store.transact((tx) =>
+    tx
+      .all(
+        query
+          .selectFrom('machines')
+          .selectAll()
+          .where('removed_at', 'is', null)
+          .orderBy('enrolled_at', 'desc')
+          .orderBy('id'),
+      )
+      .map((machine) => describeMachine(platform, tx, machine)),
+  );
+}
+
+/** Operators. Refuses with MACHINE_NOT_FOUND. */
+export function getMachine(platform: Platform, id: string): MachineDetails {
+  return platform.store.transact((tx) => describeMachine(platform, tx, findMachine(tx, id)));
+}
+
+export function findMachine(tx: Tx, id: string): Row<'machines'> {
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id).where('removed_at', 'is', null));
+  if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
+  return machine;
+}
+
+/** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
+export function cordon(platform: Platform, operator: Operator, id: string): MachineDetails {
+  return change(platform, operator, id, 'machine.cordon', (now) => ({ cordoned_at: now }));
+}
+
+/** Operators: back onto the market. Refuses with MACHINE_NOT_FOUND. */
+export function uncordon(platform: Platform, operator: Operator, id: string): MachineDetails {
+  return change(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
+}
+
+/**
+ * Operators: a window in which nothing starts, nor within the hour before it; null: none. Refuses with MACHINE_NOT_FOUND, and
+ * with VALIDATION_FAILED for a window that is over or ends before it begins.
+ */
+export function setMaintenance(
+  platform: Platform,
+  operator: Operator,
+  id: string,
+  window: Maintenance | null,
+): MachineDetails {
+  return change(platform, operator, id, window ? 'machine.maintenance' : 'machine.maintenance_off', (now) => {
+    if (window && window.endsAt <= window.startsAt) throw invalidField('ends_at', 'must be after starts_at');
+    if (window && window.endsAt <= now) throw invalidField('ends_at', 'must be in the future');
+    return { maintenance_starts_at: window?.startsAt ?? null, maintenance_ends_at: window?.endsAt ?? null };
+  });
+}
+
+function change(
+  platform: Platform,
+  operator: Operator,
+  id: string,
+  action: string,
+  columns: (now: number) => Partial<Row<'machines'>>,
+): MachineDetails {
+  return platform.store.transact((tx) => {
+    const machine = findMachine(tx, id);
+    const changes = columns(tx.now);
+    tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
+    recordAudit(tx, operator, action, id, changes);
+    return describeMachine(platform, tx, { ...machine, ...changes });
+  });
+}
+
+/** A machine that the store refers to, removed or not. */
+export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
+  if (!machine) throw new Error(`machine ${id} has vanished`);
+  return machine;
+}
+
+export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
+  return {
+    ...machine,
+    connected: platform.hosts.isConnected(machine.id),
+    disk_available_gb: availableDiskGb(tx, machine),
+    gpus: findGpus(tx, machine.id),
+  };
+}
+
+/** The GPUs that a machine has now, by position, each with the instance that holds it. */
+export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
+  return tx.all(
+    query
+      .selectFrom('gpus')
+      .leftJoin('gpu_claims', (join) =>
+        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+      )
+      .selectAll('gpus')
+      .select((eb) => [
+        'gpu_claims.instance_id',
+        eb
+          .selectFrom('quarantine_gpus')
+          .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+          .select('quarantine.id')
+          .whereRef('quarantine.machine_id', '=', 'gpus.machine_id')
+          .whereRef('quarantine_gpus.gpu_uuid', '=', 'gpus.uuid')
+          .limit(1)
+          .as('quarantine_id'),
+      ])
+      .where('gpus.machine_id', '=', machineId)
+      .where('gpus.present', '=', 1)
+      .orderBy('gpus.position')
+      .orderBy('gpus.uuid'),
+  );
+}
+
+/** What no instance has committed: an instance's disk is its own until it is destroyed. */
+export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
+  const committed = tx.get(
+    query
+      .selectFrom('instances')
+      .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
+      .where('machine_id', '=', machine.id)
+      .where('status', '<>', sql.lit('destroyed')),
+  );
+  return Math.max(machine.disk_gb - (committed?.gb ?? 0), 0);
+}

@@ -1,0 +1,188 @@
+import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import { finishCommand, recordRemoval } from '../instances/commands.js';
+import { isAlive } from '../instances/landing.js';
+import type { Platform } from '../platform.js';
+
+export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation'> & {
+  machine_name: string;
+  state: 'running' | 'stopped';
+  gpu_uuids: string[];
+};
+
+/** What is kept of how a host sees it. */
+type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl'>;
+
+/**
+ * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
+ * is set apart with its GPUs, never removed; one that the host no longer has leaves quarantine, unless its removal is under way.
+ */
+export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
+  const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
+  const names = JSON.stringify(unknown.map(({ instanceId }) => instanceId));
+  tx.run(
+    query
+      .deleteFrom('quarantine')
+      .where('machine_id', '=', machineId)
+      .where('removal_requested_at', 'is', null)
+      .where(sql<boolean>`instance_id NOT IN (SELECT value FROM json_each(${names}))`),
+  );
+  for (const state of unknown) setApart(platform, tx, machineId, state);
+}
+
+function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
+  const known = query
+    .selectFrom('instances')
+    .select('id')
+    .where('id', '=', instanceId)
+    .where('machine_id', '=', machineId);
+  return tx.get(known) !== undefined;
+}
+
+function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
+  const seen = { sequence: state.sequence, observation: sightOf(state.observation) };
+  tx.run(
+    query
+      .insertInto('quarantine')
+      .values({
+        id: ids.uuid(),
+        machine_id: machineId,
+        instance_id: state.instanceId,
+        found_at: tx.now,
+        removal_requested_at: null,
+        ...seen,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
+          observation: seen.observation,
+          sequence: sql`max(quarantine.sequence, excluded.sequence)`,
+        }),
+      ),
+  );
+  const row = findSetApart(tx, machineId, state.instanceId);
+  if (!row) return;
+  tx.run(query.deleteFrom('quarantine_gpus').where('quarantine_id', '=', row.id));
+  for (const gpu_uuid of new Set(state.gpuUuids)) {
+    tx.run(query.insertInto('quarantine_gpus').values({ quarantine_id: row.id, gpu_uuid }));
+  }
+}
+
+function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quarantine'> | undefined {
+  return tx.get(
+    query
+      .selectFrom('quarantine')
+      .selectAll()
+      .where('machine_id', '=', machineId)
+      .where('instance_id', '=', instanceId),
+  );
+}
+
+/** How a workload in quarantine goes on. */
+export function observeSetApart(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {
+  tx.run(
+    query
+      .updateTable('quarantine')
+      .set({ observation: sightOf(observation) })
+      .where('machine_id', '=', machineId)
+      .where('instance_id', '=', instanceId),
+  );
+}
+
+/** Operators: what hosts have that the store cannot explain, newest first. */
+export function listQuarantine(platform: Platform): QuarantinedWorkload[] {
+  return platform.store.transact((tx) => {
+    const rows = tx.all(
+      query
+        .selectFrom('quarantine')
+        .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
+        .selectAll('quarantine')
+        .select('machines.name as machine_name')
+        .orderBy('found_at', 'desc')
+        .orderBy(sql`quarantine.rowid`, 'desc'),
+    );
+    return rows.map(({ observation, ...row }) => ({
+      ...row,
+      state: stateOf(observation),
+      gpu_uuids: gpusHeld(tx, row.id),
+    }));
+  });
+}
+
+function sightOf(observation: Observation | undefined): string {
+  const {
+    state = WorkloadState.WORKLOAD_STATE_STOPPED,
+    runId = '',
+    sshPort = 0,
+    jupyterUrl = '',
+    openUrl = '',
+  } = observation ?? {};
+  const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
+  const sight: Sight = { state, runId: short(runId), sshPort, jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
+  return JSON.stringify(sight);
+}
+
+const MAX_TEXT_CHARS = 512;
+
+/** Whether the stored observation shows it running. */
+export function stateOf(observation: string): QuarantinedWorkload['state'] {
+  return isAlive(JSON.parse(observation) as Sight) ? 'running' : 'stopped';
+}
+
+export function gpusHeld(tx: Tx, quarantineId: string): string[] {
+  return tx
+    .all(
+      query
+        .selectFrom('quarantine_gpus')
+        .select('gpu_uuid')
+        .where('quarantine_id', '=', quarantineId)
+        .orderBy('gpu_uuid'),
+    )
+    .map(({ gpu_uuid }) => gpu_uuid);
+}
+
+export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
+  const row = tx.get(query.selectFrom('quarantine').selectAll().where('id', '=', id));
+  if (!row) throw new Refusal('QUARANTINE_NOT_FOUND', 'no workload in quarantine has this id');
+  return row;
+}
+
+/**
+ * Operators: container and contents are removed. It leaves quarantine, and its GPUs are free, once the host has said so.
+ * Refuses with QUARANTINE_NOT_FOUND.
+ */
+export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
+  platform.store.transact((tx) => {
+    const row = getQuarantined(tx, id);
+    const { sequence } = recordRemoval(tx, platform.ids, row);
+    tx.run(query.updateTable('quarantine').set({ removal_requested_at: tx.now, sequence }).where('id', '=', id));
+    recordAudit(tx, operator, 'quarantine.remove', id, { machine_id: row.machine_id, instance_id: row.instance_id });
+  });
+}
+
+/** The host has removed it. */
+export function landRemoval(tx: Tx, command: Row<'commands'>): void {
+  finishCommand(tx, command, 'done');
+  tx.run(
+    query
+      .deleteFrom('quarantine')
+      .where('machine_id', '=', command.machine_id)
+      .where('instance_id', '=', command.instance_id),
+  );
+}
+
+/** The host has seen higher numbers than the removal's: it goes out again above them. */
+export function renumberRemoval(tx: Tx, command: Row<'commands'>, sequence: number): void {
+  tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
+  tx.run(
+    query
+      .updateTable('quarantine')
+      .set({ sequence })
+      .where('machine_id', '=', command.machine_id)
+      .where('instance_id', '=', command.instance_id),
+  );
+}
