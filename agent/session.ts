@@ -142,7 +142,7 @@ export class Session implements Subscriber {
         const exit = workload && hasEnded ? await this.exitOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
         const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit };
-        return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], observation };
+        return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
       }),
     );
   }

@@ -13,6 +13,8 @@ export interface Traits {
   /** The command sequence that created it. */
   sequence: number;
   gpuUuids: string[];
+  /** What its disk was promised. */
+  diskGb: number;
   /** The published port; null where no key was given. */
   sshPort: number | null;
 }

@@ -200,6 +200,7 @@ export interface Schema {
     machine_id: string;
     instance_id: string;
     sequence: number;
+    disk_gb: number;
     observation: string;
     found_at: number;
     removal_requested_at: number | null;

@@ -11,6 +11,7 @@ interface Quarantined {
   instance_id: string;
   state: string;
   gpu_uuids: string[];
+  disk_gb: number;
 }
 
 interface AuditPage {
@@ -53,6 +54,7 @@ async function strange(state: 'RUNNING' | 'STOPPED' = 'RUNNING') {
     sequence: 7,
     sshPort: 40_123,
     gpuUuids: [gpu?.uuid ?? ''],
+    diskGb: 40,
     lines: [],
   });
   await agent.connect();
@@ -61,6 +63,24 @@ async function strange(state: 'RUNNING' | 'STOPPED' = 'RUNNING') {
   const adoption = { organization_id: renter.organizationId, template_id: templateId, offer_id: offerId, disk_gb: 10 };
   return { agent, offerId, instanceId, found, adoption, gpu };
 }
+
+const availableGb = async (offerId: string) =>
+  (await renter.api.get<{ machine: { disk_available_gb: number } }>(`/v1/offers/${offerId}`)).machine.disk_available_gb;
+
+it('it holds its disk until it is gone, and an adoption may take that', async () => {
+  const { agent, offerId, instanceId, found, adoption } = await strange();
+  expect(found.disk_gb).toBe(40);
+  expect(await availableGb(offerId)).toBe(960);
+  const path = `/v1/operator/quarantine/${found.id}/adopt`;
+  expect(await test.operator.request('POST', path, { ...adoption, disk_gb: 1_001 })).toMatchObject({ status: 422 });
+  const adopted = await test.operator.request('POST', path, { ...adoption, disk_gb: 1_000 });
+  expect(adopted.status).toBe(201);
+  expect(await availableGb(offerId)).toBe(0);
+  await renter.api.delete(`/v1/instances/${instanceId}`);
+  await statusIs(renter.api, instanceId, 'destroyed');
+  expect(await availableGb(offerId)).toBe(1_000);
+  agent.close();
+});
 
 it('a workload that the store has never heard of is left alone, and holds its GPUs', async () => {
   const { agent, offerId, instanceId, found, gpu } = await strange();

@@ -22,6 +22,7 @@ interface FakeWorkload {
   sequence: number;
   sshPort: number;
   gpuUuids: string[];
+  diskGb?: number;
   lines: string[];
   /** A new one each time it comes up. */
   runId?: string;
@@ -310,10 +311,11 @@ export class FakeAgent {
   }
 
   private hello(): Record<string, unknown> {
-    const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids }]) => ({
+    const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids, diskGb = 0 }]) => ({
       instanceId,
       sequence,
       gpuUuids,
+      diskGb,
       observation: this.observation(instanceId),
     }));
     return {

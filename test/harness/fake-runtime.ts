@@ -98,7 +98,8 @@ export class FakeRuntime implements Runtime {
     await this.enter('create');
     const sshPort = spec.sshAuthorizedKey === '' ? null : this.choosePort();
     const startedAt = this.clock.now();
-    const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'running' as const, startedAt };
+    const { gpuUuids, diskGb } = spec;
+    const workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'running' as const, startedAt };
     this.containers.set(instanceId, { workload, lines: [], ended: [] });
   }
 
@@ -106,8 +107,16 @@ export class FakeRuntime implements Runtime {
     this.calls.push(`start ${instanceId}`);
     await this.enter('start');
     const container = this.get(instanceId);
-    const { sequence, gpuUuids, sshPort } = container.workload;
-    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt: this.clock.now() };
+    const { sequence, gpuUuids, diskGb, sshPort } = container.workload;
+    container.workload = {
+      instanceId,
+      sequence,
+      gpuUuids,
+      diskGb,
+      sshPort,
+      state: 'running',
+      startedAt: this.clock.now(),
+    };
   }
 
   async stop(instanceId: string): Promise<void> {

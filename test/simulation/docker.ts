@@ -71,9 +71,9 @@ export class SimDocker {
     if (!container) throw new Failure('CONTAINER_FAILED', 'no such container');
     const { workload } = container;
     if (workload.state === 'running') return;
-    const { sequence, gpuUuids, sshPort } = workload;
+    const { sequence, gpuUuids, diskGb, sshPort } = workload;
     const startedAt = this.wall.now();
-    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'running', startedAt };
+    container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'running', startedAt };
     this.everStarted.add(instanceId);
     this.note(`docker starts ${instanceId}`);
     this.witness.comesUp(instanceId);
@@ -85,14 +85,19 @@ export class SimDocker {
     this.event();
   }
 
-  create(instanceId: string, sequence: number, spec: WorkloadSpec): void {
-    if (this.containers.has(instanceId)) throw new Failure('CONTAINER_FAILED', 'the name is taken');
+  /** An agent decides to make a container; a call that lands late was decided before. */
+  willCreate(instanceId: string): void {
     const wasUp = this.everStarted.has(instanceId) && this.witness.started.has(instanceId);
     if (wasUp) this.remade.push([instanceId, this.timeline.now]);
+  }
+
+  create(instanceId: string, sequence: number, spec: WorkloadSpec): void {
+    if (this.containers.has(instanceId)) throw new Failure('CONTAINER_FAILED', 'the name is taken');
     const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
-    const workload = { instanceId, sequence, gpuUuids: spec.gpuUuids, sshPort, state: 'created' as const };
+    const { gpuUuids, diskGb } = spec;
+    const workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);
   }
@@ -108,9 +113,9 @@ export class SimDocker {
     const container = this.containers.get(instanceId);
     if (container?.workload.state !== 'running') return;
     this.note(`docker ends ${instanceId} with ${exitCode}`);
-    const { sequence, gpuUuids, sshPort, startedAt } = container.workload;
+    const { sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
     const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
-    container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
+    container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
     this.event();
   }
 
@@ -150,10 +155,10 @@ export class SimDocker {
     for (const end of this.streams.splice(0)) end();
     for (const container of this.containers.values()) {
       if (container.workload.state !== 'running') continue;
-      const { instanceId, sequence, gpuUuids, sshPort, startedAt } = container.workload;
+      const { instanceId, sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
       this.witness.interrupted(instanceId);
       const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
-      container.workload = { instanceId, sequence, gpuUuids, sshPort, state: 'stopped', startedAt, ...ended };
+      container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
     }
   }
 
@@ -196,6 +201,7 @@ export class SimRuntime implements Runtime, DockerWatch {
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
+    this.docker.willCreate(instanceId);
     if (this.docker.random.chance(this.docker.faults.diskFull)) {
       throw new Failure('CONTAINER_FAILED', 'no space left on device');
     }

@@ -75,7 +75,7 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
     const { runtime, ports } = test;
     const id = await create();
     const running = await runtime.find(id);
-    expect(running).toMatchObject({ state: 'running', instanceId: id, sequence: 7, gpuUuids: ['GPU-1'] });
+    expect(running).toMatchObject({ state: 'running', instanceId: id, sequence: 7, gpuUuids: ['GPU-1'], diskGb: 10 });
     const { sshPort } = running as { sshPort: number };
     expect(sshPort).toBeGreaterThanOrEqual(ports.first);
     expect(sshPort).toBeLessThanOrEqual(ports.last);

@@ -6,6 +6,7 @@ export const LABEL = {
   instance: 'gpurent.instance',
   sequence: 'gpurent.sequence',
   gpus: 'gpurent.gpus',
+  diskGb: 'gpurent.disk-gb',
   sshPort: 'gpurent.ssh-port',
 } as const;
 
@@ -89,6 +90,7 @@ export function containerOptions(
       [LABEL.instance]: placement.instanceId,
       [LABEL.sequence]: String(placement.sequence),
       [LABEL.gpus]: spec.gpuUuids.join(','),
+      [LABEL.diskGb]: String(spec.diskGb),
       [LABEL.sshPort]: sshPort === null ? '' : String(sshPort),
     },
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),

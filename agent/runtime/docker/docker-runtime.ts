@@ -253,6 +253,7 @@ function traitsOf(labels: Record<string, string>): Traits {
     instanceId: label(LABEL.instance),
     sequence: Number(label(LABEL.sequence)),
     gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
+    diskGb: Number(label(LABEL.diskGb)) || 0,
     sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
   };
 }

@@ -16,6 +16,7 @@ const Quarantined = Type.Object(
     instance_id: Uuid,
     state: Type.Enum(['running', 'stopped']),
     gpu_uuids: Type.Array(Type.String()),
+    disk_gb: Type.Integer(),
     found_at: Timestamp,
     removal_requested_at: nullable(Timestamp),
   },

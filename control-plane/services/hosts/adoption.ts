@@ -45,7 +45,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, reques
     const offer = describeOffer(platform, tx, findOfferOf(tx, workload.machine_id, request.offer_id));
     const gpus = gpusHeld(tx, id);
     checkGpus(tx, offer, gpus);
-    checkDisk(offer, request.disk_gb);
+    checkDisk(offer, request.disk_gb, workload.disk_gb);
 
     const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: null };
     const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey: null, gpus };
@@ -92,7 +92,8 @@ function checkGpus(tx: Tx, { machine, num_gpus }: OfferDetails, gpus: readonly s
   if (!free) throw new Refusal('CAPACITY_UNAVAILABLE', 'an instance of the store holds a GPU of this workload');
 }
 
-function checkDisk({ machine }: OfferDetails, disk_gb: number): void {
-  if (disk_gb <= machine.disk_available_gb) return;
-  throw invalidField('disk_gb', `${machine.disk_available_gb} GB of the machine's disk are not committed to others`);
+function checkDisk({ machine }: OfferDetails, disk_gb: number, held: number): void {
+  const available = machine.disk_available_gb + held;
+  if (disk_gb <= available) return;
+  throw invalidField('disk_gb', `${available} GB of the machine's disk are not committed to others`);
 }

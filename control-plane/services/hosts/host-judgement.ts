@@ -50,7 +50,8 @@ export function judgeHello({ inventory, instances, bootId, agentVersion }: Hello
   if (new Set(instances.map(({ instanceId }) => instanceId)).size < instances.length) {
     throw invalidField('instances', 'an id stands there twice');
   }
-  for (const { instanceId, sequence, gpuUuids } of instances) {
+  for (const { instanceId, sequence, gpuUuids, diskGb } of instances) {
+    if (diskGb > NUMBERS.diskGb) throw invalidField('instances', `a disk is larger than ${NUMBERS.diskGb} GB`);
     if (!isUuid(instanceId)) throw invalidField('instances', 'an id is no UUID');
     if (sequence > MAX_SEQUENCE) throw invalidField('instances', 'a sequence is higher than any that was ever given');
     if (gpuUuids.length > MAX_GPUS || gpuUuids.some((uuid) => uuid.length > MAX_UUID_CHARS)) {

@@ -259,14 +259,20 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
   const over = tx.all(
     query
       .selectFrom('instances')
-      .select(['id', 'sequence'])
+      .select(['id', 'sequence', 'disk_gb as diskGb'])
       .where('machine_id', '=', machineId)
       .where('status', 'in', ['stopped', 'error', 'destroyed'])
       .where('status_changed_at', '<', tx.now - SURELY_LATER_MS)
       .where(sql<boolean>`id IN (SELECT value FROM json_each(${ids}))`),
   );
   const observation = { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_RUNNING };
-  return over.map(({ id, sequence }) => ({ instanceId: id, sequence, observation, gpuUuids: gpusOf(tx, id) }));
+  return over.map(({ id, sequence, diskGb }) => ({
+    instanceId: id,
+    sequence,
+    observation,
+    gpuUuids: gpusOf(tx, id),
+    diskGb,
+  }));
 }
 
 /** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */

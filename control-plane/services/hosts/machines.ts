@@ -127,7 +127,7 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
   );
 }
 
-/** What no instance has committed: an instance's disk is its own until it is destroyed. */
+/** What neither an instance nor a workload in quarantine has committed: a disk is its own until it is destroyed. */
 export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
   const committed = tx.get(
     query
@@ -136,5 +136,11 @@ export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'd
       .where('machine_id', '=', machine.id)
       .where('status', '<>', sql.lit('destroyed')),
   );
-  return Math.max(machine.disk_gb - (committed?.gb ?? 0), 0);
+  const setApart = tx.get(
+    query
+      .selectFrom('quarantine')
+      .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
+      .where('machine_id', '=', machine.id),
+  );
+  return Math.max(machine.disk_gb - (committed?.gb ?? 0) - (setApart?.gb ?? 0), 0);
 }

@@ -20,7 +20,7 @@ type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'o
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
- * is set apart with its GPUs, never removed; one that the host no longer has leaves quarantine, unless its removal is under way.
+ * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its removal is under way.
  */
 export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
@@ -45,7 +45,8 @@ function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
 }
 
 function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
-  const seen = { sequence: state.sequence, observation: sightOf(state.observation) };
+  const { sequence, diskGb: disk_gb } = state;
+  const seen = { sequence, disk_gb, observation: sightOf(state.observation) };
   tx.run(
     query
       .insertInto('quarantine')
@@ -60,6 +61,7 @@ function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceS
       .onConflict((conflict) =>
         conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
           observation: seen.observation,
+          disk_gb,
           sequence: sql`max(quarantine.sequence, excluded.sequence)`,
         }),
       ),

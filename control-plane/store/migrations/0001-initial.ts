@@ -299,6 +299,7 @@ CREATE TABLE quarantine (
   -- The instance that the host takes it for.
   instance_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL,
   -- How the host sees it: JSON.
   observation TEXT NOT NULL,
   found_at INTEGER NOT NULL,
