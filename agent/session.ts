@@ -134,9 +134,12 @@ export class Session implements Subscriber {
 
   private async describeInstances(): Promise<Hello['instances']> {
     const listed = new Map((await this.hands.runtime.list()).map((workload) => [workload.instanceId, workload]));
-    const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
+    // What is still there though it was to be removed is told of, too: an older copy of the store may not want that.
+    const told = this.journal
+      .instances()
+      .filter(({ instanceId, desired }) => desired !== 'absent' || listed.has(instanceId));
     return Promise.all(
-      known.map(async ({ instanceId, sequence, desired }) => {
+      told.map(async ({ instanceId, sequence, desired }) => {
         const workload = listed.get(instanceId);
         const hasEnded = desired === 'ended' && !this.journal.hasReport(instanceId);
         const exit = workload && hasEnded ? await this.exitOf(instanceId) : undefined;
