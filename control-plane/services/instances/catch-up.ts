@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims, reclaimGpus } from './claims.js';
-import { closeOpenCommand, findOpenCommand, recordCommand } from './commands.js';
+import { closeOpenCommand, findOpenCommand, recordCommand, type CommandRow } from './commands.js';
 import { NOTHING, NO_ERROR, NO_RELEASE, addressesOf, endWorkload, isAlive } from './landing.js';
 import { findInstance, gpusOf, type Instance } from './queries.js';
 import { considerRelease } from './release.js';
@@ -27,13 +27,12 @@ interface Circumstances {
 
 /**
  * The host has carried out commands that this store never gave: it is an older copy. So the host's word is newer, and the
- * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. What its
- * renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
+ * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. A stop that
+ * its renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
  */
 export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, now: Circumstances): void {
   const open = findOpenCommand(tx, instance);
-  const stands = open && (open.kind === 'destroy' || open.created_at >= now.restoredAt);
-  if (stands) return void recordCommand(tx, ids, instance, open.kind);
+  if (open && stands(open, now)) return void recordCommand(tx, ids, instance, open.kind);
   if (instance.status === 'error' || instance.status === 'destroying') return;
   closeOpenCommand(tx, instance);
   const { observation } = state;
@@ -41,6 +40,10 @@ export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceSta
   if (observation?.exit) return end(tx, ids, instance, observation);
   if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, ids, instance);
   return settleAbsent(tx, ids, instance);
+}
+
+function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances): boolean {
+  return kind === 'destroy' || ((kind === 'stop' || kind === 'release') && created_at >= restoredAt);
 }
 
 /** It has ended there by itself: what had not come up yet has been up, and what was stopped is. */
