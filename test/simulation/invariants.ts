@@ -114,7 +114,10 @@ export const INVARIANTS: Invariants = {
     first(instances.values(), ({ id, status, error_code }) => {
       const isNew = status === 'error' && before?.instances.get(id)?.status !== 'error';
       const claimed = error_code === 'workload_completed' || error_code === 'workload_failed';
-      if (!isNew || !claimed || before === undefined || world.witness.ended.has(id)) return undefined;
+      const { ended, restored, unsure } = world.witness;
+      // Where the journal was lost and the store is an older copy, nobody knows that it was told to stop.
+      const isForgotten = restored && unsure.has(id);
+      if (!isNew || !claimed || before === undefined || ended.has(id) || isForgotten) return undefined;
       return `${id} is ${error_code}, but nothing of it has ended by itself`;
     }),
 
