@@ -55,14 +55,9 @@ export class Attempt {
     return this.runBefore !== null;
   }
 
-  /** About to take down what it has started itself: should that be cut short, the command starts it again. */
-  disown(startedAt: number): void {
-    this.says.onStart(startedAt);
-  }
-
-  /** About to start a workload whose last run began at `startedAt`. */
-  willStart(startedAt: number): void {
-    this.runBefore ??= startedAt;
+  /** The run that began at `startedAt` is none of this command's, which is about to start one, or to end what it started. */
+  comesAfter(startedAt: number): void {
+    this.runBefore = startedAt;
     this.says.onStart(startedAt);
   }
 

@@ -48,7 +48,7 @@ export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
   await untilDone(hands, attempt, async () => {
     const found = await runtime.find(instanceId);
     if (attempt.created || found.state === 'created') return runtime.remove(instanceId);
-    if (found.state === 'running') attempt.disown(found.startedAt);
+    if (found.state === 'running') attempt.comesAfter(found.startedAt);
     return runtime.stop(instanceId);
   });
 }
@@ -71,7 +71,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
     signal.throwIfAborted();
     attempt.accept();
-    attempt.willStart(found.startedAt);
+    attempt.comesAfter(found.startedAt);
     await runtime.start(instanceId);
   } else {
     if (!mayCreate) {

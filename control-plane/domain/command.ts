@@ -15,3 +15,8 @@ export const LONGEST_RESEND_MS = 60_000;
 export function resendDelayMs(attempts: number): number {
   return Math.min(FIRST_RESEND_MS * 2 ** Math.min(attempts - 1, 10), LONGEST_RESEND_MS);
 }
+
+/** A host that counts far beyond what was ever sent would leave no room to number commands. */
+export function isPlausible({ sequence }: { sequence: number }, heard: number): boolean {
+  return heard <= sequence + 1_000_000;
+}

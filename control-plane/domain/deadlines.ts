@@ -7,3 +7,6 @@ export const DEADLINES_MS = {
   starting: 10 * MINUTE_MS,
   stopping: 30 * MINUTE_MS,
 } as const;
+
+/** After its own absence the control plane first lets hosts say what they have done meanwhile. */
+export const GRACE_MS = 2 * MINUTE_MS;

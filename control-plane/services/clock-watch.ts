@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
-import { query } from '../store/sql.js';
+import { deleteMeta, readMeta, writeMeta } from '../store/meta.js';
 import type { Store, Tx } from '../store/store.js';
 
 /** A wall clock that was set by more than this is not believed. */
@@ -73,18 +73,5 @@ export function findStep(tx: Tx): Step | undefined {
 
 /** The clock is believed again. */
 export function forgetStep(tx: Tx): void {
-  tx.run(query.deleteFrom('meta').where('key', '=', 'clock_step'));
-}
-
-function readMeta(tx: Tx, key: string): string | undefined {
-  return tx.get(query.selectFrom('meta').select('value').where('key', '=', key))?.value;
-}
-
-function writeMeta(tx: Tx, key: string, value: string): void {
-  tx.run(
-    query
-      .insertInto('meta')
-      .values({ key, value })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value })),
-  );
+  deleteMeta(tx, 'clock_step');
 }

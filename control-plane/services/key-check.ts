@@ -1,5 +1,5 @@
 import { SetupError } from '../../shared/coded-error.js';
-import { query } from '../store/sql.js';
+import { readMeta, writeMeta } from '../store/meta.js';
 import type { Store } from '../store/store.js';
 import type { Sealer } from './sealer.js';
 
@@ -8,13 +8,10 @@ const PURPOSE = 'key-check';
 /** Throws SetupError when the database was sealed with another key: nothing is to be written with this one. */
 export function checkKey(store: Store, sealer: Sealer): void {
   store.transact((tx) => {
-    const known = tx.get(query.selectFrom('meta').select('value').where('key', '=', PURPOSE));
-    if (!known) {
-      tx.run(query.insertInto('meta').values({ key: PURPOSE, value: sealer.seal(PURPOSE, true).toString('base64') }));
-      return;
-    }
+    const known = readMeta(tx, PURPOSE);
+    if (known === undefined) return writeMeta(tx, PURPOSE, sealer.seal(PURPOSE, true).toString('base64'));
     try {
-      sealer.open(PURPOSE, Buffer.from(known.value, 'base64'));
+      sealer.open(PURPOSE, Buffer.from(known, 'base64'));
     } catch (error) {
       throw new SetupError('the secret key is not the one that this database was written with', { cause: error });
     }

@@ -1,12 +1,9 @@
-import type { Journal } from '../../agent/journal/journal.js';
 import type { Attempt } from '../../agent/commands/attempt.js';
 import type { Hands } from '../../agent/commands/perform.js';
-import type { Interruptions } from '../../agent/interruptions/interruptions.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
 import type { Platform } from '../../control-plane/services/platform.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
-import type { SimRuntime } from './docker.js';
 
 type Call = (...args: unknown[]) => unknown;
 type Module = Record<string, unknown>;
@@ -34,6 +31,17 @@ const performing = (change: (hands: Hands, attempt: Attempt, perform: Call) => u
   (module) => ({
     perform: (hands: Hands, attempt: Attempt) => change(hands, attempt, original(module, 'perform')),
   }),
+];
+
+/** A class of which some methods are others. */
+const overriding = (path: string, name: string, methods: (prototype: Record<string, Call>) => Module): Change => [
+  path,
+  (module) => {
+    const Original = module[name] as new (...args: unknown[]) => object;
+    const Changed = class extends Original {};
+    Object.assign(Changed.prototype, methods(Original.prototype as Record<string, Call>));
+    return { [name]: Changed };
+  },
 ];
 
 const noClaims: Change = [`${SERVICES}/instances/claims`, () => ({ claimGpus: () => {} })];
@@ -182,19 +190,7 @@ export const BUGS: readonly Bug[] = [
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
     changes: [
-      [
-        'agent/interruptions/interruptions',
-        (module) => {
-          const Original = module['Interruptions'] as typeof Interruptions;
-          return {
-            Interruptions: class extends Original {
-              override wasInterrupted() {
-                return false;
-              }
-            },
-          };
-        },
-      ],
+      overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
   },
   {
@@ -228,40 +224,18 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a command is carried out at most once',
     bug: 'the journal forgets what is finished',
-    changes: [
-      [
-        'agent/journal/journal',
-        (module) => {
-          const Original = module['Journal'] as typeof Journal;
-          return {
-            Journal: class extends Original {
-              override command() {
-                return undefined;
-              }
-            },
-          };
-        },
-      ],
-    ],
+    changes: [overriding('agent/journal/journal', 'Journal', () => ({ command: () => undefined }))],
   },
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
     changes: [
-      [
-        'agent/journal/journal',
-        (module) => {
-          const Original = module['Journal'] as typeof Journal;
-          return {
-            Journal: class extends Original {
-              override instance(id: string) {
-                const entry = super.instance(id);
-                return entry && { ...entry, sequence: 0 };
-              }
-            },
-          };
+      overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
+        instance(this: object, id: string) {
+          const entry = instance?.call(this, id) as object | undefined;
+          return entry && { ...entry, sequence: 0 };
         },
-      ],
+      })),
     ],
   },
   {
@@ -292,18 +266,6 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'containers and instances match, with the same GPUs',
     bug: 'Docker says that it has removed what it has not',
-    changes: [
-      [
-        'test/simulation/docker',
-        (module) => {
-          const Original = module['SimRuntime'] as typeof SimRuntime;
-          return {
-            SimRuntime: class extends Original {
-              override async remove() {}
-            },
-          };
-        },
-      ],
-    ],
+    changes: [overriding('test/simulation/docker', 'SimRuntime', () => ({ remove: async () => {} }))],
   },
 ];

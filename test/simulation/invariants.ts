@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
-import { GRACE_MS } from '../../control-plane/services/instances/time-outs.js';
+import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import type { Claim, View } from './view.js';
 import type { Sight } from './witness.js';

@@ -10,7 +10,9 @@ import {
   type SequenceFloor,
   type WorkloadReport,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { isPlausible } from '../../domain/command.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
+import { readMeta } from '../../store/meta.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from '../instances/commands.js';
@@ -31,7 +33,6 @@ import { giveUpProvision } from '../instances/time-outs.js';
 import { amend, recordEvent } from '../instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { judgeGpus, judgeHello } from './host-judgement.js';
-import { isPlausible } from '../instances/catch-up.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
 import type { Platform } from '../platform.js';
@@ -82,7 +83,7 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
 
 /** When the store was restored from an older copy, in milliseconds since 1970. */
 function restoredAt(tx: Tx): number {
-  return Number(tx.get(query.selectFrom('meta').select('value').where('key', '=', 'restored_at'))?.value ?? 0);
+  return Number(readMeta(tx, 'restored_at') ?? 0);
 }
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */

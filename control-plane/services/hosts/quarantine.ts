@@ -20,7 +20,8 @@ type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'o
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
- * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its removal is under way.
+ * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
+ * removal is under way.
  */
 export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));

@@ -1,5 +1,5 @@
 import type { Ids } from '../../../shared/ids.js';
-import { query } from '../../store/sql.js';
+import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
 
 /** What tells this run of the control plane from every other one, its own store's copies included. */
@@ -16,14 +16,8 @@ export interface Tenure {
  */
 export function beginTenure(store: Store, ids: Ids): Tenure {
   return store.transact((tx) => {
-    const last = tx.get(query.selectFrom('meta').select('value').where('key', '=', 'epoch'));
-    const epoch = Number(last?.value ?? 0) + 1;
-    tx.run(
-      query
-        .updateTable('meta')
-        .set({ value: String(epoch) })
-        .where('key', '=', 'epoch'),
-    );
+    const epoch = Number(readMeta(tx, 'epoch') ?? 0) + 1;
+    writeMeta(tx, 'epoch', String(epoch));
     return { epoch, incarnation: ids.uuid() };
   });
 }

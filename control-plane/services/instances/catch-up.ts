@@ -1,21 +1,15 @@
 import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
-import { Refusal } from '../../domain/refusal.js';
-import { query } from '../../store/sql.js';
+import { isUp } from '../../domain/instance-state.js';
 import type { Tx } from '../../store/store.js';
-import { dropClaims, reclaimGpus } from './claims.js';
+import { dropClaims, findHolders, isSetApart, reclaimGpus } from './claims.js';
 import { closeOpenCommand, findOpenCommand, recordCommand, type CommandRow } from './commands.js';
-import { NOTHING, NO_ERROR, NO_RELEASE, addressesOf, endWorkload, isAlive } from './landing.js';
-import { findInstance, gpusOf, type Instance } from './queries.js';
+import { NOTHING, NO_RELEASE, addressesOf, endWorkload, isAlive } from './landing.js';
+import { findInstance, type Instance } from './queries.js';
 import { considerRelease } from './release.js';
-import { amend, recordEvent, transition } from './transitions.js';
+import { NO_ERROR, amend, fail, recordEvent, transition } from './transitions.js';
 
 const WHY = 'the store was restored from an older copy';
-
-/** A host that counts far beyond what was ever sent would leave no room to number commands. */
-export function isPlausible({ sequence }: Pick<Instance, 'sequence'>, heard: number): boolean {
-  return heard <= sequence + 1_000_000;
-}
 
 /** What is known of the restored store, and of the host that has more than it. */
 interface Circumstances {
@@ -69,29 +63,12 @@ function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: 
 
 /** A workload that runs has its GPUs, whatever an older copy says of others that do not run. */
 function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): boolean {
-  const holders = holdersOf(tx, instance);
-  if (holders.some(({ id }) => up.has(id))) return false;
+  const holders = findHolders(tx, instance).flatMap((id) => findInstance(tx, id) ?? []);
+  const isTaken = holders.some(({ id, status }) => up.has(id) || isUp(status));
+  if (isTaken || isSetApart(tx, instance)) return false;
   for (const holder of holders) giveWay(tx, holder);
-  try {
-    reclaimGpus(tx, instance);
-    return true;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return false;
-  }
-}
-
-function holdersOf(tx: Tx, instance: Instance): Instance[] {
-  const held = tx.all(
-    query
-      .selectFrom('gpu_claims')
-      .select('instance_id')
-      .distinct()
-      .where('machine_id', '=', instance.machine_id)
-      .where('gpu_uuid', 'in', gpusOf(tx, instance.id))
-      .where('instance_id', '<>', instance.id),
-  );
-  return held.flatMap(({ instance_id }) => findInstance(tx, instance_id) ?? []);
+  reclaimGpus(tx, instance);
+  return true;
 }
 
 /** What does not run cannot have the GPUs that another uses: the host has released them since. */
@@ -118,11 +95,7 @@ function giveWay(tx: Tx, holder: Instance): void {
 
 function failUnheard(tx: Tx, instance: Instance): void {
   dropClaims(tx, instance.id);
-  transition(tx, instance, 'error', {
-    error_code: 'provision_failed',
-    error_message: `${WHY}; the host has nothing of it`,
-  });
-  recordEvent(tx, instance.id, 'provision_failed', `${WHY}; the host has nothing of it`);
+  fail(tx, instance, 'provision_failed', `${WHY}; the host has nothing of it`);
 }
 
 function settleStopped(tx: Tx, ids: Ids, instance: Instance): void {

@@ -19,37 +19,41 @@ export function dropClaims(tx: Tx, instanceId: string): void {
   tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', instanceId));
 }
 
+/** The other instances that hold GPUs which this one was given. */
+export function findHolders(tx: Tx, instance: Instance): string[] {
+  const claims = query
+    .selectFrom('gpu_claims')
+    .select('instance_id')
+    .distinct()
+    .where('machine_id', '=', instance.machine_id)
+    .where('gpu_uuid', 'in', gpusOf(tx, instance.id))
+    .where('instance_id', '<>', instance.id);
+  return tx.all(claims).map(({ instance_id }) => instance_id);
+}
+
+/** Whether a workload in quarantine holds a GPU which this instance was given. */
+export function isSetApart(tx: Tx, instance: Instance): boolean {
+  const setApart = query
+    .selectFrom('quarantine_gpus')
+    .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+    .select('quarantine.id')
+    .where('quarantine.machine_id', '=', instance.machine_id)
+    .where('quarantine_gpus.gpu_uuid', 'in', gpusOf(tx, instance.id));
+  return tx.get(setApart) !== undefined;
+}
+
 /**
  * Takes back exactly the GPUs that were released. Refuses with CAPACITY_UNAVAILABLE when another instance, or a workload in
  * quarantine, has one.
  */
 export function reclaimGpus(tx: Tx, instance: Instance): void {
-  const wanted = gpusOf(tx, instance.id);
-  const holders = tx.all(
-    query
-      .selectFrom('gpu_claims')
-      .selectAll()
-      .where('machine_id', '=', instance.machine_id)
-      .where('gpu_uuid', 'in', wanted),
-  );
-  const setApart = tx.get(
-    query
-      .selectFrom('quarantine_gpus')
-      .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
-      .select('quarantine.id')
-      .where('quarantine.machine_id', '=', instance.machine_id)
-      .where('quarantine_gpus.gpu_uuid', 'in', wanted),
-  );
-  if (setApart || holders.some((claim) => claim.instance_id !== instance.id)) {
+  if (isSetApart(tx, instance) || findHolders(tx, instance).length > 0) {
     throw new Refusal(
       'CAPACITY_UNAVAILABLE',
       'another renter now uses a GPU of this instance; the disk is kept, try again later',
     );
   }
-  const held = new Set(holders.map((claim) => claim.gpu_uuid));
-  claimGpus(
-    tx,
-    instance,
-    wanted.filter((uuid) => !held.has(uuid)),
-  );
+  const held = tx.all(query.selectFrom('gpu_claims').select('gpu_uuid').where('instance_id', '=', instance.id));
+  const missing = gpusOf(tx, instance.id).filter((uuid) => !held.some(({ gpu_uuid }) => gpu_uuid === uuid));
+  claimGpus(tx, instance, missing);
 }

@@ -6,7 +6,7 @@ import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { findInstance, type Instance } from './queries.js';
 import { considerRelease, undoStart } from './release.js';
-import { recordEvent, transition } from './transitions.js';
+import { NO_ERROR, fail, recordEvent, transition } from './transitions.js';
 
 const REASON = 'the machine was declared lost';
 
@@ -29,7 +29,7 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
     case 'stopping':
       // Its stop stays open and lands when the machine comes back.
       recordEvent(tx, instance.id, 'stopped', REASON);
-      considerRelease(tx, ids, transition(tx, instance, 'stopped', { error_code: null, error_message: null }));
+      considerRelease(tx, ids, transition(tx, instance, 'stopped', NO_ERROR));
       return;
     default:
       return;
@@ -37,9 +37,7 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
 }
 
 function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): void {
-  const error = transition(tx, instance, 'error', { error_code, error_message: REASON });
-  recordEvent(tx, instance.id, error_code, REASON);
-  recordCommand(tx, ids, error, 'release');
+  recordCommand(tx, ids, fail(tx, instance, error_code, REASON), 'release');
 }
 
 /** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */

@@ -1,10 +1,10 @@
 import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
-import type { CommandKind } from '../../domain/command.js';
+import { isPlausible, type CommandKind } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../hosts/machines.js';
-import { catchUp, isPlausible } from './catch-up.js';
+import { catchUp } from './catch-up.js';
 import { claimGpus } from './claims.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import { NOTHING, endWorkload, findInstanceOfMachine, isAlive, landCommand } from './landing.js';

@@ -7,11 +7,10 @@ import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';
 import { considerRelease } from './release.js';
-import { amend, recordEvent, transition, type InstanceChanges } from './transitions.js';
+import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 /** An observation that tells of nothing but a state. */
 export const NOTHING = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
-export const NO_ERROR = { error_code: null, error_message: null };
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
@@ -85,10 +84,9 @@ function landDestroyed(tx: Tx, instance: Instance): void {
 
 /** A running workload is down and no command asked for it: into `error`; its GPUs are free, for the host has said so. */
 export function endWorkload(tx: Tx, instance: Instance, observation: Observation): void {
-  const error = describeEnd(observation);
+  const { error_code, error_message } = describeEnd(observation);
   dropClaims(tx, instance.id);
-  transition(tx, instance, 'error', { ...error, ...keptLines(observation.exit) });
-  recordEvent(tx, instance.id, error.error_code, error.error_message);
+  fail(tx, instance, error_code, error_message, keptLines(observation.exit));
 }
 
 function describeEnd({ state, exit }: Observation): { error_code: string; error_message: string } {
@@ -129,8 +127,7 @@ export function failProvision(tx: Tx, command: CommandRow, instance: Instance, r
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'creating') return;
   dropClaims(tx, instance.id);
-  transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason.message });
-  recordEvent(tx, instance.id, 'provision_failed', reason.message);
+  fail(tx, instance, 'provision_failed', reason.message);
 }
 
 /** The host took the start up and could not carry it through: the workload is down, its disk is kept. */

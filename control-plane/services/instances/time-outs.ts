@@ -1,5 +1,5 @@
 import type { Ids } from '../../../shared/ids.js';
-import { DEADLINES_MS } from '../../domain/deadlines.js';
+import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { oneByOne } from '../one-by-one.js';
@@ -7,12 +7,9 @@ import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { findInstance, type Instance } from './queries.js';
 import { undoStart } from './release.js';
-import { recordEvent, transition } from './transitions.js';
+import { fail, recordEvent, transition } from './transitions.js';
 
 const BATCH = 200;
-/** After its own absence the control plane first lets hosts say what they have done meanwhile. */
-export const GRACE_MS = 2 * 60_000;
-
 /**
  * Ends what takes too long: a stop goes back to `running` while it is still being tried, a start is undone, a provision without
  * progress fails. Nothing ends while the wall clock is not to be believed. Answers how many.
@@ -49,9 +46,7 @@ function expire({ ids }: Platform, tx: Tx, instance: Instance | undefined): void
 
 /** Into `error` without the host's word: its GPUs are free once the host has said that nothing of it runs. */
 export function giveUpProvision(tx: Tx, ids: Ids, instance: Instance, reason: string): void {
-  const error = transition(tx, instance, 'error', { error_code: 'provision_failed', error_message: reason });
-  recordEvent(tx, instance.id, 'provision_failed', reason);
-  recordCommand(tx, ids, error, 'release');
+  recordCommand(tx, ids, fail(tx, instance, 'provision_failed', reason), 'release');
 }
 
 function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[] {

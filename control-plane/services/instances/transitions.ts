@@ -24,6 +24,22 @@ export function transition(tx: Tx, instance: Instance, to: InstanceStatus, chang
   return next;
 }
 
+/** What stands in `error_code` and `error_message` of an instance that nothing is wrong with. */
+export const NO_ERROR = { error_code: null, error_message: null };
+
+/** Into `error`, with the reason on the instance and in its timeline. */
+export function fail(
+  tx: Tx,
+  instance: Instance,
+  error_code: string,
+  error_message: string,
+  changes: InstanceChanges = {},
+): Instance {
+  const failed = transition(tx, instance, 'error', { ...changes, error_code, error_message });
+  recordEvent(tx, instance.id, error_code, error_message);
+  return failed;
+}
+
 /** Changes an instance within its status. */
 export function amend(tx: Tx, instance: Instance, changes: InstanceChanges): Instance {
   const next = { ...instance, ...changes };

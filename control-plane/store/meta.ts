@@ -1,0 +1,22 @@
+import { query } from './sql.js';
+import type { Tx } from './store.js';
+
+/** What the store knows of itself. */
+export type MetaKey = 'epoch' | 'restored_at' | 'key-check' | 'clock_step' | 'clock_seen';
+
+export function readMeta(tx: Tx, key: MetaKey): string | undefined {
+  return tx.get(query.selectFrom('meta').select('value').where('key', '=', key))?.value;
+}
+
+export function writeMeta(tx: Tx, key: MetaKey, value: string): void {
+  tx.run(
+    query
+      .insertInto('meta')
+      .values({ key, value })
+      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value })),
+  );
+}
+
+export function deleteMeta(tx: Tx, key: MetaKey): void {
+  tx.run(query.deleteFrom('meta').where('key', '=', key));
+}
