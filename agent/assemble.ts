@@ -2,6 +2,7 @@ import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { Executor } from './commands/executor.js';
+import { RunAges } from './commands/run-ages.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
@@ -44,7 +45,8 @@ export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox();
   const interruptions = new Interruptions(parts.docker, runtime, journal, clock);
-  const hands = { runtime, gpus, interruptions, clock, logger };
+  const ages = new RunAges(clock);
+  const hands = { runtime, gpus, interruptions, ages, clock, logger };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   let watcher: Watcher | undefined;
@@ -74,7 +76,7 @@ export function assembleAgent(parts: Parts): Agent {
         );
       }
       await rebuildJournal();
-      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions);
+      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions, ages);
       await watcher.compare();
       watcher.start();
       const facts = { bootId: boot.id, describe: () => parts.describe() };

@@ -71,7 +71,7 @@ export class Session implements Subscriber {
 
   /** What cannot be seen at once is left out: it is attested later, or never. */
   private async running(): Promise<Heartbeat['running']> {
-    const { runtime, clock } = this.hands;
+    const { runtime, clock, ages } = this.hands;
     const listed = await runtime.list().catch(() => []);
     const found = await Promise.all(
       listed
@@ -83,7 +83,7 @@ export class Session implements Subscriber {
     return found.flatMap((workload) => {
       if (workload?.state !== 'running') return [];
       const { instanceId, startedAt } = workload;
-      return [{ instanceId, runId: String(startedAt), runningMs: Math.max(clock.now() - startedAt, 0) }];
+      return [{ instanceId, runId: String(startedAt), runningMs: ages.ageOf(workload) }];
     });
   }
 
@@ -144,7 +144,7 @@ export class Session implements Subscriber {
         const hasEnded = desired === 'ended' && !this.journal.hasReport(instanceId);
         const exit = workload && hasEnded ? await this.exitOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
-        const observation = { state, runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit };
+        const observation = { state, runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit };
         return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
       }),
     );
@@ -152,9 +152,9 @@ export class Session implements Subscriber {
 
   /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */
   private async exitOf(instanceId: string): Promise<Exit | undefined> {
-    const { runtime, clock } = this.hands;
+    const { runtime, clock, ages } = this.hands;
     const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);
     const workload = await found;
-    return workload && observe(workload).exit;
+    return workload && observe(workload, ages).exit;
   }
 }

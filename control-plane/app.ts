@@ -17,6 +17,8 @@ import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey } from './services/key-check.js';
 import { LastUsed } from './services/accounts/last-used.js';
 import { LogHub } from './services/hosts/logs.js';
+import { destroyUnpaid } from './services/money/auto-destroy.js';
+import { settleDue } from './services/money/settle.js';
 import type { Platform } from './services/platform.js';
 import { Sealer } from './services/sealer.js';
 import { beginTenure } from './services/hosts/tenure.js';
@@ -31,7 +33,7 @@ export interface Overrides {
 }
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore = WorkerName | 'last-used' | 'logs' | 'time-outs';
+type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'logs' | 'time-outs';
 
 export interface Addresses {
   /** `host:port` */
@@ -81,6 +83,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       dispatch: () => dispatchCommands(platform),
       'time-outs': () => expireTransitions(platform),
       'lost-machines': () => settleLostMachines(platform),
+      settle: () => settleDue(platform),
+      'auto-destroy': () => destroyUnpaid(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
     },

@@ -10,7 +10,7 @@ import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { Workload } from '../runtime/workload.js';
 import { Attempt } from './attempt.js';
-import { observeWithLog } from './observe.js';
+import { observe, observeWithLog } from './observe.js';
 import { patiently, perform, undo, type Hands } from './perform.js';
 
 interface Job {
@@ -145,15 +145,28 @@ export class Executor {
     const { attempt } = job;
     const { command } = attempt;
     try {
+      const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
-      const observation = await observeWithLog(this.hands.runtime, command.instanceId, workload);
-      const result = { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE), observation };
+      const observation = await observeWithLog(this.hands, command.instanceId, workload);
+      const result = {
+        ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE),
+        observation: { ...observation, ...last },
+      };
       this.answer(job, result, desiredAfter(command, workload));
     } catch (error) {
       if (!attempt.signal.aborted) await this.fail(job, error);
       // What comes next brings the instance to where it should be, whatever this one has left.
       if (attempt.signal.aborted && !this.stopping) this.answer(job, staleResult(command, this.highestOf(command)));
     }
+  }
+
+  /** What is removed while it runs is paid for up to here. */
+  private async lastRun(instanceId: string): Promise<{ runId?: string; runningMs?: number }> {
+    const { runtime, ages } = this.hands;
+    const workload = await runtime.find(instanceId).catch(() => undefined);
+    const last = workload?.state === 'running' ? observe(workload, ages) : undefined;
+    ages.forget(instanceId);
+    return last ? { runId: last.runId, runningMs: last.runningMs } : {};
   }
 
   private async fail(job: Job, error: unknown): Promise<void> {

@@ -1,13 +1,14 @@
 import { WorkloadState, type Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
+import type { RunAges } from './run-ages.js';
 
 const LAST_LINES = 200;
 /** Well below what a message may hold. */
 const LAST_LINES_CHARS = 64 * 1024;
 
 /** A workload as the control plane hears of it. */
-export function observe(workload: Workload): Observation {
-  const nothing = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+export function observe(workload: Workload, ages: RunAges): Observation {
+  const nothing = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
   switch (workload.state) {
     case 'absent':
     case 'created':
@@ -17,6 +18,7 @@ export function observe(workload: Workload): Observation {
         ...nothing,
         state: WorkloadState.WORKLOAD_STATE_RUNNING,
         runId: String(workload.startedAt),
+        runningMs: ages.ageOf(workload),
         sshPort: workload.sshPort ?? 0,
       };
     case 'stopped': {
@@ -32,8 +34,12 @@ export function observe(workload: Workload): Observation {
 }
 
 /** The same with the last lines of a run that has ended. A log that cannot be read makes nothing else fail. */
-export async function observeWithLog(runtime: Runtime, instanceId: string, workload: Workload): Promise<Observation> {
-  const observation = observe(workload);
+export async function observeWithLog(
+  { runtime, ages }: { runtime: Runtime; ages: RunAges },
+  instanceId: string,
+  workload: Workload,
+): Promise<Observation> {
+  const observation = observe(workload, ages);
   if (!observation.exit) return observation;
   const lines = await runtime.tail(instanceId, LAST_LINES).catch(() => []);
   return { ...observation, exit: { ...observation.exit, lastLines: newest(lines.map(({ text }) => text)) } };

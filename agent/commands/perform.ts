@@ -5,6 +5,7 @@ import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Attempt } from './attempt.js';
+import type { RunAges } from './run-ages.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { Interruptions } from '../interruptions/interruptions.js';
 
@@ -12,6 +13,7 @@ export interface Hands {
   runtime: Runtime;
   gpus: GpuDriver;
   interruptions: Interruptions;
+  ages: RunAges;
   clock: Clock;
   logger: Logger;
 }

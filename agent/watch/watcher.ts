@@ -3,6 +3,7 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
 import { observe, observeWithLog } from '../commands/observe.js';
+import type { RunAges } from '../commands/run-ages.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
@@ -28,6 +29,7 @@ export class Watcher {
     private readonly clock: Clock,
     private readonly logger: Logger,
     private readonly interruptions: Interruptions,
+    private readonly ages: RunAges,
   ) {}
 
   start(): void {
@@ -130,7 +132,7 @@ export class Watcher {
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
     this.doubted.delete(instanceId);
-    const observation = await observeWithLog(this.runtime, instanceId, workload);
+    const observation = await observeWithLog({ runtime: this.runtime, ages: this.ages }, instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
@@ -139,7 +141,7 @@ export class Watcher {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
     if (!isStillWanted || (await this.runtime.find(instanceId)).state !== 'stopped') return;
     await this.startAgain(instanceId);
-    const observation = observe(await this.runtime.find(instanceId));
+    const observation = observe(await this.runtime.find(instanceId), this.ages);
     const note = 'the host or its Docker went away; the workload was started again';
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));

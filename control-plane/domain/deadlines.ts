@@ -10,3 +10,6 @@ export const DEADLINES_MS = {
 
 /** After its own absence the control plane first lets hosts say what they have done meanwhile. */
 export const GRACE_MS = 2 * MINUTE_MS;
+
+/** What is stopped or in error is destroyed when the balance was at or below zero for so long and is at or below so much. */
+export const AUTO_DESTROY = { afterMs: 24 * 60 * MINUTE_MS, atMicro: -5_000_000 } as const;

@@ -2,10 +2,15 @@ import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
 import { deleteMeta, readMeta, writeMeta } from '../store/meta.js';
 import type { Store, Tx } from '../store/store.js';
+import { restartLowClocks, shiftMeters } from './money/meters.js';
 
 /** A wall clock that was set by more than this is not believed. */
 const STEP_MS = 60_000;
+/** A wall clock that differs by more than this from the time that has passed was set. */
+const NOTICED_MS = 1_000;
 const SEEN_EVERY_MS = 60_000;
+/** Who could not pay for so long, because there was no control plane, gets the full time anew. */
+const ABSENCE_MS = 10 * 60_000;
 
 interface Step {
   at: number;
@@ -13,8 +18,9 @@ interface Step {
 }
 
 /**
- * Holds the wall clock against the monotonic one. Nothing that cannot be taken back is decided upon a clock that was set by
- * more than a minute, until an operator has looked; the hold outlives the process.
+ * Holds the wall clock against the monotonic one, before each transaction. What is metered keeps its duration however the clock is
+ * set. Nothing that cannot be taken back is decided upon a clock that was set by more than a minute, until an operator has
+ * looked; the hold outlives the process.
  */
 export class ClockWatch {
   private offset: number | undefined;
@@ -24,33 +30,46 @@ export class ClockWatch {
     private readonly store: Store,
     private readonly clock: Clock,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    store.beforeEach = () => this.look();
+  }
 
   /** Whether durations by the wall clock may be acted upon. */
   isTrusted(): boolean {
-    const step = Math.round(this.stepSinceLastLook());
-    if (Math.abs(step) > STEP_MS) {
-      this.logger.error(
-        { steppedMs: step },
-        'the wall clock was set; time-outs wait until an operator confirms it with POST /v1/operator/clock/confirm',
-      );
-      this.store.transact((tx) => recordStep(tx, step));
-    }
     this.noteSeen();
     return this.store.transact((tx) => findStep(tx) === undefined);
   }
 
-  private stepSinceLastLook(): number {
+  private look(): void {
     const offset = this.clock.now() - this.clock.monotonic();
-    const step = this.offset === undefined ? this.stepBackSinceLastRun() : offset - this.offset;
+    const before = this.offset;
     this.offset = offset;
-    return step;
+    if (before === undefined) return this.lookBack();
+    const step = Math.round(offset - before);
+    if (Math.abs(step) > NOTICED_MS) this.note(step);
   }
 
   /** How long a control plane was away is not known; that time does not run backwards is. */
-  private stepBackSinceLastRun(): number {
+  private lookBack(): void {
     const seen = this.store.transact((tx) => readMeta(tx, 'clock_seen'));
-    return seen === undefined ? 0 : Math.min(this.clock.now() - Number(seen), 0);
+    if (seen === undefined) return;
+    const absence = this.clock.now() - Number(seen);
+    if (absence < 0) this.note(absence);
+    if (absence > ABSENCE_MS) this.store.transact(restartLowClocks);
+  }
+
+  private note(step: number): void {
+    const isHeld = Math.abs(step) > STEP_MS;
+    if (isHeld) {
+      this.logger.error(
+        { steppedMs: step },
+        'the wall clock was set; what cannot be taken back waits until an operator confirms it with POST /v1/operator/clock/confirm',
+      );
+    }
+    this.store.transact((tx) => {
+      shiftMeters(tx, step);
+      if (isHeld) recordStep(tx, step);
+    });
   }
 
   private noteSeen(): void {

@@ -3,6 +3,7 @@ import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
 import { findStep, forgetStep } from './clock-watch.js';
 import { restartDeadlines } from './instances/transitions.js';
+import { restartLowClocks } from './money/meters.js';
 import type { Platform } from './platform.js';
 
 export interface ClockState {
@@ -33,6 +34,7 @@ export function confirmClock(platform: Platform, operator: Operator): ClockState
     if (!step) return readState(tx);
     forgetStep(tx);
     restartDeadlines(tx);
+    restartLowClocks(tx);
     recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });
     return readState(tx);
   });

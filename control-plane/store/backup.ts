@@ -73,6 +73,8 @@ function stamp(file: string, now: number, above: number): number {
       .prepare("INSERT INTO meta VALUES ('restored_at', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
       .run(String(now));
     database.exec('UPDATE machines SET is_ahead = 1');
+    // Who is below zero gets the full time anew to pay.
+    database.prepare('UPDATE organizations SET low_since = ? WHERE low_since IS NOT NULL').run(now);
     return epoch;
   } finally {
     database.close();

@@ -15,6 +15,8 @@ export interface Schema {
     name: string;
     balance_micro: number;
     payments_frozen_at: number | null;
+    low_since: number | null;
+    settle_at: number | null;
     created_at: number;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
@@ -146,6 +148,8 @@ export interface Schema {
     gpu_release: 'pending' | 'released' | 'unsupported' | null;
     gpu_release_requested_at: number | null;
     spend_micro: number;
+    gpu_settled_ms: number;
+    disk_settled_ms: number;
     deployed_by: string;
     api_key_id: string | null;
     sequence: number;
@@ -183,6 +187,20 @@ export interface Schema {
     message: string | null;
   };
   instance_events: { id: Generated<number>; instance_id: string; at: number; kind: string; message: string };
+  meter_intervals: {
+    id: Generated<number>;
+    instance_id: string;
+    organization_id: string;
+    machine_id: string;
+    meter: Meter;
+    opened_at: number;
+    closed_at: number | null;
+    attested_to: number;
+    settled_to: number;
+    absorbed_ms: Generated<number>;
+    run_id: string | null;
+    run_began_at: number | null;
+  };
   transactions: {
     id: string;
     organization_id: string;
@@ -195,6 +213,7 @@ export interface Schema {
     author_id: string | null;
     created_at: number;
   };
+  recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   quarantine: {
     id: string;
     machine_id: string;

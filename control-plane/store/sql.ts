@@ -7,6 +7,7 @@ import {
   SqliteQueryCompiler,
   type Compilable,
   type CompiledQuery,
+  type RawBuilder,
 } from 'kysely';
 import type { Schema } from './schema.js';
 
@@ -21,6 +22,11 @@ export const query = new Kysely<Schema>({
     createQueryCompiler: () => new SqliteQueryCompiler(),
   },
 });
+
+/** A statement in SQL's own words, for what the builder has none for. */
+export function statement<Row = unknown>(text: RawBuilder<Row>): Compilable<Row> {
+  return { compile: () => text.compile(query) };
+}
 
 const MAX_PREPARED = 1_000;
 

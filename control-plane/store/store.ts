@@ -7,7 +7,7 @@ import { migrations } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
 /** The workers that a use case may wake after its commit. */
-export type WorkerName = 'dispatch' | 'lost-machines';
+export type WorkerName = 'dispatch' | 'lost-machines' | 'settle';
 
 /** One transaction: every statement of a use case, and the one moment at which it happens. */
 export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
@@ -29,6 +29,8 @@ const PAGE_BYTES = 4096;
  * `await` in it, so nothing interleaves, dead-locks or half-happens.
  */
 export class Store {
+  /** Called before each transaction. */
+  beforeEach: () => void = () => {};
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
@@ -54,6 +56,7 @@ export class Store {
 
   /** Runs `work` in one durable transaction. When it throws, nothing of it has happened. */
   transact<T>(work: (tx: Tx) => T): T {
+    this.beforeEach();
     const nudged = new Set<WorkerName>();
     const committed: (() => void)[] = [];
     const tx: Tx = {

@@ -5,6 +5,7 @@ import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
 import type { DockerWatch } from '../../agent/runtime/workload.js';
+import { RunAges } from '../../agent/commands/run-ages.js';
 import { Interruptions } from '../../agent/interruptions/interruptions.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
@@ -24,6 +25,7 @@ import { specOf } from '../suites/runtime-suite.js';
 /** The agent's own logic over a fake Docker and a journal in a real file. */
 export class TestHost {
   readonly clock = new ManualClock();
+  readonly ages = new RunAges(this.clock);
   readonly runtime = new FakeRuntime(this.clock);
   readonly gpus = new SimulatedGpus(2, 'test');
   readonly results: CommandResult[] = [];
@@ -74,8 +76,8 @@ export class TestHost {
 
   /** Begins to watch. */
   watch(): Watcher {
-    const { runtime, docker, executor, journal, outbox, clock, interruptions } = this;
-    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, interruptions);
+    const { runtime, docker, executor, journal, outbox, clock, interruptions, ages } = this;
+    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, interruptions, ages);
     this.watchers.push(watcher);
     watcher.start();
     return watcher;
@@ -118,9 +120,10 @@ export class TestHost {
 
   private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
-    const { runtime, gpus, clock, outbox } = this;
+    const { runtime, gpus, clock, outbox, ages } = this;
     const interruptions = new Interruptions(this.docker, runtime, journal, clock);
-    const executor = new Executor({ runtime, gpus, interruptions, clock, logger: silentLogger }, journal, outbox);
+    const hands = { runtime, gpus, interruptions, ages, clock, logger: silentLogger };
+    const executor = new Executor(hands, journal, outbox);
     return { journal, executor, interruptions };
   }
 }

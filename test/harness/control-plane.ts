@@ -206,7 +206,8 @@ export class TestControlPlane {
 
   /** An enrolled, connected host that answers by itself unless told otherwise. */
   async host(options: FakeAgentOptions = {}): Promise<FakeAgent> {
-    const agent = await FakeAgent.enroll(this.grpcAddress, await this.enrollmentToken(), options);
+    const now = () => this.clock.monotonic();
+    const agent = await FakeAgent.enroll(this.grpcAddress, await this.enrollmentToken(), { now, ...options });
     this.agents.push(agent);
     await agent.connect();
     return agent;

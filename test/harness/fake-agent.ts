@@ -9,11 +9,14 @@ export interface FakeAgentOptions {
   cudaVersion?: string;
   /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
   automatic?: boolean;
+  /** The host's clock, in milliseconds. */
+  now?: () => number;
 }
 
 export interface FakeExit {
   code: number;
   outOfMemory?: boolean;
+  ranMs?: number;
   lastLines?: string[];
 }
 
@@ -26,6 +29,9 @@ interface FakeWorkload {
   lines: string[];
   /** A new one each time it comes up. */
   runId?: string;
+  /** When it came up last, and for how long it ran, once it is down. */
+  startedAt?: number;
+  ranMs?: number;
   exit?: FakeExit;
 }
 
@@ -61,6 +67,7 @@ export class FakeAgent {
     private readonly credential: string,
     readonly inventory: Record<string, unknown>,
     automatic: boolean,
+    private readonly now: () => number,
   ) {
     this.automatic = automatic;
   }
@@ -75,7 +82,14 @@ export class FakeAgent {
       client.close();
       throw error;
     });
-    return new FakeAgent(client, answer.hostId, answer.credential, inventory, options.automatic ?? true);
+    return new FakeAgent(
+      client,
+      answer.hostId,
+      answer.credential,
+      inventory,
+      options.automatic ?? true,
+      options.now ?? Date.now,
+    );
   }
 
   get connected(): boolean {
@@ -136,7 +150,11 @@ export class FakeAgent {
       heartbeat: {
         dockerAvailable: true,
         gpus: this.inventory['gpus'],
-        running: running.map(([instanceId, { runId = '' }]) => ({ instanceId, runId, runningMs: 0 })),
+        running: running.map(([instanceId, { runId = '' }]) => ({
+          instanceId,
+          runId,
+          runningMs: this.ageOf(instanceId),
+        })),
         diskFreeGb: 1000,
         ...fields,
       },
@@ -150,7 +168,7 @@ export class FakeAgent {
   /** Does what the command wants and says so. */
   done(command: WireCommand): void {
     this.apply(command);
-    this.answer(command, 'DONE', { observation: this.observation(command.instanceId) });
+    this.answer(command, 'DONE', { observation: this.outcome(command.instanceId) });
   }
 
   /** The workload came up and ended before it was reached. */
@@ -177,7 +195,7 @@ export class FakeAgent {
     this.apply(command);
     this.results.set(
       command.commandId,
-      this.result(command, 'DONE', { observation: this.observation(command.instanceId) }),
+      this.result(command, 'DONE', { observation: this.outcome(command.instanceId) }),
     );
   }
 
@@ -198,7 +216,7 @@ export class FakeAgent {
 
   /** A workload has ended by itself. */
   exit(instanceId: string, exit: FakeExit): void {
-    this.change(instanceId, { state: 'WORKLOAD_STATE_STOPPED', exit });
+    this.change(instanceId, { state: 'WORKLOAD_STATE_STOPPED', exit: { ranMs: this.ageOf(instanceId), ...exit } });
     this.report(instanceId);
   }
 
@@ -266,6 +284,7 @@ export class FakeAgent {
   private apply(command: WireCommand): void {
     const { instanceId, sequence, running } = command;
     const before = this.workloads.get(instanceId);
+    const up = command.desired === 'running';
     const state = {
       running: 'WORKLOAD_STATE_RUNNING',
       stopped: 'WORKLOAD_STATE_STOPPED',
@@ -277,8 +296,15 @@ export class FakeAgent {
       sshPort: before?.sshPort ?? this.ports++,
       gpuUuids: running?.spec.gpuUuids ?? before?.gpuUuids ?? [],
       lines: before?.lines ?? [],
-      runId: command.desired === 'running' ? String(++this.runs) : (before?.runId ?? ''),
+      runId: up ? String(++this.runs) : (before?.runId ?? ''),
+      ...(up ? { startedAt: this.now() } : { ranMs: this.ageOf(instanceId) }),
     });
+  }
+
+  /** For how long a workload has run, or had run when it went down. */
+  private ageOf(instanceId: string): number {
+    const { startedAt, ranMs } = this.workloads.get(instanceId) ?? {};
+    return ranMs ?? (startedAt === undefined ? 0 : this.now() - startedAt);
   }
 
   private change(instanceId: string, changes: Partial<FakeWorkload>): void {
@@ -306,8 +332,18 @@ export class FakeAgent {
     const workload = this.workloads.get(instanceId);
     if (!workload) return { state: 'WORKLOAD_STATE_ABSENT' };
     const { state, sshPort, runId, exit } = workload;
-    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId };
+    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId, runningMs: this.ageOf(instanceId) };
     return exit ? { state, runId, exit } : { state };
+  }
+
+  /** The same after a command: what it took down is told of, too. */
+  private outcome(instanceId: string): Record<string, unknown> {
+    const workload = this.workloads.get(instanceId);
+    const observation = this.observation(instanceId);
+    if (!workload?.runId || workload.ranMs === undefined || workload.exit) return observation;
+    const { runId, ranMs, lines } = workload;
+    if (workload.state === 'WORKLOAD_STATE_ABSENT') return { ...observation, runId, runningMs: ranMs };
+    return { ...observation, runId, exit: { code: 143, ranMs, lastLines: lines } };
   }
 
   private hello(): Record<string, unknown> {

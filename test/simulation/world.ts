@@ -7,7 +7,7 @@ import type { SessionCaller } from '../../control-plane/domain/caller.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
 import { createEnrollmentToken, enrollHost } from '../../control-plane/services/hosts/enrollment.js';
 import { createOffer } from '../../control-plane/services/catalogue/offers.js';
-import { grantCredit } from '../../control-plane/services/accounts/organizations.js';
+import { grantCredit } from '../../control-plane/services/money/credits.js';
 import { createTemplate, systemBy } from '../../control-plane/services/catalogue/template-editing.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { setDisputed } from '../../services/money/disputes.js';
-import { grantCredit, listOrganizations, type OrganizationRow } from '../../services/accounts/organizations.js';
+import { grantCredit } from '../../services/money/credits.js';
+import { listOrganizations, type OrganizationRow } from '../../services/accounts/organizations.js';
 import {
   createTemplate,
   deactivateTemplate,

@@ -1,11 +1,10 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Ids } from '../../../shared/ids.js';
-import type { AccountCaller, Caller, Operator, Role, SessionCaller } from '../../domain/caller.js';
+import type { AccountCaller, Caller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordAudit } from '../audit.js';
 import { findLiveRates } from '../instances/queries.js';
 import { checkLimit } from './limits.js';
 import type { Platform } from '../platform.js';
@@ -47,7 +46,8 @@ export function renameOrganization(
 }
 
 export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {
-  const organization = { id: ids.uuid(), name, balance_micro: 0, payments_frozen_at: null, created_at: tx.now };
+  const nothing = { balance_micro: 0, payments_frozen_at: null, low_since: null, settle_at: null };
+  const organization = { id: ids.uuid(), name, ...nothing, created_at: tx.now };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');
   return organization;
@@ -66,35 +66,6 @@ export function listOrganizations(platform: Platform): Row<'organizations'>[] {
   return platform.store.transact((tx) =>
     tx.all(query.selectFrom('organizations').selectAll().orderBy('created_at', 'desc').orderBy('id')),
   );
-}
-
-/** An operator grants credit: one transaction row and the balance, together. Refuses with ORGANIZATION_NOT_FOUND. */
-export function grantCredit(
-  platform: Platform,
-  operator: Operator,
-  organizationId: string,
-  request: { amount_micro: number; reason: string },
-): Row<'transactions'> & { balance_micro: number } {
-  return platform.store.transact((tx) => {
-    const organization = getOrganization(tx, organizationId);
-    const row: Row<'transactions'> = {
-      id: platform.ids.uuid(),
-      organization_id: organizationId,
-      kind: 'credit',
-      amount_micro: request.amount_micro,
-      instance_id: null,
-      meter: null,
-      hour: null,
-      reason: request.reason,
-      author_id: operator.userId,
-      created_at: tx.now,
-    };
-    const balance = organization.balance_micro + request.amount_micro;
-    tx.run(query.insertInto('transactions').values(row));
-    tx.run(query.updateTable('organizations').set({ balance_micro: balance }).where('id', '=', organizationId));
-    recordAudit(tx, operator, 'organization.credit', organizationId, request);
-    return { ...row, balance_micro: balance };
-  });
 }
 
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {

@@ -20,6 +20,7 @@ import {
   MAX_WORDS_CHARS,
   NOTHING,
   addressesOf,
+  attestObservation,
   endWorkload,
   failProvision,
   failStart,
@@ -35,6 +36,8 @@ import { saveGpus, updateInventory } from './inventory.js';
 import { judgeGpus, judgeHello } from './host-judgement.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
+import { attestRunning } from '../money/attestation.js';
+import { meterDisks } from '../money/meters.js';
 import type { Platform } from '../platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
 
@@ -69,6 +72,7 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
     reviewUnknown(platform, tx, machineId, present);
     reviewLive(tx, platform.ids, machineId, hello.instances, is_ahead ? restoredAt(tx) : undefined);
     reviewKnown(tx, platform.ids, machineId, present);
+    meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
     tx.run(
       query
         .updateTable('commands')
@@ -194,7 +198,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     if (isAlive(observation)) {
       const changes = { ...addressesOf(tx, instance, observation), run_id: observation.runId || null };
       if (instance.status === 'running') amend(tx, instance, changes);
-      return;
+      return attestObservation(tx, instance.id, observation);
     }
     const command = findOpenCommand(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
@@ -280,7 +284,11 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
   judgeGpus(heartbeat.gpus);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
+  const runs = heartbeat.running.map(
+    ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,
+  );
   platform.store.transact((tx) => {
+    attestRunning(tx, machineId, new Map(runs));
     reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);
     const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);

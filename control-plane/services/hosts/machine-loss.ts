@@ -6,6 +6,7 @@ import { recordAudit } from '../audit.js';
 import { forgetHost, loseHost } from '../instances/host-loss.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
+import { stopMeteringDisks } from '../money/meters.js';
 import type { Platform } from '../platform.js';
 
 /**
@@ -22,6 +23,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
+    stopMeteringDisks(tx, id);
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
     tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));

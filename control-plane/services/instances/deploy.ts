@@ -8,6 +8,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { availableDiskGb } from '../hosts/machines.js';
 import { describeOffer, freeGpus, type OfferDetails } from '../catalogue/offers.js';
+import { settleOrganizations } from '../money/settle.js';
 import type { Platform } from '../platform.js';
 import { findAttachableKey } from '../accounts/ssh-keys.js';
 import { findTemplate } from '../catalogue/templates.js';
@@ -45,6 +46,7 @@ export function deploy(
   const idempotency =
     idempotencyKey === undefined ? undefined : idempotencyOf(caller.organizationId, idempotencyKey, request);
   return platform.store.transact((tx) => {
+    settleOrganizations(platform, tx, [caller.organizationId]);
     const replayed = idempotency && findReplayed(tx, idempotency);
     if (replayed) return { instance: describeInstance(platform, tx, replayed), replayed: true };
     const template = findTemplate(tx, caller.organizationId, request.template_id);

@@ -1,7 +1,9 @@
+import type { Ids } from '../../../shared/ids.js';
 import type { Caller } from '../../domain/caller.js';
+import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
-import { getOwnInstance } from './queries.js';
+import { getOwnInstance, type Instance } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { checkAction } from './stop.js';
 import { recordEvent, transition } from './transitions.js';
@@ -19,10 +21,14 @@ export function destroy(
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'destroy');
     const repeated = instance.status === 'destroying';
-    const next = repeated ? instance : transition(tx, instance, 'destroying');
     recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
-    tx.nudge('lost-machines');
-    const { instance: recorded } = recordCommand(tx, platform.ids, next, 'destroy');
-    return { instance: describeInstance(platform, tx, recorded), repeated };
+    return { instance: describeInstance(platform, tx, requestDestroy(tx, platform.ids, instance)), repeated };
   });
+}
+
+/** From any status but `destroyed`; one that is `destroying` is told so again, with a new identity. */
+export function requestDestroy(tx: Tx, ids: Ids, instance: Instance): Instance {
+  const next = instance.status === 'destroying' ? instance : transition(tx, instance, 'destroying');
+  tx.nudge('lost-machines');
+  return recordCommand(tx, ids, next, 'destroy').instance;
 }

@@ -2,6 +2,7 @@ import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { oneByOne } from '../one-by-one.js';
+import { forgetUnattested, stopMeteringDisks } from '../money/meters.js';
 import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { findInstance, type Instance } from './queries.js';
@@ -64,6 +65,8 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
 
 /** A removed machine never comes back: nothing on it is held or waited for any more. */
 export function forgetHost(tx: Tx, machineId: string): void {
+  stopMeteringDisks(tx, machineId);
+  forgetUnattested(tx, 'machine_id', machineId);
   tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));
   tx.run(
     query

@@ -3,6 +3,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
 import { findMachineRow } from '../hosts/machines.js';
+import { attestEnd, attestUp } from '../money/attestation.js';
 import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';
@@ -10,7 +11,7 @@ import { considerRelease } from './release.js';
 import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 /** An observation that tells of nothing but a state. */
-export const NOTHING = { runId: '', sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+export const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
@@ -36,7 +37,7 @@ export function landCommand(
     case 'release':
       return landStopped(tx, ids, command, instance, observation);
     case 'destroy':
-      return landDestroyed(tx, instance);
+      return landDestroyed(tx, instance, observation);
   }
 }
 
@@ -47,6 +48,7 @@ function landRunning(tx: Tx, instance: Instance, observation: Observation | unde
   const run_id = observation?.runId || null;
   const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE, run_id });
   recordEvent(tx, instance.id, 'running', 'the workload is up');
+  attestObservation(tx, instance.id, observation);
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }
 
@@ -59,6 +61,7 @@ function landStopped(
   observation: Observation | undefined,
 ): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
+  attestObservation(tx, instance.id, observation);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
   const changes: InstanceChanges = {
@@ -74,7 +77,8 @@ function landStopped(
   considerRelease(tx, ids, stopped);
 }
 
-function landDestroyed(tx: Tx, instance: Instance): void {
+function landDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+  attestObservation(tx, instance.id, observation);
   // Also for one that did not wait for its lost machine: only now are its GPUs free.
   dropClaims(tx, instance.id);
   if (instance.status !== 'destroying') return;
@@ -87,6 +91,15 @@ export function endWorkload(tx: Tx, instance: Instance, observation: Observation
   const { error_code, error_message } = describeEnd(observation);
   dropClaims(tx, instance.id);
   fail(tx, instance, error_code, error_message, keptLines(observation.exit));
+  attestObservation(tx, instance.id, observation);
+}
+
+/** What a host says of a run is what its GPU time is charged by. */
+export function attestObservation(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  if (!observation?.runId) return;
+  const { runId, runningMs, exit } = observation;
+  if (exit) attestEnd(tx, instanceId, { runId, ms: exit.ranMs });
+  else attestUp(tx, instanceId, { runId, ms: runningMs });
 }
 
 function describeEnd({ state, exit }: Observation): { error_code: string; error_message: string } {

@@ -74,6 +74,8 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     gpu_release: null,
     gpu_release_requested_at: null,
     spend_micro: 0,
+    gpu_settled_ms: 0,
+    disk_settled_ms: 0,
     deployed_by: owner.deployedBy,
     api_key_id: owner.apiKeyId,
     run_id: null,

@@ -6,6 +6,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandAnswer } from '../hosts/command-answers.js';
 import { findMachineRow } from '../hosts/machines.js';
+import { settleOrganizations } from '../money/settle.js';
 import type { Platform } from '../platform.js';
 import { dropClaims, reclaimGpus } from './claims.js';
 import { findCommand, findPreviousCommand, finishCommand, recordCommand, type CommandRow } from './commands.js';
@@ -40,6 +41,7 @@ interface SentStart {
 
 function recordStart(platform: Platform, caller: Caller, id: string): SentStart {
   return platform.store.transact((tx) => {
+    settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'start');
     const live = findLiveRates(tx, instance.organization_id);

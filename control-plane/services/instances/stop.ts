@@ -1,13 +1,11 @@
 import type { Caller } from '../../domain/caller.js';
 import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
-import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
-import { recordCommand } from './commands.js';
 import { getOwnInstance, type Instance } from './queries.js';
-import { canRelease } from './release.js';
+import { requestStop } from './release.js';
 import { describeInstance, type InstanceDetails } from './read.js';
-import { recordEvent, transition } from './transitions.js';
+import { recordEvent } from './transitions.js';
 
 /** Contract rule 1. Refuses with INVALID_STATE, naming the status. */
 export function checkAction(instance: Instance, action: InstanceAction): void {
@@ -23,17 +21,7 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'stop');
-    const frozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
-    const releases = frozen && canRelease(tx, instance);
-    const release = releases
-      ? { gpu_release: 'pending' as const, gpu_release_requested_at: tx.now }
-      : { gpu_release: null, gpu_release_requested_at: null };
-    const next = transition(tx, instance, 'stopping', release);
     recordEvent(tx, id, 'stop_requested', 'stop requested');
-    return describeInstance(
-      platform,
-      tx,
-      recordCommand(tx, platform.ids, next, releases ? 'release' : 'stop').instance,
-    );
+    return describeInstance(platform, tx, requestStop(tx, platform.ids, instance));
   });
 }

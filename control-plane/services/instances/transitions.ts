@@ -1,13 +1,14 @@
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { switchMeter } from '../money/meters.js';
 import type { Instance } from './queries.js';
 
 /** What only this file writes. */
 type Guarded = 'id' | 'status' | 'status_changed_at' | 'started_at' | 'destroyed_at';
 export type InstanceChanges = Partial<Omit<Instance, Guarded>>;
 
-/** The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer. */
+/** The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer, meters. */
 export function transition(tx: Tx, instance: Instance, to: InstanceStatus, changes: InstanceChanges = {}): Instance {
   assertTransition(instance.status, to);
   const next: Instance = {
@@ -21,6 +22,7 @@ export function transition(tx: Tx, instance: Instance, to: InstanceStatus, chang
     destroyed_at: to === 'destroyed' ? tx.now : null,
   };
   write(tx, instance, next);
+  switchMeter(tx, instance.status, next);
   return next;
 }
 

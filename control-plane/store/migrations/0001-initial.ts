@@ -29,8 +29,14 @@ CREATE TABLE organizations (
   name TEXT NOT NULL,
   balance_micro INTEGER NOT NULL DEFAULT 0,
   payments_frozen_at INTEGER,
+  -- Since when the balance has been at or below zero, as it was committed.
+  low_since INTEGER,
+  -- When to settle next: at a change of status, when the balance runs out, every minute; null: nothing is metered.
+  settle_at INTEGER,
   created_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX organizations_to_settle ON organizations (settle_at) WHERE settle_at IS NOT NULL;
+CREATE INDEX organizations_low ON organizations (low_since) WHERE low_since IS NOT NULL;
 
 CREATE TABLE memberships (
   organization_id TEXT NOT NULL REFERENCES organizations (id),
@@ -195,6 +201,9 @@ CREATE TABLE instances (
   gpu_release TEXT CHECK (gpu_release IN ('pending', 'released', 'unsupported')),
   gpu_release_requested_at INTEGER,
   spend_micro INTEGER NOT NULL DEFAULT 0,
+  -- For how many milliseconds was charged. Whoever adds to one books the charge in the same transaction.
+  gpu_settled_ms INTEGER NOT NULL DEFAULT 0,
+  disk_settled_ms INTEGER NOT NULL DEFAULT 0,
   deployed_by TEXT NOT NULL,
   api_key_id TEXT REFERENCES api_keys (id),
   -- The highest sequence given to a command of this instance.
@@ -274,6 +283,31 @@ CREATE TABLE instance_events (
 ) STRICT;
 CREATE INDEX instance_events_by_instance ON instance_events (instance_id, id);
 
+-- When something of an instance was metered: GPU time while running, disk while stopped. Disjoint for each instance.
+CREATE TABLE meter_intervals (
+  id INTEGER PRIMARY KEY,
+  instance_id TEXT NOT NULL REFERENCES instances (id),
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  meter TEXT NOT NULL CHECK (meter IN ('gpu', 'disk')),
+  opened_at INTEGER NOT NULL,
+  closed_at INTEGER CHECK (closed_at >= opened_at),
+  -- How far it is certain: GPU time by the host's word, disk by what was settled.
+  attested_to INTEGER NOT NULL CHECK (attested_to >= opened_at),
+  -- How far it was charged, or absorbed.
+  settled_to INTEGER NOT NULL CHECK (settled_to BETWEEN opened_at AND attested_to),
+  absorbed_ms INTEGER NOT NULL DEFAULT 0,
+  -- The run of the workload that was attested, and when it began as far as the control plane can tell.
+  run_id TEXT,
+  run_began_at INTEGER
+) STRICT;
+CREATE INDEX meter_intervals_by_instance ON meter_intervals (instance_id, id);
+CREATE UNIQUE INDEX meter_intervals_open ON meter_intervals (instance_id) WHERE closed_at IS NULL;
+CREATE INDEX meter_intervals_to_attest ON meter_intervals (machine_id)
+  WHERE meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at);
+CREATE INDEX meter_intervals_to_settle ON meter_intervals (organization_id)
+  WHERE closed_at IS NULL OR settled_to < closed_at;
+
 -- The ledger. Amounts add to the balance: credits are positive, charges negative.
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY,
@@ -291,6 +325,16 @@ CREATE TABLE transactions (
   CHECK ((kind = 'charge') = (instance_id IS NOT NULL AND meter IS NOT NULL AND hour IS NOT NULL))
 ) STRICT;
 CREATE INDEX transactions_by_organization ON transactions (organization_id, created_at);
+
+-- What has moved a balance since a time of which something is still to be settled, so that this is held against the balance of
+-- then. Unlike the ledger's, these times follow the wall clock when it is set.
+CREATE TABLE recent_entries (
+  id INTEGER PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  at INTEGER NOT NULL,
+  amount_micro INTEGER NOT NULL
+) STRICT;
+CREATE INDEX recent_entries_by_organization ON recent_entries (organization_id, at);
 
 -- Workloads that a host has and the store cannot explain. They hold their GPUs; nobody but an operator ends them.
 CREATE TABLE quarantine (

@@ -1,0 +1,29 @@
+import type { Clock } from '../../shared/clock.js';
+
+/** A run of a workload: it began at `startedAt`, in milliseconds since 1970 by this host's wall clock. */
+export interface Run {
+  instanceId: string;
+  startedAt: number;
+}
+
+/** For how long runs have lasted: what GPU time is charged by. A wall clock that is set after a run was first seen changes nothing. */
+export class RunAges {
+  private readonly seen = new Map<string, { startedAt: number; ageMs: number; at: number }>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** In whole milliseconds. */
+  ageOf({ instanceId, startedAt }: Run): number {
+    const now = this.clock.monotonic();
+    const known = this.seen.get(instanceId);
+    if (known?.startedAt === startedAt) return Math.floor(known.ageMs + now - known.at);
+    const ageMs = Math.max(this.clock.now() - startedAt, 0);
+    this.seen.set(instanceId, { startedAt, ageMs, at: now });
+    return Math.floor(ageMs);
+  }
+
+  /** The workload is gone. */
+  forget(instanceId: string): void {
+    this.seen.delete(instanceId);
+  }
+}

@@ -1,0 +1,193 @@
+import { charge } from './charge.js';
+import type { Meter } from './money.js';
+
+/** A time over which an instance is metered. All times are milliseconds since 1970. */
+export interface Interval {
+  id: number;
+  /** Charged, or absorbed, up to here. */
+  settledTo: number;
+  /** Up to here it is certain that the time was had: GPU time by the host's word. */
+  attestedTo: number;
+  /** Absent while it goes on. */
+  closedAt: number | null;
+  /**
+   * What lies after `attestedTo`. `runs`: the host has only just spoken, and it is taken to go on; `awaited`: the host has been
+   * silent, and is about to tell; `silent`: nobody knows, and nothing is taken for granted.
+   */
+  beyond: 'runs' | 'awaited' | 'silent';
+}
+
+/** One meter of one instance: what is charged is the floor of all its time together, so that no fraction is lost or had twice. */
+export interface Metered {
+  instanceId: string;
+  meter: Meter;
+  ratePerHourMicro: number;
+  /** What was charged for so far, in milliseconds. */
+  settledMs: number;
+  intervals: readonly Interval[];
+}
+
+/** What has moved a balance, other than charges. */
+export interface Entry {
+  at: number;
+  amountMicro: number;
+}
+
+export interface Account {
+  balanceMicro: number;
+  /** Oldest first; those before any time that is to be settled need not be there. */
+  entries: readonly Entry[];
+  meters: readonly Metered[];
+}
+
+export interface Settlement {
+  bookings: { instanceId: string; meter: Meter; ms: number; chargedMicro: number }[];
+  intervals: { id: number; settledTo: number; absorbedMs: number }[];
+  /** Since when nothing is left: GPU time ends there. Absent while the balance lasts, or as long as that cannot be known. */
+  emptySince?: number;
+  /** When to settle again; null while nothing is metered. */
+  nextAt: number | null;
+}
+
+/** A balance that lasts for longer is settled again after this time anyway. */
+const PERIOD_MS = 60_000;
+/** Hosts that are awaited speak soon. */
+const AWAITED_AGAIN_MS = 5_000;
+
+interface Span {
+  from: number;
+  to: number;
+}
+
+/**
+ * Settles an organisation up to `now`: what is charged, in the order of time, is what was certainly had while the balance
+ * lasted. GPU time for which nothing was left is absorbed; disk is charged into debt. Where the balance may have run out, what
+ * cannot be put in order yet waits until its hosts have spoken; where it lasts in any case, nothing waits.
+ */
+export function settle(account: Account, now: number): Settlement {
+  const { meters } = account;
+  const empty = findEmpty(account, now);
+  const first = empty[0]?.from ?? Infinity;
+  const frontier = first > now ? now : frontierOf(meters, now);
+  const current = empty.findLast(({ from, to }) => from <= now && to > now);
+  const awaited = meters.some(({ intervals }) => intervals.some((one) => isAwaited(one, now)));
+  const isCertain = current !== undefined && (!awaited || current.from <= frontier);
+  const next = empty.find(({ from }) => from > now)?.from ?? now + PERIOD_MS;
+  return {
+    ...book(meters, first > now ? [] : empty, frontier),
+    ...(isCertain ? { emptySince: current.from } : {}),
+    nextAt: meters.length === 0 ? null : current && !isCertain ? now + AWAITED_AGAIN_MS : next,
+  };
+}
+
+/** How far everything is certain. */
+function frontierOf(meters: readonly Metered[], now: number): number {
+  const open = meters.flatMap(({ intervals }) => intervals.filter((one) => isOutstanding(one, now)));
+  return open.reduce((least, { attestedTo }) => Math.min(least, attestedTo), now);
+}
+
+function isOutstanding({ attestedTo, closedAt, beyond }: Interval, now: number): boolean {
+  return beyond !== 'silent' && attestedTo < Math.min(closedAt ?? now, now);
+}
+
+function isAwaited(interval: Interval, now: number): boolean {
+  return interval.beyond === 'awaited' && isOutstanding(interval, now);
+}
+
+/** What is charged for the time up to `frontier`, and what of it is absorbed. */
+function book(
+  meters: readonly Metered[],
+  empty: readonly Span[],
+  frontier: number,
+): Pick<Settlement, 'bookings' | 'intervals'> {
+  const bookings: Settlement['bookings'] = [];
+  const intervals: Settlement['intervals'] = [];
+  for (const { instanceId, meter, ratePerHourMicro, settledMs, intervals: its } of meters) {
+    let ms = 0;
+    for (const { id, settledTo, attestedTo } of its) {
+      const to = Math.min(attestedTo, frontier);
+      if (to <= settledTo) continue;
+      const absorbedMs = meter === 'gpu' ? overlap(empty, settledTo, to) : 0;
+      ms += to - settledTo - absorbedMs;
+      intervals.push({ id, settledTo: to, absorbedMs });
+    }
+    const chargedMicro = charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
+    if (ms > 0) bookings.push({ instanceId, meter, ms, chargedMicro });
+  }
+  return { bookings, intervals };
+}
+
+/**
+ * When, until the next settlement, nothing is left: from the millisecond in which what has come due reaches the balance until the next
+ * entry that lifts it.
+ */
+function findEmpty({ balanceMicro, entries, meters }: Account, now: number): Span[] {
+  const horizon = now + PERIOD_MS;
+  const pending = meters.flatMap(({ intervals }) => intervals.map(({ settledTo }) => settledTo));
+  const start = pending.reduce((least, at) => Math.min(least, at), now);
+  const later = entries.filter(({ at }) => at > start && at <= horizon);
+  const empty: Span[] = [];
+  let left = balanceMicro - later.reduce((sum, { amountMicro }) => sum + amountMicro, 0);
+  let from = start;
+  for (const { at, amountMicro } of [...later, { at: horizon, amountMicro: 0 }]) {
+    const since = firstUnpaid(meters, empty, left, from, at);
+    if (since !== undefined) extend(empty, { from: since, to: at });
+    left += amountMicro;
+    from = at;
+  }
+  return closeEnd(empty, horizon);
+}
+
+/** What lasts to the horizon has no end that is known. */
+function closeEnd(empty: readonly Span[], horizon: number): Span[] {
+  return empty.map(({ from, to }) => ({ from, to: to === horizon ? Infinity : to }));
+}
+
+function extend(spans: Span[], next: Span): void {
+  const last = spans.at(-1);
+  if (last?.to === next.from) last.to = next.to;
+  else spans.push(next);
+}
+
+/** The first millisecond of [from, to] at which what is due is not covered any more. */
+function firstUnpaid(
+  meters: readonly Metered[],
+  empty: readonly Span[],
+  left: number,
+  from: number,
+  to: number,
+): number | undefined {
+  const isUnpaid = (at: number) => dueAt(meters, empty, at) >= left;
+  if (isUnpaid(from)) return from;
+  if (!isUnpaid(to)) return undefined;
+  let [paid, unpaid] = [from, to];
+  while (unpaid - paid > 1) {
+    const middle = Math.floor((paid + unpaid) / 2);
+    if (isUnpaid(middle)) unpaid = middle;
+    else paid = middle;
+  }
+  return unpaid;
+}
+
+/** What would have come due at `at` of what is not settled, in micro-dollars. */
+function dueAt(meters: readonly Metered[], empty: readonly Span[], at: number): number {
+  let due = 0;
+  for (const { meter, ratePerHourMicro, settledMs, intervals } of meters) {
+    let ms = 0;
+    for (const interval of intervals) {
+      const to = Math.max(reach(interval, at), interval.settledTo);
+      ms += to - interval.settledTo - (meter === 'gpu' ? overlap(empty, interval.settledTo, to) : 0);
+    }
+    due += charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
+  }
+  return due;
+}
+
+/** How far an interval is taken to have been had at `at`. */
+function reach({ attestedTo, closedAt, beyond }: Interval, at: number): number {
+  return Math.min(at, closedAt ?? Infinity, beyond === 'silent' ? attestedTo : Infinity);
+}
+
+function overlap(spans: readonly Span[], from: number, to: number): number {
+  return spans.reduce((sum, span) => sum + Math.max(Math.min(span.to, to) - Math.max(span.from, from), 0), 0);
+}

@@ -1,0 +1,26 @@
+import type { Operator } from '../../domain/caller.js';
+import type { Row } from '../../store/schema.js';
+import { recordAudit } from '../audit.js';
+import type { Platform } from '../platform.js';
+import { enter } from './ledger.js';
+
+/** An operator grants credit, with a reason and an author. Refuses with ORGANIZATION_NOT_FOUND. */
+export function grantCredit(
+  platform: Platform,
+  operator: Operator,
+  organizationId: string,
+  request: { amount_micro: number; reason: string },
+): Row<'transactions'> & { balance_micro: number } {
+  return platform.store.transact((tx) => {
+    const { amount_micro: amountMicro, reason } = request;
+    const credit = enter(platform, tx, {
+      organizationId,
+      kind: 'credit',
+      amountMicro,
+      reason,
+      authorId: operator.userId,
+    });
+    recordAudit(tx, operator, 'organization.credit', organizationId, request);
+    return credit;
+  });
+}

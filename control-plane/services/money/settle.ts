@@ -1,0 +1,53 @@
+import { settle, type Settlement } from '../../domain/settlement.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { oneByOne } from '../one-by-one.js';
+import type { Platform } from '../platform.js';
+import { listOf, loadAccounts } from './accounts.js';
+import { book } from './booking.js';
+import { heedBalance } from './consequences.js';
+
+/** An organisation has 25 instances at most, so that no run holds up requests for long. */
+const ORGANIZATIONS_A_RUN = 40;
+
+/**
+ * Settles the organisations whose time has come: a few statements for all of them together, and again at once where there are
+ * more. One that cannot be settled holds up no other. Answers how many.
+ */
+export function settleDue(platform: Platform): { settled: number } {
+  const due = platform.store.transact((tx) => {
+    const ready = query.selectFrom('organizations').select('id').where('settle_at', '<=', tx.now);
+    return tx.all(ready.orderBy('settle_at').limit(ORGANIZATIONS_A_RUN)).map(({ id }) => id);
+  });
+  if (due.length === 0) return { settled: 0 };
+  try {
+    platform.store.transact((tx) => {
+      settleOrganizations(platform, tx, due);
+      if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
+    });
+  } catch {
+    oneByOne(platform, due, (tx, id) => settleOrganizations(platform, tx, [id]));
+  }
+  return { settled: due.length };
+}
+
+/**
+ * Books what is due up to now, and what follows from a balance follows in the same transaction. Settling twice books nothing
+ * twice.
+ */
+export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
+  const settlements = new Map<string, Settlement>();
+  for (const [id, account] of loadAccounts(platform, tx, ids)) settlements.set(id, settle(account, tx.now));
+  book(tx, platform.ids, settlements);
+  const low = new Set(findLow(tx, ids));
+  for (const [id, { emptySince }] of settlements) {
+    if (emptySince !== undefined || low.has(id)) heedBalance(tx, platform.ids, id, emptySince);
+  }
+}
+
+/** Those that are, or were, at or below zero. */
+function findLow(tx: Tx, ids: readonly string[]): string[] {
+  const all = query.selectFrom('organizations').select('id').where('id', 'in', listOf(ids));
+  const low = all.where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('low_since', 'is not', null)]));
+  return tx.all(low).map(({ id }) => id);
+}

@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Marketplace } from './marketplace.js';
+
+type Act = (marketplace: Marketplace) => void;
+
+const HOUR_S = 3_600;
+const HISTORIES = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 4) * 5;
+const PLENTY_MICRO = 1_000_000_000_000;
+
+const seconds = fc.oneof(
+  { weight: 40, arbitrary: fc.integer({ min: 1, max: 90 }) },
+  { weight: 30, arbitrary: fc.integer({ min: 60, max: HOUR_S }) },
+  { weight: 20, arbitrary: fc.integer({ min: HOUR_S, max: 10 * HOUR_S }) },
+  { weight: 3, arbitrary: fc.integer({ min: 20 * HOUR_S, max: 40 * HOUR_S }) },
+);
+const which = fc.nat({ max: 24 });
+const rate = fc.oneof(
+  { weight: 5, arbitrary: fc.integer({ min: 0, max: 100 }) },
+  { weight: 20, arbitrary: fc.integer({ min: 0, max: 40_000_000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_000_000_000_000 }) },
+);
+const amount = fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.integer({ min: 1, max: 100_000_000 }));
+
+const at = (marketplace: Marketplace, index: number, work: (id: string) => void) => {
+  const instances = marketplace.alive;
+  const id = instances[index % Math.max(instances.length, 1)];
+  if (id !== undefined) work(id);
+};
+
+/** An act, told in words when a history fails. */
+const act = <T>(name: string, given: fc.Arbitrary<T>, run: (marketplace: Marketplace, value: T) => void) =>
+  given.map((value) => ({
+    act: (marketplace) => run(marketplace, value),
+    toString: () => `${name} ${JSON.stringify(value)}`,
+  }));
+
+const acts = fc.oneof(
+  {
+    weight: 30,
+    arbitrary: act(
+      'deploy',
+      fc.tuple(
+        rate,
+        rate.map((price) => price % 1_000_000),
+      ),
+      (it, [gpu, disk]) => it.deploy(gpu, disk),
+    ),
+  },
+  { weight: 30, arbitrary: act('credit', amount, (it, micro) => it.credit(micro)) },
+  { weight: 10, arbitrary: act('refund', amount, (it, micro) => it.refund(micro)) },
+  { weight: 20, arbitrary: act('stop', which, (it, index) => at(it, index, (id) => it.stop(id))) },
+  { weight: 30, arbitrary: act('start', which, (it, index) => at(it, index, (id) => it.start(id))) },
+  { weight: 10, arbitrary: act('destroy', which, (it, index) => at(it, index, (id) => it.destroy(id))) },
+  { weight: 10, arbitrary: act('exit', which, (it, index) => at(it, index, (id) => it.exit(id))) },
+  { weight: 10, arbitrary: act('reboot', fc.integer({ min: 1, max: 600 }), (it, s) => it.reboot(s)) },
+  { weight: 5, arbitrary: act('dispute', fc.boolean(), (it, isOpen) => it.dispute(isOpen)) },
+  {
+    weight: 10,
+    arbitrary: act('silence', seconds, (it, s) => {
+      it.credit(PLENTY_MICRO);
+      it.silence(s);
+      it.refund(PLENTY_MICRO);
+    }),
+  },
+  {
+    weight: 10,
+    arbitrary: act('downtime', fc.tuple(seconds, which, fc.nat({ max: 100 })), (it, [s, index, late]) => {
+      it.crash();
+      it.advance(s);
+      at(it, index, (id) => it.exit(id));
+      it.advance(s);
+      it.boot();
+      it.advance(late);
+      it.connect();
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes)),
+  },
+  { weight: 3, arbitrary: act('confirm', fc.constant(null), (it) => it.confirmClock()) },
+);
+
+const histories = fc.record({
+  heartbeatS: fc.integer({ min: 20, max: 100 }),
+  opening: fc.oneof(fc.integer({ min: 1, max: 50_000_000 }), fc.integer({ min: 1, max: 2_000_000_000 })),
+  steps: fc.array(fc.tuple(acts, seconds), { minLength: 10, maxLength: 40, size: 'max' }),
+});
+
+it('what is charged equals, to the micro-dollar, what second by second should be', { timeout: 600_000 }, () => {
+  let simulatedS = 0;
+  const tally: Record<string, number> = {};
+  fc.assert(
+    fc.property(histories, ({ heartbeatS, opening, steps }) => {
+      const marketplace = new Marketplace(heartbeatS);
+      try {
+        marketplace.credit(opening);
+        for (const [{ act: run }, pause] of steps) {
+          run(marketplace);
+          marketplace.advance(pause);
+        }
+        expect(marketplace.differences()).toEqual([]);
+      } finally {
+        for (const [kind, times] of Object.entries(marketplace.tally())) tally[kind] = (tally[kind] ?? 0) + times;
+        simulatedS += marketplace.clock.monotonic() / 1_000;
+        marketplace.close();
+      }
+    }),
+    { numRuns: HISTORIES, endOnFailure: process.env['GPURENT_TEST_SHRINK'] === undefined },
+  );
+  process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
+});

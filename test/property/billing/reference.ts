@@ -1,0 +1,73 @@
+/** Billing as plainly as it can be said: one second at a time, and the one in which a balance runs out a millisecond at a time. */
+
+const HOUR_MS = 3_600_000n;
+
+export interface ReferenceInstance {
+  gpuRate: bigint;
+  diskRate: bigint;
+  gpuMs: bigint;
+  diskMs: bigint;
+  /** As the control plane has it. */
+  status: string;
+  /** Whether the workload really runs on its host. */
+  isUp: boolean;
+  hasDisk: boolean;
+}
+
+function spendOf({ gpuRate, gpuMs, diskRate, diskMs }: ReferenceInstance): bigint {
+  return (gpuRate * gpuMs) / HOUR_MS + (diskRate * diskMs) / HOUR_MS;
+}
+
+/** One organisation. */
+export class Reference {
+  readonly instances = new Map<string, ReferenceInstance>();
+  /** Credits less debits. */
+  private entered = 0n;
+  private spent = 0n;
+
+  get balance(): bigint {
+    return this.entered - this.spent;
+  }
+
+  spendOf(id: string): bigint {
+    const instance = this.instances.get(id);
+    return instance ? spendOf(instance) : 0n;
+  }
+
+  enter(amount: number): void {
+    this.entered += BigInt(amount);
+  }
+
+  advance(seconds: number): void {
+    for (let second = 0; second < seconds; second++) this.second();
+  }
+
+  private second(): void {
+    if (!this.pass(1_000n)) for (let ms = 0; ms < 1_000; ms++) this.pass(1n);
+  }
+
+  /** Lets time pass as long as something is left at its end; of GPU time, only what there still is a balance for counts. */
+  private pass(ms: bigint): boolean {
+    const hasBalance = this.balance > 0n;
+    const gpus = hasBalance ? this.metered(({ status, isUp }) => status === 'running' && isUp) : [];
+    const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk);
+    const metered = [...gpus, ...disks];
+    if (metered.length === 0) return true;
+    const before = metered.reduce((sum, instance) => sum + spendOf(instance), 0n);
+    for (const instance of gpus) instance.gpuMs += ms;
+    for (const instance of disks) instance.diskMs += ms;
+    const after = metered.reduce((sum, instance) => sum + spendOf(instance), 0n);
+    const runsOut = gpus.length > 0 && this.balance - (after - before) <= 0n;
+    if (runsOut && ms > 1n) {
+      for (const instance of gpus) instance.gpuMs -= ms;
+      for (const instance of disks) instance.diskMs -= ms;
+      return false;
+    }
+    this.spent += after - before;
+    return true;
+  }
+
+  private metered(is: (instance: ReferenceInstance) => boolean): ReferenceInstance[] {
+    return [...this.instances.values()].filter(is);
+  }
+}
