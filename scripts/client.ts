@@ -91,5 +91,6 @@ export interface InstanceBody {
   error_code: string | null;
   error_message: string | null;
   allowed_actions: string[];
+  spend_micro: number;
   [field: string]: unknown;
 }

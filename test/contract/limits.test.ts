@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { statusIs } from '../harness/control-plane.js';
+import { DAY_MS, HOUR_MS, makePoor } from '../harness/poor.js';
 import { World, type DeployBody } from './world.js';
 
 let world: World;
@@ -57,6 +59,14 @@ describe('Limits', () => {
       expect((await ask(tail)).status).toBe(status);
     }
   });
-  it.todo('auto-destruction: 24 hours at or below zero and at or below -$5');
-  it.todo('auto-stop: balance reaches zero');
+  it('auto-stop: balance reaches zero; auto-destruction: 24 hours at or below zero and at or below -$5', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.pass(2 * HOUR_MS);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect(await poor.balance()).toBe(0);
+    await poor.pass(DAY_MS - 1);
+    expect((await poor.read()).status).toBe('stopped');
+    await poor.pass(1);
+    await statusIs(poor.renter.api, poor.id, 'destroyed');
+  });
 });

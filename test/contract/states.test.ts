@@ -4,6 +4,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { eventually } from '../harness/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import type { WireCommand } from '../harness/wire.js';
+import { DAY_MS, HOUR_MS, makePoor } from '../harness/poor.js';
 import { TIMESTAMP, World, type DeployBody } from './world.js';
 
 let world: World;
@@ -169,8 +170,35 @@ describe('States and transitions', () => {
     expect(second.desired).toBe('absent');
   });
 
-  it.todo('running, balance reaches zero: stopped (via stopping)');
-  it.todo('stopped or error, balance at or below zero for 24 hours and at or below -$5: destroyed');
+  it('running, balance reaches zero: stopped (via stopping)', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    poor.agent.automatic = false;
+    await poor.pass(2 * HOUR_MS - 1);
+    expect((await poor.read()).status).toBe('running');
+    await poor.pass(1);
+    expect((await poor.read()).status).toBe('stopping');
+    const command = await next(poor.agent);
+    expect(command.desired).toBe('stopped');
+    poor.agent.done(command);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+  });
+  it('stopped or error, balance at or below zero for 24 hours and at or below -$5: destroyed', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    const [ended, stopped] = poor.ids;
+    poor.agent.exit(poor.id, { code: 1 });
+    await statusIs(poor.renter.api, poor.id, 'error');
+    await poor.pass(4 * HOUR_MS);
+    await statusIs(poor.renter.api, stopped ?? '', 'stopped');
+    await poor.pass(DAY_MS - 1);
+    expect(await poor.balance()).toBeLessThan(-5_000_000);
+    for (const [id, status] of [
+      [ended, 'error'],
+      [stopped, 'stopped'],
+    ])
+      expect((await poor.read(id)).status).toBe(status);
+    await poor.pass(1);
+    for (const id of poor.ids) await statusIs(poor.renter.api, id, 'destroyed');
+  });
   it('stopped, payment dispute freezes payments: gpus_released true', async () => {
     const { agent, body } = await world.host({ gpus: 1 });
     const { id } = await world.stopped(body, world.stranger.api);
@@ -206,7 +234,16 @@ describe('States and transitions', () => {
       stop_releases_gpus: false,
     });
   });
-  it.todo('stopped, balance reaches zero: gpus_released true');
+  it('stopped, balance reaches zero: gpus_released true', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.pass(7 * 60 * 60_000);
+    expect(await poor.read()).toMatchObject({ status: 'stopped', gpus_released: false, gpu_release: null });
+    await poor.pass(13 * 60_000);
+    await eventually('the release', async () => (await poor.read())['gpus_released']);
+    expect(await poor.read()).toMatchObject({ status: 'stopped', gpu_release: 'released' });
+  });
 });
 
 describe('Rules', () => {

@@ -1,5 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
+import { eventually } from './eventually.js';
 import { dialWire, type WireClient, type WireCommand, type WireMessage, type WireStream } from './wire.js';
 
 export interface FakeAgentOptions {
@@ -44,6 +45,7 @@ export class FakeAgent {
   /** Every command received, in order, also the ones sent again. */
   readonly received: WireCommand[] = [];
   readonly acknowledged: string[] = [];
+  private readonly acknowledgedReports = new Set<string>();
   /** Commands that wait for the test's word. */
   readonly held: WireCommand[] = [];
   readonly workloads = new Map<string, FakeWorkload>();
@@ -234,6 +236,15 @@ export class FakeAgent {
     });
   }
 
+  /** Says how a workload stands, and everything that runs; resolves when the control plane has heard it. */
+  async speak(instanceId: string): Promise<void> {
+    this.beat();
+    this.report(instanceId);
+    const number = this.reportNumbers.get(instanceId) ?? 0;
+    const acknowledged = () => this.acknowledgedReports.has(`${instanceId} ${number}`);
+    await eventually('the report to be acknowledged', acknowledged);
+  }
+
   /** The workload prints. */
   print(instanceId: string, ...lines: string[]): void {
     const workload = this.workloads.get(instanceId);
@@ -244,8 +255,9 @@ export class FakeAgent {
     }
   }
 
-  private receive({ command, resultAck, logSubscribe, logUnsubscribe }: WireMessage): void {
+  private receive({ command, resultAck, reportAck, logSubscribe, logUnsubscribe }: WireMessage): void {
     if (resultAck) this.acknowledged.push(resultAck.commandId);
+    if (reportAck) this.acknowledgedReports.add(`${reportAck.instanceId} ${reportAck.number}`);
     if (logUnsubscribe) this.subscriptions.delete(logUnsubscribe.subscriptionId);
     if (logSubscribe) {
       const { subscriptionId, instanceId, tail, since } = logSubscribe;

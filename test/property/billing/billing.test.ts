@@ -2,10 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Marketplace } from './marketplace.js';
 
-type Act = (marketplace: Marketplace) => void;
-
 const HOUR_S = 3_600;
-const HISTORIES = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 4) * 5;
+const HISTORIES = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 4) * 2;
 const PLENTY_MICRO = 1_000_000_000_000;
 
 const seconds = fc.oneof(
@@ -31,7 +29,7 @@ const at = (marketplace: Marketplace, index: number, work: (id: string) => void)
 /** An act, told in words when a history fails. */
 const act = <T>(name: string, given: fc.Arbitrary<T>, run: (marketplace: Marketplace, value: T) => void) =>
   given.map((value) => ({
-    act: (marketplace) => run(marketplace, value),
+    act: (marketplace: Marketplace) => run(marketplace, value),
     toString: () => `${name} ${JSON.stringify(value)}`,
   }));
 

@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
+
+const MINUTE_MS = 60_000;
+
+let test: TestControlPlane;
+let templateId: string;
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  templateId = await test.template();
+});
+afterAll(() => test.stop());
+
+interface Transaction {
+  id: string;
+  kind: string;
+  meter: string | null;
+  amount_micro: number;
+}
+
+const poorOf = (instances?: number) => makePoor(test, templateId, instances);
+const credit = ({ renter }: Poor, amount_micro: number) =>
+  test.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, { amount_micro, reason: 'test' });
+const ask = ({ renter, id }: Poor, method: string, action = '') =>
+  renter.api.request<InstanceBody>(method, `/v1/instances/${id}${action}`);
+const charges = async ({ renter, id }: Poor) =>
+  (await renter.api.get<{ items: Transaction[] }>(`/v1/billing/transactions?kind=charge&instance_id=${id}`)).items;
+const kindsOf = async ({ renter, id }: Poor) =>
+  (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`)).items.map(({ kind }) => kind);
+
+/** Time passes while there is no control plane; its host is heard again once it is back. */
+async function away(poor: Poor, ms: number, meanwhile: () => void = () => {}): Promise<void> {
+  await test.core.stop();
+  test.clock.advance(ms);
+  meanwhile();
+  await test.boot();
+  test.advance(0);
+  await poor.agent.connect();
+  await poor.pass(1_000);
+}
+
+describe('What is charged', () => {
+  it('is GPU time by the millisecond while running, and disk while stopped, in rows that sum to spend_micro', async () => {
+    const poor = await poorOf();
+    await poor.pass(1_234_567);
+    await ask(poor, 'POST', '/stop');
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.pass(HOUR_MS);
+    const gpu = Math.floor((GPU_MICRO * 1_234_567) / HOUR_MS);
+    const { spend_micro } = await poor.read();
+    expect(spend_micro).toBe(gpu + DISK_MICRO);
+    const rows = await charges(poor);
+    expect(rows.reduce((sum, { amount_micro }) => sum - amount_micro, 0)).toBe(spend_micro);
+    const of = (meter: string) => rows.filter((row) => row.meter === meter);
+    expect(of('gpu').reduce((sum, { amount_micro }) => sum - amount_micro, 0)).toBe(gpu);
+    expect(await poor.balance()).toBe(2 * GPU_MICRO - gpu - DISK_MICRO);
+  });
+
+  it('is booked by the hour: what stands in a closed hour never changes', async () => {
+    const poor = await poorOf();
+    test.clock.advance(HOUR_MS - (test.clock.now() % HOUR_MS));
+    await poor.pass(10 * MINUTE_MS);
+    const [before] = await charges(poor);
+    await poor.pass(10 * MINUTE_MS);
+    const [grown] = await charges(poor);
+    expect(grown?.id).toBe(before?.id);
+    expect(grown?.amount_micro).toBeLessThan(before?.amount_micro ?? 0);
+    await poor.pass(50 * MINUTE_MS);
+    const rows = await charges(poor);
+    expect(rows.find(({ id }) => id === grown?.id)).toEqual(grown);
+    expect(rows.length).toBeGreaterThan(1);
+  });
+
+  it('is nothing for the time in which a stop that timed out was under way', async () => {
+    const poor = await poorOf();
+    await poor.pass(10 * MINUTE_MS);
+    poor.agent.automatic = false;
+    await ask(poor, 'POST', '/stop');
+    await poor.pass(30 * MINUTE_MS);
+    expect(await poor.read()).toMatchObject({ status: 'running', error_code: 'stop_timed_out' });
+    await poor.pass(10 * MINUTE_MS);
+    expect((await poor.read()).spend_micro).toBe(GPU_MICRO / 3);
+  });
+
+  it('is nothing that the host of a lost machine has not attested, and nothing for disks on it', async () => {
+    const poor = await poorOf(2);
+    const [lost, kept] = poor.ids;
+    await poor.renter.api.post(`/v1/instances/${kept}/stop`);
+    await statusIs(poor.renter.api, kept ?? '', 'stopped');
+    await poor.pass(6 * MINUTE_MS);
+    poor.agent.disconnect();
+    await poor.pass(30 * MINUTE_MS);
+    await test.operator.post(`/v1/operator/machines/${poor.agent.hostId}/lost`);
+    await poor.pass(DAY_MS);
+    expect(await poor.read(lost)).toMatchObject({ status: 'error', spend_micro: GPU_MICRO / 10 });
+    expect(await poor.read(kept)).toMatchObject({ status: 'stopped', spend_micro: (DISK_MICRO * 36) / 60 });
+  });
+
+  it('is nothing for a disk that the host does not hold any more', async () => {
+    const poor = await poorOf();
+    await ask(poor, 'POST', '/stop');
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.pass(6 * MINUTE_MS);
+    poor.agent.disconnect();
+    poor.agent.workloads.clear();
+    await poor.agent.connect();
+    test.advance(DAY_MS);
+    expect((await poor.read()).spend_micro).toBe(DISK_MICRO / 10);
+  });
+
+  it('is what was attested late, up to where the balance would have run out', async () => {
+    const poor = await poorOf();
+    poor.agent.disconnect();
+    test.advance(5 * HOUR_MS);
+    expect(await poor.read()).toMatchObject({ status: 'running', spend_micro: 0 });
+    await poor.agent.connect();
+    await poor.pass(1_000);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
+    expect(await poor.balance()).toBe(0);
+  });
+});
+
+describe('The gate', () => {
+  it('counts what has come due up to now, and says what it needs', async () => {
+    const poor = await poorOf();
+    await poor.pass(6 * MINUTE_MS);
+    const body = { offer_id: await test.offer(await test.host(), 1, GPU_MICRO), template_id: templateId, disk_gb: 10 };
+    const refused = await poor.renter.api.request('POST', '/v1/instances', body);
+    expect(refused).toMatchObject({
+      status: 402,
+      body: {
+        code: 'INSUFFICIENT_BALANCE',
+        balance_micro: 2 * GPU_MICRO - GPU_MICRO / 10,
+        required_micro: 2 * GPU_MICRO + DISK_MICRO + 1_000,
+      },
+    });
+  });
+});
+
+describe('A balance that runs out', () => {
+  it('stops what runs in the very millisecond, though it is seen only later', async () => {
+    const poor = await poorOf();
+    await poor.pass(2 * HOUR_MS - 1);
+    expect((await poor.read()).status).toBe('running');
+    test.clock.advance(MINUTE_MS);
+    await poor.pass(0);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
+    expect(await kindsOf(poor)).toContain('out_of_balance');
+    expect(await poor.balance()).toBe(0);
+  });
+
+  it('lasts longer by what is added to it in time', async () => {
+    const poor = await poorOf();
+    await poor.pass(HOUR_MS);
+    await credit(poor, GPU_MICRO);
+    await poor.pass(2 * HOUR_MS - 1);
+    expect((await poor.read()).status).toBe('running');
+    await poor.pass(1);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+  });
+
+  it('stops again what comes up while nothing is left, and charges nothing for it', async () => {
+    const poor = await poorOf();
+    poor.agent.automatic = false;
+    await poor.pass(2 * HOUR_MS);
+    await poor.pass(30 * MINUTE_MS);
+    await eventually(
+      'the stop to be requested again',
+      async () => (await kindsOf(poor)).filter((kind) => kind === 'out_of_balance').length === 2,
+    );
+    expect(await poor.read()).toMatchObject({ status: 'stopping', spend_micro: 2 * GPU_MICRO });
+  });
+});
+
+describe('An automatic destruction', () => {
+  const indebted = async () => {
+    const poor = await poorOf();
+    await poor.pass(2 * HOUR_MS);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.pass(HOUR_MS);
+    expect(await poor.balance()).toBe(-DISK_MICRO);
+    return poor;
+  };
+
+  it('waits for 24 hours anew when the balance was above zero in between', async () => {
+    const poor = await indebted();
+    await poor.pass(22 * HOUR_MS);
+    await credit(poor, 24 * DISK_MICRO);
+    await poor.pass(HOUR_MS);
+    expect(await poor.balance()).toBe(0);
+    await poor.pass(DAY_MS - 1);
+    expect((await poor.read()).status).toBe('stopped');
+    await poor.pass(1);
+    await statusIs(poor.renter.api, poor.id, 'destroyed');
+    expect(await kindsOf(poor)).toContain('unpaid');
+  });
+
+  it('does not come for less than $5', async () => {
+    const poor = await indebted();
+    await credit(poor, DISK_MICRO - 1_000_000);
+    const [agent] = [poor.agent];
+    agent.disconnect();
+    await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
+    await poor.pass(3 * DAY_MS);
+    expect(await poor.balance()).toBe(-1_000_000);
+    expect((await poor.read()).status).toBe('stopped');
+  });
+
+  it('waits for 24 hours anew when the control plane was away for more than ten minutes', async () => {
+    const poor = await indebted();
+    await away(poor, 20 * HOUR_MS);
+    await poor.pass(20 * HOUR_MS);
+    expect((await poor.read()).status).toBe('stopped');
+    await away(poor, 9 * MINUTE_MS);
+    await poor.pass(4 * HOUR_MS);
+    await statusIs(poor.renter.api, poor.id, 'destroyed');
+  });
+
+  it('waits while the clock is in doubt, and for 24 hours anew once it is confirmed', async () => {
+    const poor = await indebted();
+    test.clock.step(2 * DAY_MS);
+    await poor.pass(HOUR_MS);
+    expect(await poor.read()).toMatchObject({ status: 'stopped' });
+    expect(await poor.balance()).toBe(-2 * DISK_MICRO);
+    await poor.pass(DAY_MS);
+    expect((await poor.read()).status).toBe('stopped');
+    await test.signInOperator();
+    await test.operator.post('/v1/operator/clock/confirm');
+    await poor.pass(DAY_MS - 1);
+    expect((await poor.read()).status).toBe('stopped');
+    await poor.pass(1);
+    await statusIs(poor.renter.api, poor.id, 'destroyed');
+  });
+});
+
+describe('A control plane that was away for a day', () => {
+  it('charges what ran up to where the balance would have run out, once, and destroys nobody', async () => {
+    const poor = await poorOf();
+    await poor.pass(HOUR_MS);
+    await away(poor, DAY_MS);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
+    await away(poor, MINUTE_MS);
+    const { spend_micro } = await poor.read();
+    const disk = (DISK_MICRO * (MINUTE_MS + 2_000)) / HOUR_MS;
+    expect(spend_micro).toBeGreaterThan(2 * GPU_MICRO);
+    expect(spend_micro).toBeLessThanOrEqual(2 * GPU_MICRO + disk);
+  });
+
+  it('charges what ended meanwhile for as long as it ran', async () => {
+    const poor = await poorOf();
+    await poor.pass(HOUR_MS);
+    await away(poor, DAY_MS, () => {
+      const workload = poor.agent.workloads.get(poor.id);
+      const exit = { code: 0, ranMs: HOUR_MS + 10 * MINUTE_MS };
+      if (workload) Object.assign(workload, { state: 'WORKLOAD_STATE_STOPPED', exit });
+    });
+    expect(await statusIs(poor.renter.api, poor.id, 'error')).toMatchObject({ error_code: 'workload_completed' });
+    await poor.pass(3 * MINUTE_MS);
+    expect((await poor.read()).spend_micro).toBe((GPU_MICRO * 7) / 6);
+  });
+
+  it('holds running and stopped instances of one balance in the order of time', async () => {
+    const poor = await poorOf(2);
+    const [, stopped = ''] = poor.ids;
+    await poor.renter.api.post(`/v1/instances/${stopped}/stop`);
+    await statusIs(poor.renter.api, stopped, 'stopped');
+    await away(poor, DAY_MS);
+    const lastedMs = Math.ceil((4 * GPU_MICRO * HOUR_MS) / (GPU_MICRO + DISK_MICRO));
+    const gpu = (await poor.read()).spend_micro;
+    expect(gpu).toBe(Math.floor((GPU_MICRO * lastedMs) / HOUR_MS));
+    expect((await poor.read(stopped)).spend_micro).toBeGreaterThanOrEqual(24 * DISK_MICRO);
+  });
+});
