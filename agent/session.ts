@@ -3,10 +3,10 @@ import { SetupError } from '../shared/coded-error.js';
 import {
   WorkloadState,
   type ControlMessage,
-  type Exit,
   type Heartbeat,
   type Hello,
   type Inventory,
+  type Observation,
   type Welcome,
 } from '../shared/gen/gpurent/agent/v1/agent.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
@@ -142,19 +142,20 @@ export class Session implements Subscriber {
       told.map(async ({ instanceId, sequence, desired }) => {
         const workload = listed.get(instanceId);
         const hasEnded = desired === 'ended' && !this.journal.hasReport(instanceId);
-        const exit = workload && hasEnded ? await this.exitOf(instanceId) : undefined;
+        const ended = workload && hasEnded ? await this.endOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
-        const observation = { state, runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit };
+        const run = { runId: ended?.runId ?? '', runningMs: 0, exit: ended?.exit };
+        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '' };
         return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
       }),
     );
   }
 
   /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */
-  private async exitOf(instanceId: string): Promise<Exit | undefined> {
+  private async endOf(instanceId: string): Promise<Observation | undefined> {
     const { runtime, clock, ages } = this.hands;
     const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);
     const workload = await found;
-    return workload && observe(workload, ages).exit;
+    return workload && observe(workload, ages);
   }
 }

@@ -7,6 +7,7 @@ import type { Config } from './config.js';
 import { Gateway } from './grpc/gateway.js';
 import { createHttpServer } from './http/server.js';
 import { manualPayments } from './payments/manual.js';
+import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { ClockWatch } from './services/clock-watch.js';
 import { CommandAnswers } from './services/hosts/command-answers.js';
@@ -73,7 +74,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
     logs: new LogHub(clock, ids, hosts),
-    payments: manualPayments,
+    payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
     tenure: beginTenure(store, ids),
     clockWatch: new ClockWatch(store, clock, logger),
     bootedAt: clock.monotonic(),

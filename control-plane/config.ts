@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import type { StripeSettings } from './payments/stripe.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
 /** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
@@ -22,6 +23,8 @@ export interface Config {
   secretKey: Buffer;
   logLevel: string;
   rateLimits: RateLimits;
+  /** Absent: operators grant credit, and nothing is paid here. */
+  stripe?: StripeSettings;
 }
 
 const DEFAULTS = {
@@ -29,13 +32,20 @@ const DEFAULTS = {
   GPURENT_GRPC_ADDRESS: '127.0.0.1:8090',
   GPURENT_DATABASE: 'gpurent.db',
   GPURENT_LOG_LEVEL: 'info',
+  GPURENT_PAYMENTS: 'manual',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-const OTHER_SETTINGS = ['GPURENT_SECRET_KEY_FILE'];
+const STRIPE_SETTINGS = [
+  'GPURENT_STRIPE_SECRET_KEY_FILE',
+  'GPURENT_STRIPE_WEBHOOK_SECRET_FILE',
+  'GPURENT_STRIPE_RETURN_URL',
+  'GPURENT_STRIPE_API_URL',
+] as const;
+const OTHER_SETTINGS = ['GPURENT_SECRET_KEY_FILE', ...STRIPE_SETTINGS];
 
 /** Judges the environment. Throws SetupError naming the setting and what to do. */
 export function parseConfig(environment: Record<string, string | undefined>): Config {
@@ -62,7 +72,48 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
+    ...payments(get('GPURENT_PAYMENTS'), environment),
   };
+}
+
+function payments(provider: string, environment: Record<string, string | undefined>): { stripe?: StripeSettings } {
+  const need = (name: (typeof STRIPE_SETTINGS)[number]) => {
+    const value = environment[name];
+    if (!value) throw new SetupError(`GPURENT_PAYMENTS is "stripe", which needs ${name}`);
+    return value;
+  };
+  switch (provider) {
+    case 'manual':
+      return {};
+    case 'stripe': {
+      const apiUrl = environment['GPURENT_STRIPE_API_URL'] || undefined;
+      if (apiUrl !== undefined) webAddress('GPURENT_STRIPE_API_URL', apiUrl);
+      const secretKey = secretOf('GPURENT_STRIPE_SECRET_KEY_FILE', need('GPURENT_STRIPE_SECRET_KEY_FILE'));
+      const webhookSecret = secretOf('GPURENT_STRIPE_WEBHOOK_SECRET_FILE', need('GPURENT_STRIPE_WEBHOOK_SECRET_FILE'));
+      const returnUrl = webAddress('GPURENT_STRIPE_RETURN_URL', need('GPURENT_STRIPE_RETURN_URL'));
+      return { stripe: { secretKey, webhookSecret, returnUrl, apiUrl } };
+    }
+    default:
+      throw new SetupError(`GPURENT_PAYMENTS is "${provider}"; give manual or stripe`);
+  }
+}
+
+/** Plain text does not leave this machine. */
+function webAddress(name: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  if (url?.protocol !== 'https:' && !isLocal) throw new SetupError(`${name} is "${text}"; give an https address`);
+  return text;
+}
+
+function secretOf(name: string, file: string): string {
+  try {
+    const secret = readFileSync(file, 'utf8').trim();
+    if (secret === '') throw new Error('it is empty');
+    return secret;
+  } catch (error) {
+    throw new SetupError(`${name} ${file} cannot be used: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function count(name: string, text: string): number {

@@ -68,7 +68,7 @@ export class ApiClient {
     const answer = {
       status: response.status,
       headers: response.headers,
-      body: (text === '' ? null : JSON.parse(text)) as T,
+      body: bodyOf(response, text) as T,
     };
     await this.inspect?.(method, path, answer);
     return answer;
@@ -93,4 +93,9 @@ export interface InstanceBody {
   allowed_actions: string[];
   spend_micro: number;
   [field: string]: unknown;
+}
+
+function bodyOf({ headers }: Response, text: string): unknown {
+  if (text === '') return null;
+  return headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) : text;
 }

@@ -152,6 +152,7 @@ export class Executor {
         ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE),
         observation: { ...observation, ...last },
       };
+      if (workload.state === 'absent') this.hands.ages.forget(command.instanceId);
       this.answer(job, result, desiredAfter(command, workload));
     } catch (error) {
       if (!attempt.signal.aborted) await this.fail(job, error);
@@ -165,7 +166,6 @@ export class Executor {
     const { runtime, ages } = this.hands;
     const workload = await runtime.find(instanceId).catch(() => undefined);
     const last = workload?.state === 'running' ? observe(workload, ages) : undefined;
-    ages.forget(instanceId);
     return last ? { runId: last.runId, runningMs: last.runningMs } : {};
   }
 

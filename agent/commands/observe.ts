@@ -25,7 +25,7 @@ export function observe(workload: Workload, ages: RunAges): Observation {
       const exit = {
         code: workload.exitCode,
         outOfMemory: workload.outOfMemory,
-        ranMs: Math.max(workload.finishedAt - workload.startedAt, 0),
+        ranMs: ages.lasted(workload, workload.finishedAt - workload.startedAt),
         lastLines: [],
       };
       return { ...nothing, state: WorkloadState.WORKLOAD_STATE_STOPPED, runId: String(workload.startedAt), exit };

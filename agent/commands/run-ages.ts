@@ -6,7 +6,10 @@ export interface Run {
   startedAt: number;
 }
 
-/** For how long runs have lasted: what GPU time is charged by. A wall clock that is set after a run was first seen changes nothing. */
+/**
+ * For how long runs have lasted: what GPU time is charged by. A wall clock that is set after this agent has first seen a run
+ * changes nothing.
+ */
 export class RunAges {
   private readonly seen = new Map<string, { startedAt: number; ageMs: number; at: number }>();
 
@@ -20,6 +23,12 @@ export class RunAges {
     const ageMs = Math.max(this.clock.now() - startedAt, 0);
     this.seen.set(instanceId, { startedAt, ageMs, at: now });
     return Math.floor(ageMs);
+  }
+
+  /** How long a run has lasted that is over, by the wall clock `ms`: no longer than since it was first seen. */
+  lasted(run: Run, ms: number): number {
+    const isKnown = this.seen.get(run.instanceId)?.startedAt === run.startedAt;
+    return Math.max(isKnown ? Math.min(ms, this.ageOf(run)) : ms, 0);
   }
 
   /** The workload is gone. */

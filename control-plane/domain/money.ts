@@ -3,9 +3,3 @@ export const TRANSACTION_KINDS = ['credit', 'payment', 'refund', 'dispute', 'cha
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number];
 
 export type Meter = 'gpu' | 'disk';
-
-/** How renters add to their balance by themselves, where the operator has set that up. */
-export interface PaymentProvider {
-  /** Opens a page on which `amountMicro` is paid. Refuses with CHECKOUT_UNAVAILABLE where there is no such page. */
-  openCheckout(checkout: { organizationId: string; amountMicro: number }): Promise<{ id: string; url: string }>;
-}

@@ -61,7 +61,8 @@ interface Span {
 
 /**
  * Settles an organisation up to `now`: what is charged, in the order of time, is what was certainly had while the balance
- * lasted. GPU time for which nothing was left is absorbed; disk is charged into debt. Where the balance may have run out, what
+ * lasted, to the end of the millisecond in which it ran out. GPU time for which nothing was left is absorbed; disk is charged
+ * into debt. Where the balance may have run out, what
  * cannot be put in order yet waits until its hosts have spoken; where it lasts in any case, nothing waits.
  */
 export function settle(account: Account, now: number): Settlement {
@@ -157,7 +158,12 @@ function firstUnpaid(
   from: number,
   to: number,
 ): number | undefined {
-  const isUnpaid = (at: number) => dueAt(meters, empty, at) >= left;
+  const costs = meters.some(({ meter, ratePerHourMicro }) => meter === 'gpu' && ratePerHourMicro > 0);
+  // What costs nothing goes on with nothing, but not in debt.
+  const isUnpaid = (at: number) => {
+    const due = dueAt(meters, empty, at);
+    return due >= left && (due > 0 || left < 0 || costs);
+  };
   if (isUnpaid(from)) return from;
   if (!isUnpaid(to)) return undefined;
   let [paid, unpaid] = [from, to];

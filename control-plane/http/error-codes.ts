@@ -109,6 +109,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { retry_after_seconds: Integer },
   },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
+  SIGNATURE_INVALID: {
+    status: 400,
+    meaning: 'The event was not signed with the secret that is set here, or too long ago.',
+  },
   SSH_KEY_EXISTS: { status: 409, meaning: 'The user has this SSH key already.' },
   SSH_KEY_NOT_FOUND: { status: 404, meaning: 'No SSH key that this credential may attach or remove has this id.' },
   START_REFUSED: {

@@ -33,3 +33,8 @@ export function iso(time: number): string {
 export function isoOrNull(time: number | null): string | null {
   return time === null ? null : iso(time);
 }
+
+/** What makes repetitions of a request one. */
+export const IdempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+});

@@ -23,6 +23,8 @@ import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
+import { transactionsCsvRoutes } from './routes/transactions-csv.js';
+import { webhookRoutes } from './routes/webhooks.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -85,6 +87,8 @@ export async function createHttpServer(
     sshKeyRoutes,
     templateEditingRoutes,
     templateRoutes,
+    transactionsCsvRoutes,
+    ...(platform.payments.readEvent ? [webhookRoutes] : []),
   ];
   for (const register of routes)
     await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));

@@ -1,4 +1,4 @@
-import type { PaymentProvider } from '../domain/money.js';
+import type { PaymentProvider } from '../domain/payment.js';
 import { Refusal } from '../domain/refusal.js';
 
 /** Payments outside the system: the operator grants credit, and nothing is paid here. */

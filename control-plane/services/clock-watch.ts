@@ -68,6 +68,7 @@ export class ClockWatch {
     }
     this.store.transact((tx) => {
       shiftMeters(tx, step);
+      writeMeta(tx, 'clock_seen', String(tx.now));
       if (isHeld) recordStep(tx, step);
     });
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Ids } from '../../shared/ids.js';
-import type { PaymentProvider } from '../domain/money.js';
+import type { PaymentProvider } from '../domain/payment.js';
 import type { Store } from '../store/store.js';
 import type { ClockWatch } from './clock-watch.js';
 import type { CommandAnswers } from './hosts/command-answers.js';

@@ -214,6 +214,24 @@ export interface Schema {
     created_at: number;
   };
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
+  payments: {
+    id: string;
+    organization_id: string | null;
+    paid_micro: number;
+    refunded_micro: number;
+    credited_micro: number;
+    refund_debited_micro: number;
+    dispute_debited_micro: number;
+    created_at: number;
+  };
+  disputes: {
+    id: string;
+    organization_id: string | null;
+    payment_id: string | null;
+    state: 'open' | 'lifted' | 'won' | 'lost';
+    amount_micro: number;
+    opened_at: number;
+  };
   quarantine: {
     id: string;
     machine_id: string;

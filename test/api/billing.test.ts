@@ -50,6 +50,25 @@ function charge(ago: number, meter: 'gpu' | 'disk', micro: number): void {
 const list = (parameters = '', api = renter.api) =>
   api.get<{ items: Transaction[]; next_cursor?: string | null }>(`/v1/billing/transactions${parameters}`);
 
+describe('the CSV file of transactions', () => {
+  it('holds every row, with what a spreadsheet would take for a formula made harmless', async () => {
+    const reason = '=HYPERLINK("http://evil.example")';
+    const { organizationId, api } = await test.renter(0);
+    await test.operator.post(`/v1/operator/organizations/${organizationId}/credits`, { amount_micro: 1_000, reason });
+    const read = async (client: typeof api) => {
+      const headers = { Authorization: `Bearer ${client.token}` };
+      const response = await fetch(`${client.baseUrl}/v1/billing/transactions.csv`, { headers });
+      expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+      return (await response.text()).trimEnd().split('\n');
+    };
+    const [header, row, ...none] = await read(api);
+    expect(header).toBe('id,created_at,kind,amount_micro,instance_id,meter,reason');
+    expect(row).toMatch(/^[0-9a-f-]{36},2026-[^,]*Z,credit,1000,,,"'=HYPERLINK/);
+    expect(none).toEqual([]);
+    expect(await read(renter.api)).toHaveLength(1 + 8);
+  });
+});
+
 describe('the list of transactions', () => {
   it('is whole without a limit, newest first, and the organization’s own', async () => {
     const { items, next_cursor } = await list();

@@ -102,6 +102,7 @@ export const ROUTES: readonly Route[] = [
   instance('DELETE /v1/instances/{id}'),
 
   route('GET /v1/billing/transactions', 'member'),
+  route('GET /v1/billing/transactions.csv', 'member'),
   route('GET /v1/billing/spend-daily', 'member'),
   route('POST /v1/billing/checkout-session', 'admin', { amount_micro: 5_000_000 }),
 

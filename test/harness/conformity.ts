@@ -59,7 +59,8 @@ class Checker {
     }
     const response = operation.responses[answer.status];
     if (!response) throw new Error(`${where}, a status that its document does not name`);
-    const schema = response.content?.['application/json']?.schema;
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? 'application/json';
+    const schema = response.content?.[type]?.schema;
     if (!schema) {
       if (answer.body !== null) throw new Error(`${where}, and the document promises no body`);
       return;

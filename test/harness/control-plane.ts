@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
+import type { StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits } from '../../control-plane/config.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
@@ -21,6 +22,11 @@ const UNLIMITED: RateLimits = {
   attemptsPerAddress: 1e9,
   attemptsPerAccount: 1e9,
 };
+
+interface Options {
+  rateLimits?: Partial<RateLimits>;
+  stripe?: StripeSettings;
+}
 
 export interface Renter {
   api: ApiClient;
@@ -46,7 +52,7 @@ export class TestControlPlane {
     private readonly config: Config,
   ) {}
 
-  static async start({ rateLimits = {} }: { rateLimits?: Partial<RateLimits> } = {}): Promise<TestControlPlane> {
+  static async start({ rateLimits = {}, stripe }: Options = {}): Promise<TestControlPlane> {
     const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
     const config: Config = {
       httpAddress: '127.0.0.1:0',
@@ -55,6 +61,7 @@ export class TestControlPlane {
       secretKey: randomBytes(32),
       logLevel: 'silent',
       rateLimits: { ...UNLIMITED, ...rateLimits },
+      ...(stripe ? { stripe } : {}),
     };
     const test = new TestControlPlane(new ManualClock(), folder, config);
     await test.boot();

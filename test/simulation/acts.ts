@@ -2,6 +2,7 @@ import { confirmClock } from '../../control-plane/services/clock.js';
 import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
 import { adopt } from '../../control-plane/services/hosts/adoption.js';
+import { grantCredit } from '../../control-plane/services/money/credits.js';
 import { setDisputed } from '../../control-plane/services/money/disputes.js';
 import { deploy } from '../../control-plane/services/instances/deploy.js';
 import { destroy } from '../../control-plane/services/instances/destroy.js';
@@ -16,6 +17,7 @@ import { Life } from './timeline.js';
 import type { Attempted, World } from './world.js';
 
 export const MINUTE_MS = 60_000;
+const DOLLAR_MICRO = 1_000_000;
 
 /** People do something, or something breaks. */
 export function act(world: World): void {
@@ -29,6 +31,9 @@ export function act(world: World): void {
     [5, () => request(world, 'start')],
     [3, () => request(world, 'destroy')],
     [1, () => hurry(world)],
+    [1, () => topUp(world)],
+    [1, () => overspend(world)],
+    [1, () => fallBehind(world)],
     [1, () => dispute(world, renter.organizationId)],
     [1, () => toggleCordon(world, host)],
     [0.5, () => judgeQuarantine(world)],
@@ -40,7 +45,7 @@ export function act(world: World): void {
     [0.3, () => restartDocker(world, host)],
     [0.2, () => host.reboot(random.chance(0.3) ? random.between(30, 70) * MINUTE_MS : random.between(10_000, 300_000))],
     [0.5, () => partition(world, host)],
-    [0.5, () => strand(world)],
+    [1, () => strand(world)],
     [0.3, () => controlPlane.crash()],
     [0.3, () => lose(world, host)],
     [0.3, () => jump(world, host)],
@@ -54,9 +59,8 @@ export function act(world: World): void {
   action();
 }
 
-export function rent(world: World): Attempted | undefined {
+export function rent(world: World, renter = world.random.pick(world.renters)): Attempted | undefined {
   const { random } = world;
-  const renter = random.pick(world.renters);
   const [offer_id, template_id] = [random.pick(world.offers), random.pick(world.templates)];
   if (!renter || !offer_id || !template_id) return undefined;
   const request = {
@@ -67,8 +71,66 @@ export function rent(world: World): Attempted | undefined {
     ssh_key_id: null,
     env_overrides: [],
   };
-  return world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
+  return world.attempt('deploy', () => {
+    const answer = deploy(world.controlPlane.platform, renter, request);
+    judgeCover(world, renter.organizationId);
+    return answer;
+  });
 }
+
+/** One hour of everything that the organisation has, written down apart from the server's sum. */
+const BURN = `
+  SELECT balance_micro, (
+    SELECT coalesce(sum(
+      CASE WHEN status IN ('creating', 'starting', 'running') THEN price_per_hour_micro ELSE 0 END +
+      CASE WHEN status IN ('creating', 'starting', 'running', 'stopping', 'stopped') THEN storage_price_per_gb_hour_micro * disk_gb ELSE 0 END
+    ), 0) FROM instances WHERE organization_id = organizations.id) AS burn
+  FROM organizations WHERE id = ?`;
+
+function judgeCover(world: World, organizationId: string): void {
+  const [row] = world.rows<{ balance_micro: number; burn: number }>(BURN, organizationId);
+  if (!row || row.balance_micro >= row.burn) return;
+  world.witness.wrong('what is accepted is covered', `${row.balance_micro} of ${row.burn} an hour`);
+}
+
+/** Whether a start, which is refused later than it is asked for, was accepted. */
+function hasBegun(world: World, id: string): boolean {
+  return world.rows("SELECT 1 FROM instances WHERE id = ? AND status = 'starting'", id).length > 0;
+}
+
+/** Somebody pays. */
+function topUp(world: World): void {
+  const { random, controlPlane, operator } = world;
+  const renter = random.pick(world.renters);
+  const amount_micro = random.between(1, 30) * DOLLAR_MICRO;
+  if (!renter) return;
+  const credit = { amount_micro, reason: 'simulation' };
+  world.attempt('credit', () => grantCredit(controlPlane.platform, operator, renter.organizationId, credit));
+}
+
+/** Whoever has little looks away while something runs, until nothing is left. */
+function overspend(world: World): void {
+  const renter = world.random.pick(world.renters.slice(1));
+  const running = `SELECT balance_micro, sum(price_per_hour_micro) AS burn FROM organizations
+    JOIN instances ON organization_id = organizations.id AND status = 'running' WHERE organizations.id = ?`;
+  const [row] = world.rows<{ balance_micro: number; burn: number | null }>(running, renter?.organizationId);
+  if (row?.burn) world.patience = Math.ceil((row.balance_micro / row.burn + 0.5) * 60 * MINUTE_MS);
+  else rent(world, renter);
+}
+
+/** Whoever is in debt does nothing for a day, in which nothing happens to the control plane. */
+function fallBehind(world: World): void {
+  const { controlPlane } = world;
+  if (world.rows(INDEBTED).length === 0 || !controlPlane.alive || controlPlane.wall.offset !== 0) return;
+  world.note('a day passes');
+  confirm(world);
+  controlPlane.crashRate = 0;
+  world.patience = 25 * 60 * MINUTE_MS;
+}
+
+const INDEBTED = `
+  SELECT 1 FROM organizations JOIN instances ON organization_id = organizations.id
+  WHERE balance_micro < 0 AND status IN ('stopped', 'error')`;
 
 const USE_CASES = {
   stop: (world, caller, id) => stop(world.controlPlane.platform, caller, id),
@@ -92,6 +154,7 @@ export function request(world: World, action: InstanceAction, wanted?: string): 
     try {
       world.witness.offered(status, shownActions(getInstance(world.controlPlane.platform, owner, id)));
       const answer = USE_CASES[action](world, owner, id);
+      if (action === 'start' && hasBegun(world, id)) judgeCover(world, owner.organizationId);
       if (!(answer instanceof Promise)) world.witness.acted(status, action, true);
       return answer instanceof Promise
         ? answer.catch((error: unknown) => judged(world, status, action, error))

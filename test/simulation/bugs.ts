@@ -3,28 +3,14 @@ import type { Hands } from '../../agent/commands/perform.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
 import type { Platform } from '../../control-plane/services/platform.js';
 import { query } from '../../control-plane/store/sql.js';
+import { original, type Bug, type Call, type Change, type Module } from './bug.js';
+import { MONEY_BUGS } from './money-bugs.js';
 import type { Tx } from '../../control-plane/store/store.js';
-
-type Call = (...args: unknown[]) => unknown;
-type Module = Record<string, unknown>;
-
-/** A module, by its path below the project, and what a bug makes of its exports. */
-type Change = readonly [path: string, change: (module: Module) => Module];
-
-export interface Bug {
-  /** The one that is to catch it. */
-  invariant: string;
-  bug: string;
-  changes: readonly Change[];
-}
 
 const SERVICES = 'control-plane/services';
 
 const dropClaims = (platform: Platform, id: string) =>
   platform.store.transact((tx) => tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', id)));
-
-/** The export as it was before the bug. */
-const original = (module: Module, name: string) => module[name] as Call;
 
 const performing = (change: (hands: Hands, attempt: Attempt, perform: Call) => unknown): Change => [
   'agent/commands/perform',
@@ -203,6 +189,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'nothing ever times out',
     changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
+  ...MONEY_BUGS,
   {
     invariant: 'sent means committed before',
     bug: 'a stop is sent before it is recorded',

@@ -76,6 +76,7 @@ export class SimDocker {
     container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'running', startedAt };
     this.everStarted.add(instanceId);
     this.note(`docker starts ${instanceId}`);
+    this.witness.processes(instanceId, true, this.timeline.now);
     this.witness.comesUp(instanceId);
     for (const other of this.running()) {
       if (other.instanceId !== instanceId && other.gpuUuids.some((uuid) => gpuUuids.includes(uuid))) {
@@ -113,6 +114,7 @@ export class SimDocker {
     const container = this.containers.get(instanceId);
     if (container?.workload.state !== 'running') return;
     this.note(`docker ends ${instanceId} with ${exitCode}`);
+    this.witness.processes(instanceId, false, this.timeline.now);
     const { sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
     const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
     container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
@@ -122,6 +124,7 @@ export class SimDocker {
   remove(instanceId: string): void {
     this.note(`docker removes ${instanceId}`);
     this.witness.interrupted(instanceId);
+    this.witness.processes(instanceId, false, this.timeline.now);
     const wasUp = this.witness.started.has(instanceId);
     if (this.containers.delete(instanceId) && wasUp) this.removed.push([instanceId, this.timeline.now]);
     this.event();
@@ -157,6 +160,7 @@ export class SimDocker {
       if (container.workload.state !== 'running') continue;
       const { instanceId, sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
       this.witness.interrupted(instanceId);
+      this.witness.processes(instanceId, false, this.timeline.now);
       const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
       container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
     }

@@ -1,12 +1,9 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
-import type { Claim, View } from './view.js';
+import { LEDGER } from './ledger.js';
+import { first, type Claim, type Invariants, type View } from './view.js';
 import type { Sight } from './witness.js';
-
-/** Says what is wrong, or nothing. */
-export type Invariant = (view: View) => string | undefined;
-export type Invariants = Readonly<Record<string, Invariant>>;
 
 const HOLDS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running', 'stopping'];
 const STOP_LIMIT_MS = 30 * 60_000;
@@ -143,11 +140,13 @@ export const INVARIANTS: Invariants = {
     });
   },
 
+  ...LEDGER,
   ...witnessed(
     'sent means committed before',
     'a command is carried out at most once',
     'applied sequences never fall',
     'allowed actions are what the API accepts',
+    'what is accepted is covered',
   ),
 };
 
@@ -227,14 +226,6 @@ function isConfirmedDown({ instance_id }: Claim, { commands, before, edges, worl
 }
 
 const ANSWERED = ['done', 'refused', 'failed'];
-
-function first<T>(items: Iterable<T>, judge: (item: T) => string | undefined): string | undefined {
-  for (const item of items) {
-    const wrong = judge(item);
-    if (wrong !== undefined) return wrong;
-  }
-  return undefined;
-}
 
 /** The first invariant that does not hold, and how. */
 export function judge(view: View, invariants: Invariants): string | undefined {

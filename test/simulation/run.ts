@@ -1,6 +1,6 @@
 import { MINUTE_MS, act, confirm, removeSetApart } from './acts.js';
-import { CONVERGED, INVARIANTS, judge, type Invariants } from './invariants.js';
-import { look } from './view.js';
+import { CONVERGED, INVARIANTS, judge } from './invariants.js';
+import { look, type Invariants } from './view.js';
 import { World, type Counts, type Scale } from './world.js';
 
 export interface Outcome {

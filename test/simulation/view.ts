@@ -3,6 +3,7 @@ import type { World } from './world.js';
 
 export interface InstanceRow {
   id: string;
+  organization_id: string;
   machine_id: string;
   status: InstanceStatus;
   disk_gb: number;
@@ -10,6 +11,9 @@ export interface InstanceRow {
   error_code: string | null;
   sequence: number;
   started_at: number | null;
+  destroyed_at: number | null;
+  spend_micro: number;
+  gpu_settled_ms: number;
   workload_sealed: Buffer | null;
   access_token_sealed: Buffer | null;
 }
@@ -34,6 +38,29 @@ export interface Edge {
   became: InstanceStatus;
 }
 
+export interface OrganizationRow {
+  id: string;
+  balance_micro: number;
+}
+
+export interface TransactionRow {
+  id: string;
+  organization_id: string;
+  kind: string;
+  amount_micro: number;
+  instance_id: string | null;
+  meter: string | null;
+  hour: number | null;
+  created_at: number;
+}
+
+export interface IntervalRow {
+  instance_id: string;
+  meter: string;
+  opened_at: number;
+  closed_at: number | null;
+}
+
 /** What is looked at after a step, and what was seen before it. */
 export interface View {
   world: World;
@@ -42,10 +69,13 @@ export interface View {
   /** GPUs that workloads in quarantine hold. */
   setApart: readonly Claim[];
   commands: ReadonlyMap<string, CommandRow>;
+  organizations: ReadonlyMap<string, OrganizationRow>;
+  transactions: ReadonlyMap<string, TransactionRow>;
+  intervals: readonly IntervalRow[];
   /** Changes of a status since the last look. */
   edges: readonly Edge[];
   /** Absent where the store was replaced since. */
-  before: Pick<View, 'instances' | 'claims' | 'commands'> | undefined;
+  before: Pick<View, 'instances' | 'claims' | 'commands' | 'transactions'> | undefined;
 }
 
 export function look(world: World, before?: View): View {
@@ -61,6 +91,9 @@ export function look(world: World, before?: View): View {
       'SELECT machine_id, gpu_uuid, instance_id FROM quarantine_gpus JOIN quarantine ON quarantine.id = quarantine_id',
     ),
     commands: byId(world.rows<CommandRow>('SELECT id, instance_id, kind, state FROM commands')),
+    organizations: byId(world.rows<OrganizationRow>('SELECT id, balance_micro FROM organizations')),
+    transactions: byId(world.rows<TransactionRow>('SELECT * FROM transactions')),
+    intervals: world.rows<IntervalRow>('SELECT instance_id, meter, opened_at, closed_at FROM meter_intervals'),
     edges,
     before: before && !replaced ? seen(before) : undefined,
   };
@@ -68,8 +101,8 @@ export function look(world: World, before?: View): View {
   return view;
 }
 
-function seen({ instances, claims, commands }: View): View['before'] {
-  return { instances, claims, commands };
+function seen({ instances, claims, commands, transactions }: View): View['before'] {
+  return { instances, claims, commands, transactions };
 }
 
 function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<string, Row> {
@@ -77,14 +110,38 @@ function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<str
 }
 
 /** What stays true of an instance, whatever copy of the store is restored. */
-function remember({ world: { witness, timeline }, instances, before }: View): void {
-  for (const id of witness.stoppingSince.keys()) {
-    if (before === undefined || !instances.has(id)) witness.stoppingSince.delete(id);
+function remember({ world: { witness, timeline }, instances, organizations, before }: View): void {
+  const { stoppingSince, runningSince, downSince, lowSince, paidAt, started, givenUp } = witness;
+  for (const since of [stoppingSince, runningSince, downSince]) {
+    for (const id of since.keys()) if (before === undefined || !instances.has(id)) since.delete(id);
   }
   for (const { id, status, started_at } of instances.values()) {
-    if (started_at !== null) witness.started.add(id);
-    if (status === 'destroying' || status === 'destroyed') witness.givenUp.add(id);
-    if (status !== 'stopping') witness.stoppingSince.delete(id);
-    else if (!witness.stoppingSince.has(id)) witness.stoppingSince.set(id, timeline.now);
+    if (started_at !== null) started.add(id);
+    if (status === 'destroying' || status === 'destroyed') givenUp.add(id);
+    noteSince(stoppingSince, id, status === 'stopping', timeline.now);
+    noteSince(runningSince, id, status === 'running', timeline.now);
+    noteSince(downSince, id, status === 'stopped' || status === 'error', timeline.now);
+  }
+  for (const { id, balance_micro } of organizations.values()) {
+    noteSince(lowSince, id, balance_micro <= 0, timeline.now);
+    if (balance_micro > 0) paidAt.set(id, timeline.now);
   }
 }
+
+function noteSince(since: Map<string, number>, id: string, holds: boolean, now: number): void {
+  if (!holds) since.delete(id);
+  else if (!since.has(id)) since.set(id, now);
+}
+
+/** What is wrong with the first item with which something is. */
+export function first<T>(items: Iterable<T>, judge: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const wrong = judge(item);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+/** Says what is wrong, or nothing. */
+export type Invariant = (view: View) => string | undefined;
+export type Invariants = Readonly<Record<string, Invariant>>;

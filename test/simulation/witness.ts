@@ -5,7 +5,8 @@ export type Sight =
   | 'sent means committed before'
   | 'a command is carried out at most once'
   | 'applied sequences never fall'
-  | 'allowed actions are what the API accepts';
+  | 'allowed actions are what the API accepts'
+  | 'what is accepted is covered';
 
 interface Begun {
   commandId: string;
@@ -40,6 +41,13 @@ export class Witness {
   readonly unheard = new Set<string>();
   /** Since when, in simulated time, an instance has been seen `stopping`. */
   readonly stoppingSince = new Map<string, number>();
+  /** The same of `running`, of `stopped` and `error`, and of balances at or below zero. */
+  readonly runningSince = new Map<string, number>();
+  readonly downSince = new Map<string, number>();
+  readonly lowSince = new Map<string, number>();
+  /** When an organisation was last seen with a balance. */
+  readonly paidAt = new Map<string, number>();
+  private readonly runs = new Map<string, { ranMs: number; upSince: number | undefined }>();
   private readonly finished = new Set<string>();
   private readonly current = new Map<string, string>();
   /** The command that has started an instance. */
@@ -81,6 +89,18 @@ export class Witness {
     const isSecond = this.startedBy.get(instanceId) === commandId;
     if (isSecond) this.wrong('a command is carried out at most once', `${commandId} has started ${instanceId} twice`);
     this.startedBy.set(instanceId, commandId);
+  }
+
+  /** A container's process begins, or ends, at `now`. */
+  processes(instanceId: string, isUp: boolean, now: number): void {
+    const upSince = isUp ? now : undefined;
+    this.runs.set(instanceId, { ranMs: this.ranFor(instanceId, now), upSince });
+  }
+
+  /** For how long its workload has really run, in milliseconds. */
+  ranFor(instanceId: string, now: number): number {
+    const { ranMs, upSince = now } = this.runs.get(instanceId) ?? { ranMs: 0 };
+    return ranMs + now - upSince;
   }
 
   /** It went down by a command, with its host or with Docker: the same command may bring it up again. */

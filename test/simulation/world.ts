@@ -46,6 +46,8 @@ export interface Attempted {
 
 const MEMORY_FOLDER = '/dev/shm';
 const KEPT_BACKUPS = 3;
+/** What renters begin with: the first never runs out, the others soon. */
+const CREDITS_MICRO = [1_000_000_000_000, 90_000_000, 70_000_000];
 
 /** A whole marketplace in one process, in simulated time: what is real of it is everything but network, Docker and clock. */
 export class World {
@@ -326,8 +328,9 @@ export class World {
       this.operator = user('operator', 1);
       for (let index = 0; index < this.scale.organizations; index++) this.renters.push(user(`renter${index}`, 0));
     });
-    for (const { organizationId } of this.renters) {
-      grantCredit(platform, this.operator, organizationId, { amount_micro: 1_000_000_000, reason: 'simulation' });
+    for (const [index, { organizationId }] of this.renters.entries()) {
+      const amount_micro = CREDITS_MICRO[index % CREDITS_MICRO.length] ?? 1;
+      grantCredit(platform, this.operator, organizationId, { amount_micro, reason: 'simulation' });
     }
     for (const fields of [{}, { mode: ['jupyter' as const] }, { mode: [] }]) {
       const request = { name: 'template', image: 'image:1', ...fields };
@@ -364,7 +367,7 @@ export class World {
   private market(): void {
     for (const host of this.hosts) {
       for (const num_gpus of [1, 2]) {
-        const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 1 };
+        const prices = { price_per_hour_micro: 36_000_000 * num_gpus, storage_price_per_gb_hour_micro: 100_000 };
         const offer = { machine_id: host.machineId, num_gpus, ...prices };
         this.offers.push(createOffer(this.controlPlane.platform, this.operator, offer).id);
       }

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { TRANSACTION_KINDS } from '../../domain/money.js';
-import { listTransactions, openCheckout, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
+import { listTransactions, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
+import { openCheckout } from '../../services/money/payments.js';
 import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
+import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
 import { pageFields, page, type Routes } from './routes.js';
 
 const Transaction = Type.Object(
@@ -23,10 +24,9 @@ const DailySpend = Type.Object(
   { title: 'DailySpend' },
 );
 
-const TransactionQuery = Type.Object({
-  ...pageFields,
-  ...optional({ instance_id: Uuid, kind: Type.Enum([...TRANSACTION_KINDS]) }),
-});
+const filterFields = optional({ instance_id: Uuid, kind: Type.Enum([...TRANSACTION_KINDS]) });
+export const TransactionFilter = Type.Object(filterFields);
+const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
 
 export const billingRoutes: Routes = (app, platform) => {
   app.get(
@@ -61,15 +61,18 @@ export const billingRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/billing/checkout-session',
     {
-      config: { policy: ADMIN, refusals: ['CHECKOUT_UNAVAILABLE'] },
+      config: { policy: ADMIN, refusals: ['CHECKOUT_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'] },
       schema: {
         summary: 'Open a page on which the balance is topped up',
+        headers: IdempotencyHeaders,
         body: body({ amount_micro: Type.Integer({ minimum: 1_000_000, maximum: 100_000_000_000 }) }),
         response: { 201: Type.Object({ id: Type.String(), url: Type.String() }) },
       },
     },
     async (request, reply) => {
-      const session = await openCheckout(platform, sessionOf(request), request.body);
+      const key = request.headers['idempotency-key'];
+      const { replayed, ...session } = await openCheckout(platform, sessionOf(request), request.body, key);
+      if (replayed) void reply.header('Idempotent-Replayed', 'true');
       void reply.code(201);
       return session;
     },

@@ -6,7 +6,7 @@ import { getInstance, listEvents, listInstances, type InstanceDetails } from '..
 import { start } from '../../services/instances/start.js';
 import { stop } from '../../services/instances/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable, IdempotencyHeaders } from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
@@ -71,8 +71,6 @@ const DeployBody = body({
   env_overrides: Type.Array(EnvVariable, { maxItems: 100, default: [] }),
 });
 
-const DeployHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
-
 const Event = Type.Object({ at: Timestamp, kind: Type.String(), message: Type.String() }, { title: 'InstanceEvent' });
 
 /** Deploy, stop, start, destroy. */
@@ -104,7 +102,7 @@ export const instanceRoutes: Routes = (app, platform) => {
       },
       schema: {
         summary: 'Deploy: rent an offer and run a template on it',
-        headers: DeployHeaders,
+        headers: IdempotencyHeaders,
         body: DeployBody,
         response: { 201: Instance },
       },

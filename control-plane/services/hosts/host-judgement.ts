@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Gpu, Hello, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Gpu, Heartbeat, Hello, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isUuid } from '../../../shared/ids.js';
 import { invalidField } from '../../domain/refusal.js';
 
@@ -7,6 +7,7 @@ const MAX_GPUS = 64;
 const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
 const MAX_UUID_CHARS = 64;
+export const MAX_RUN_ID_CHARS = 64;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 const TEXTS = {
   name: 64,
@@ -57,6 +58,14 @@ export function judgeHello({ inventory, instances, bootId, agentVersion }: Hello
     if (gpuUuids.length > MAX_GPUS || gpuUuids.some((uuid) => uuid.length > MAX_UUID_CHARS)) {
       throw invalidField('instances', 'a workload names too many GPUs, or too long ones');
     }
+  }
+}
+
+export function judgeHeartbeat({ gpus, running }: Heartbeat): void {
+  judgeGpus(gpus);
+  if (running.length > MAX_INSTANCES) throw invalidField('running', `there are more than ${MAX_INSTANCES}`);
+  if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {
+    throw invalidField('running', `a run's id has more than ${MAX_RUN_ID_CHARS} characters`);
   }
 }
 

@@ -20,7 +20,6 @@ import {
   MAX_WORDS_CHARS,
   NOTHING,
   addressesOf,
-  attestObservation,
   endWorkload,
   failProvision,
   failStart,
@@ -33,10 +32,10 @@ import { undoRefusedStart } from '../instances/start.js';
 import { giveUpProvision } from '../instances/time-outs.js';
 import { amend, recordEvent } from '../instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
-import { judgeGpus, judgeHello } from './host-judgement.js';
+import { judgeHeartbeat, judgeHello } from './host-judgement.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
-import { attestRunning } from '../money/attestation.js';
+import { attestKnown, attestRunning } from '../money/attestation.js';
 import { meterDisks } from '../money/meters.js';
 import type { Platform } from '../platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
@@ -198,7 +197,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     if (isAlive(observation)) {
       const changes = { ...addressesOf(tx, instance, observation), run_id: observation.runId || null };
       if (instance.status === 'running') amend(tx, instance, changes);
-      return attestObservation(tx, instance.id, observation);
+      return attestKnown(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }
     const command = findOpenCommand(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
@@ -282,7 +281,7 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
 
 /** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
-  judgeGpus(heartbeat.gpus);
+  judgeHeartbeat(heartbeat);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   const runs = heartbeat.running.map(
     ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,

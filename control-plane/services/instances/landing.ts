@@ -2,8 +2,10 @@ import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
+import { MAX_RUN_ID_CHARS } from '../hosts/host-judgement.js';
 import { findMachineRow } from '../hosts/machines.js';
 import { attestEnd, attestUp } from '../money/attestation.js';
+import { forgetUnattested } from '../money/meters.js';
 import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';
@@ -61,8 +63,8 @@ function landStopped(
   observation: Observation | undefined,
 ): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
-  attestObservation(tx, instance.id, observation);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
+  attestLast(tx, instance.id, observation);
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
   const changes: InstanceChanges = {
     ...keptLines(observation?.exit),
@@ -91,15 +93,21 @@ export function endWorkload(tx: Tx, instance: Instance, observation: Observation
   const { error_code, error_message } = describeEnd(observation);
   dropClaims(tx, instance.id);
   fail(tx, instance, error_code, error_message, keptLines(observation.exit));
-  attestObservation(tx, instance.id, observation);
+  attestLast(tx, instance.id, observation);
 }
 
 /** What a host says of a run is what its GPU time is charged by. */
-export function attestObservation(tx: Tx, instanceId: string, observation: Observation | undefined): void {
-  if (!observation?.runId) return;
+function attestObservation(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  if (!observation?.runId || observation.runId.length > MAX_RUN_ID_CHARS) return;
   const { runId, runningMs, exit } = observation;
   if (exit) attestEnd(tx, instanceId, { runId, ms: exit.ranMs });
   else attestUp(tx, instanceId, { runId, ms: runningMs });
+}
+
+/** The last word on a workload that is down: what it does not attest, nobody will. */
+function attestLast(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  attestObservation(tx, instanceId, observation);
+  forgetUnattested(tx, 'instance_id', instanceId);
 }
 
 function describeEnd({ state, exit }: Observation): { error_code: string; error_message: string } {

@@ -21,6 +21,11 @@ export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   return instance;
 }
 
+export function instancesIn(tx: Tx, organizationId: string, status: InstanceStatus): Instance[] {
+  const its = query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
+  return tx.all(its.where('status', '=', status));
+}
+
 /** What an organisation's instances that are not destroyed cost, by how they stand. */
 export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
   return tx.all(

@@ -14,9 +14,16 @@ export interface Run {
   ms: number;
 }
 
-/** Of a run that is up: the time up to now was had. Of what began in a gap, only for as long as it has lasted. */
+/** Of a run that has come up by a command, or was removed while it was up: the time up to now was had. */
 export function attestUp(tx: Tx, instanceId: string, run: Run): void {
   for (const interval of unattestedOf(tx, instanceId)) attest(tx, interval, run, tx.now - run.ms);
+}
+
+/** Of a run that is known already. A word that has waited to be sent does not tell when a new run began; a heartbeat will. */
+export function attestKnown(tx: Tx, instanceId: string, run: Run): void {
+  for (const interval of unattestedOf(tx, instanceId)) {
+    if (interval.run_id === run.runId) attest(tx, interval, run, tx.now - run.ms);
+  }
 }
 
 /** A heartbeat: everything that runs on the host. */
@@ -30,12 +37,12 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
 
 /**
  * A run has ended, after `run.ms` in all. Nothing more of it will be attested. A run that both began and ended in a gap is taken
- * to have lasted until it was heard of.
+ * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
  */
 export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
   for (const interval of unattestedOf(tx, instanceId)) {
     const began = isSameRun(interval, run)
-      ? (interval.run_began_at ?? interval.opened_at)
+      ? (interval.run_began_at ?? interval.opened_at - run.ms)
       : endOf(tx, interval) - run.ms;
     const attested = attest(tx, interval, run, began);
     tx.run(

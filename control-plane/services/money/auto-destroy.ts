@@ -2,7 +2,7 @@ import { AUTO_DESTROY, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { requestDestroy } from '../instances/destroy.js';
-import { findInstance } from '../instances/queries.js';
+import { instancesIn, type Instance } from '../instances/queries.js';
 import { recordEvent } from '../instances/transitions.js';
 import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
@@ -17,12 +17,12 @@ const BATCH = 100;
 export function destroyUnpaid(platform: Platform): { destroyed: number } {
   if (!platform.clockWatch.isTrusted()) return { destroyed: 0 };
   if (platform.clock.monotonic() - platform.bootedAt < GRACE_MS) return { destroyed: 0 };
-  const unpaid = platform.store.transact((tx) => tx.all(findUnpaid(tx).limit(BATCH)));
-  const destroyed = oneByOne(platform, unpaid, (tx, { id, organization_id }) => {
+  const unpaid = platform.store.transact((tx) => findUnpaid(tx).flatMap((id) => downIn(tx, id)));
+  const destroyed = oneByOne(platform, unpaid.slice(0, BATCH), (tx, { id, organization_id }) => {
     settleOrganizations(platform, tx, [organization_id]);
-    const isStillUnpaid = tx.get(findUnpaid(tx).where('instances.id', '=', id)) !== undefined;
-    const instance = findInstance(tx, id);
-    if (!instance || !isStillUnpaid) return;
+    const instance =
+      findUnpaid(tx).includes(organization_id) && downIn(tx, organization_id).find((its) => its.id === id);
+    if (!instance) return;
     const why = 'the balance has been at or below zero for 24 hours and is at or below -$5: the instance is destroyed';
     recordEvent(tx, id, 'unpaid', why);
     requestDestroy(tx, platform.ids, instance);
@@ -30,12 +30,15 @@ export function destroyUnpaid(platform: Platform): { destroyed: number } {
   return { destroyed };
 }
 
-function findUnpaid(tx: Tx) {
-  return query
+/** Organisations that have not paid for a day. */
+function findUnpaid(tx: Tx): string[] {
+  const low = query
     .selectFrom('organizations')
-    .innerJoin('instances', 'instances.organization_id', 'organizations.id')
-    .select(['instances.id', 'organization_id'])
-    .where('low_since', '<=', tx.now - AUTO_DESTROY.afterMs)
-    .where('balance_micro', '<=', AUTO_DESTROY.atMicro)
-    .where('status', 'in', ['stopped', 'error']);
+    .select('id')
+    .where('low_since', '<=', tx.now - AUTO_DESTROY.afterMs);
+  return tx.all(low.where('balance_micro', '<=', AUTO_DESTROY.atMicro)).map(({ id }) => id);
+}
+
+function downIn(tx: Tx, organizationId: string): Instance[] {
+  return [...instancesIn(tx, organizationId, 'stopped'), ...instancesIn(tx, organizationId, 'error')];
 }

@@ -1,4 +1,4 @@
-import type { Caller, SessionCaller } from '../../domain/caller.js';
+import type { Caller } from '../../domain/caller.js';
 import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
@@ -57,17 +57,5 @@ export function spendDaily(platform: Platform, caller: Caller, days: number): Da
       gpu_micro: charged.get(`${first + index} gpu`) ?? 0,
       disk_micro: charged.get(`${first + index} disk`) ?? 0,
     }));
-  });
-}
-
-/** Admins: a page on which the organisation tops its balance up. Refuses with CHECKOUT_UNAVAILABLE. */
-export function openCheckout(
-  platform: Platform,
-  caller: SessionCaller,
-  request: { amount_micro: number },
-): Promise<{ id: string; url: string }> {
-  return platform.payments.openCheckout({
-    organizationId: caller.organizationId,
-    amountMicro: request.amount_micro,
   });
 }

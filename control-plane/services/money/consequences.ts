@@ -1,9 +1,8 @@
 import type { Ids } from '../../../shared/ids.js';
-import type { InstanceStatus } from '../../domain/instance-state.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import type { Instance } from '../instances/queries.js';
+import { instancesIn, type Instance } from '../instances/queries.js';
 import { considerRelease, requestStop } from '../instances/release.js';
 import { recordEvent } from '../instances/transitions.js';
 import { cutInterval, openInterval } from './meters.js';
@@ -15,12 +14,12 @@ import { cutInterval, openInterval } from './meters.js';
  */
 export function heedBalance(tx: Tx, ids: Ids, organizationId: string, emptySince: number | undefined): void {
   if (emptySince !== undefined) {
-    for (const instance of instancesOf(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, emptySince);
+    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, emptySince);
   }
   const { balance_micro, low_since } = getOrganization(tx, organizationId);
   if (balance_micro > 0) return low_since === null ? undefined : setLowSince(tx, organizationId, null);
   if (low_since === null) setLowSince(tx, organizationId, tx.now);
-  for (const instance of instancesOf(tx, organizationId, 'stopped')) considerRelease(tx, ids, instance);
+  for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, ids, instance);
 }
 
 function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
@@ -37,9 +36,4 @@ function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
 
 function setLowSince(tx: Tx, id: string, low_since: number | null): void {
   tx.run(query.updateTable('organizations').set({ low_since }).where('id', '=', id));
-}
-
-function instancesOf(tx: Tx, organizationId: string, status: InstanceStatus): Instance[] {
-  const its = query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
-  return tx.all(its.where('status', '=', status));
 }

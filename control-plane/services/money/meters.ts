@@ -9,23 +9,32 @@ export type IntervalRow = Row<'meter_intervals'>;
 /** What an interval is opened for. */
 type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'status'>;
 
+type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
+
+const NO_RUN: KnownRun = { run_id: null, run_began_at: null };
 const METERS: Readonly<Partial<Record<InstanceStatus, Meter>>> = { running: 'gpu', stopped: 'disk' };
 
 /** A status has changed: what was metered in the old one ends, what is metered in the new one begins, in the same transaction. */
 export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance): void {
   const [was, is] = [METERS[before], METERS[instance.status]];
   if (was !== undefined) closeMeter(tx, instance.id);
-  if (is !== undefined) openMeter(tx, instance, is);
+  if (is !== undefined) openMeter(tx, instance, is, before === 'stopping' ? lastRun(tx, instance.id) : undefined);
   if (instance.status === 'destroyed') forgetUnattested(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
 }
 
+/** What goes on after a stop that timed out is the run that was told to stop. */
+function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
+  const runs = query.selectFrom('meter_intervals').select(['run_id', 'run_began_at']);
+  const its = runs.where('instance_id', '=', instanceId).where('run_began_at', 'is not', null);
+  return tx.get(its.orderBy('id', 'desc').limit(1));
+}
+
 /** Nothing of an instance is metered at a time at which it is metered already. */
-export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter): void {
+export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter, run = NO_RUN): void {
   if (openInterval(tx, instance.id)) return;
   const { id: instance_id, organization_id, machine_id } = instance;
   const times = { opened_at: tx.now, closed_at: null, attested_to: tx.now, settled_to: tx.now };
-  const run = { run_id: null, run_began_at: null };
   const interval = { instance_id, organization_id, machine_id, meter, ...times, ...run };
   tx.run(query.insertInto('meter_intervals').values(interval));
 }
@@ -82,10 +91,15 @@ export function meterDisks(tx: Tx, machineId: string, held: ReadonlySet<string>)
   }
 }
 
-/** The disks of a machine that is declared lost cost nothing from now on. */
+/**
+ * The disks of a machine that is declared lost, or removed, cost nothing from now on; where the store was restored and the host
+ * has not been heard since, from where they were last settled.
+ */
 export function stopMeteringDisks(tx: Tx, machineId: string): void {
+  const machine = tx.get(query.selectFrom('machines').select('is_ahead').where('id', '=', machineId));
   for (const { id, organization_id } of stoppedOn(tx, machineId)) {
-    closeMeter(tx, id);
+    const interval = openInterval(tx, id);
+    if (interval) endInterval(tx, interval, machine?.is_ahead ? interval.settled_to : tx.now);
     settleSoon(tx, organization_id);
   }
 }
@@ -106,18 +120,13 @@ function stoppedOn(tx: Tx, machineId: string): MeteredInstance[] {
  */
 export function shiftMeters(tx: Tx, ms: number): void {
   const shifted = (column: string) => sql<number>`${sql.ref(column)} + ${ms}`;
-  tx.run(
-    query
-      .updateTable('meter_intervals')
-      .set({
-        opened_at: shifted('opened_at'),
-        closed_at: sql<number | null>`closed_at + ${ms}`,
-        attested_to: shifted('attested_to'),
-        settled_to: shifted('settled_to'),
-        run_began_at: sql<number | null>`run_began_at + ${ms}`,
-      })
-      .where(sql<boolean>`(closed_at IS NULL OR settled_to < closed_at OR attested_to < closed_at)`),
-  );
+  const live = query.selectFrom('instances').select('id').where('status', '<>', 'destroyed');
+  const intervals = query.updateTable('meter_intervals').where('instance_id', 'in', live);
+  const unsettled = sql<boolean>`(closed_at IS NULL OR settled_to < closed_at OR attested_to < closed_at)`;
+  const times = { opened_at: shifted('opened_at'), closed_at: shifted('closed_at') };
+  const known = { attested_to: shifted('attested_to'), settled_to: shifted('settled_to') };
+  tx.run(intervals.set({ ...times, ...known }).where(unsettled));
+  tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
   tx.run(query.updateTable('organizations').set({ low_since: sql<number | null>`low_since + ${ms}` }));
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));

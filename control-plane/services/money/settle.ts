@@ -1,14 +1,14 @@
 import { settle, type Settlement } from '../../domain/settlement.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
 import { listOf, loadAccounts } from './accounts.js';
 import { book } from './booking.js';
 import { heedBalance } from './consequences.js';
 
 /** An organisation has 25 instances at most, so that no run holds up requests for long. */
-const ORGANIZATIONS_A_RUN = 40;
+const ORGANIZATIONS_A_RUN = 20;
+const PUT_OFF_MS = 60_000;
 
 /**
  * Settles the organisations whose time has come: a few statements for all of them together, and again at once where there are
@@ -26,9 +26,32 @@ export function settleDue(platform: Platform): { settled: number } {
       if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
     });
   } catch {
-    oneByOne(platform, due, (tx, id) => settleOrganizations(platform, tx, [id]));
+    settleOneByOne(platform, due);
   }
   return { settled: due.length };
+}
+
+/** One that fails is put off, so that it takes nobody else's turn. */
+function settleOneByOne(platform: Platform, due: readonly string[]): void {
+  const errors: unknown[] = [];
+  for (const id of due) {
+    try {
+      platform.store.transact((tx) => settleOrganizations(platform, tx, [id]));
+    } catch (error) {
+      errors.push(error);
+      platform.store.transact((tx) => {
+        tx.run(
+          query
+            .updateTable('organizations')
+            .set({ settle_at: tx.now + PUT_OFF_MS })
+            .where('id', '=', id),
+        );
+        tx.nudge('settle');
+      });
+    }
+  }
+  if (errors.length > 0)
+    throw new AggregateError(errors, `${errors.length} of ${due.length} organizations cannot be settled`);
 }
 
 /**

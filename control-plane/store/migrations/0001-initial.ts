@@ -224,6 +224,8 @@ CREATE TABLE instances (
 CREATE INDEX instances_by_organization ON instances (organization_id, created_at);
 CREATE INDEX instances_live_by_organization ON instances (organization_id) WHERE status <> 'destroyed';
 CREATE INDEX instances_by_status ON instances (status, progress_at);
+CREATE INDEX instances_by_organization_status ON instances (organization_id, status);
+CREATE INDEX instances_by_machine_status ON instances (machine_id, status);
 CREATE INDEX instances_live_by_machine ON instances (machine_id) WHERE status <> 'destroyed';
 
 -- Which deploy an Idempotency-Key stands for; a refusal is not remembered.
@@ -335,6 +337,32 @@ CREATE TABLE recent_entries (
   amount_micro INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX recent_entries_by_organization ON recent_entries (organization_id, at);
+
+-- What a payment provider has told of a payment, and what of it the ledger has.
+CREATE TABLE payments (
+  id TEXT PRIMARY KEY,
+  -- Null until it was told who has paid.
+  organization_id TEXT REFERENCES organizations (id),
+  paid_micro INTEGER NOT NULL,
+  refunded_micro INTEGER NOT NULL,
+  credited_micro INTEGER NOT NULL,
+  refund_debited_micro INTEGER NOT NULL,
+  dispute_debited_micro INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- While one is open, the payments of its organization are frozen. An operator lifts what a provider may still decide.
+CREATE TABLE disputes (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT REFERENCES organizations (id),
+  -- Null when an operator has opened it.
+  payment_id TEXT REFERENCES payments (id),
+  state TEXT NOT NULL CHECK (state IN ('open', 'lifted', 'won', 'lost')),
+  amount_micro INTEGER NOT NULL,
+  opened_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX disputes_by_organization ON disputes (organization_id) WHERE state = 'open';
+CREATE INDEX disputes_by_payment ON disputes (payment_id);
 
 -- Workloads that a host has and the store cannot explain. They hold their GPUs; nobody but an operator ends them.
 CREATE TABLE quarantine (

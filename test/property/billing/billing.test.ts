@@ -74,6 +74,15 @@ const acts = fc.oneof(
     }),
   },
   {
+    weight: 10,
+    arbitrary: act('answers lost', fc.tuple(which, seconds), (it, [index, s]) => {
+      it.credit(PLENTY_MICRO);
+      at(it, index, (id) => it.stop(id));
+      it.loseAnswers(s);
+      it.refund(PLENTY_MICRO);
+    }),
+  },
+  {
     weight: 5,
     arbitrary: act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes)),
   },

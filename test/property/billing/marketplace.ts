@@ -24,7 +24,13 @@ import { setDisputed } from '../../../control-plane/services/money/disputes.js';
 import { enter } from '../../../control-plane/services/money/ledger.js';
 import { settleOrganizations } from '../../../control-plane/services/money/settle.js';
 import { query } from '../../../control-plane/store/sql.js';
-import { CommandOutcome, WorkloadState, type Command, type Gpu } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import {
+  CommandOutcome,
+  WorkloadState,
+  type Command,
+  type CommandResult,
+  type Gpu,
+} from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../../shared/logger.js';
 import { ManualClock } from '../../harness/manual-clock.js';
 import { Reference } from './reference.js';
@@ -49,6 +55,8 @@ export class Marketplace {
   private readonly deferred: (() => void)[] = [];
   private readonly workloads = new Map<string, FakeWorkload>();
   private readonly inbox: Command[] = [];
+  /** What the host could not say. */
+  private readonly unsaid: CommandResult[] = [];
   private readonly gpus: Gpu[] = Array.from({ length: GPUS }, (_, index) => ({
     uuid: `GPU-${index}`,
     index,
@@ -176,6 +184,15 @@ export class Marketplace {
     this.connect();
   }
 
+  /** The host does what it is told, and is out of reach before it can say so. */
+  loseAnswers(seconds: number): void {
+    this.isReachable = false;
+    for (const command of this.inbox.splice(0)) this.obey(command);
+    this.settle();
+    this.advance(seconds);
+    this.connect();
+  }
+
   /** The control plane is killed; its host goes on. */
   crash(): void {
     this.disconnect();
@@ -221,6 +238,7 @@ export class Marketplace {
     const inventory = this.inventory();
     const hello = { protocolMin: 1, protocolMax: 1, agentVersion: '', bootId: '', epoch: 0, incarnation: '' };
     greetHost(platform, this.machineId, { ...hello, inventory, instances });
+    for (const result of this.unsaid.splice(0)) recordResult(platform, this.machineId, result);
     for (const [id, { isUp }] of this.workloads) if (!isUp) this.report(id);
     this.beat();
   }
@@ -349,15 +367,9 @@ export class Marketplace {
     }
     const outcome = CommandOutcome.COMMAND_OUTCOME_DONE;
     const words = { code: '', message: '', highestSequence: 0 };
-    if (!this.running) return;
-    recordResult(this.running.platform, this.machineId, {
-      commandId,
-      instanceId,
-      sequence,
-      outcome,
-      ...words,
-      observation,
-    });
+    const result = { commandId, instanceId, sequence, outcome, ...words, observation };
+    if (this.running && this.isReachable) recordResult(this.running.platform, this.machineId, result);
+    else this.unsaid.push(result);
   }
 
   private report(instanceId: string): void {

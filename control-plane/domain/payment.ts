@@ -1,0 +1,36 @@
+/** A page on which an organisation tops its balance up. */
+export interface Checkout {
+  id: string;
+  url: string;
+  /** Whether it was opened before, by the same request. */
+  replayed: boolean;
+}
+
+export interface CheckoutRequest {
+  organizationId: string;
+  amountMicro: number;
+  /** What makes repetitions of a request one. */
+  idempotencyKey: string | undefined;
+}
+
+/** What a provider has told of a payment. Told in any order, and any number of times. */
+export type PaymentEvent =
+  /** A checkout was paid. */
+  | { kind: 'paid'; paymentId: string; organizationId: string; amountMicro: number }
+  /** So much was given back, in all. */
+  | { kind: 'refunded'; paymentId: string; amountMicro: number }
+  | { kind: 'dispute'; paymentId: string; disputeId: string; state: 'open' | 'won' | 'lost'; amountMicro: number };
+
+/** How renters add to their balance by themselves, where the operator has set that up. */
+export interface PaymentProvider {
+  /**
+   * Opens a page on which `amountMicro` is paid. Refuses with CHECKOUT_UNAVAILABLE where there is no such page, UNAVAILABLE where
+   * the provider does not answer, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
+   */
+  openCheckout(request: CheckoutRequest): Promise<Checkout>;
+  /**
+   * Reads what the provider has sent, once its signature is verified; undefined: it is of no concern here. `now` is in
+   * milliseconds since 1970. Refuses with SIGNATURE_INVALID. Absent where nothing is sent.
+   */
+  readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
+}

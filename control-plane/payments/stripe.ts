@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import Stripe from 'stripe';
+import type { Checkout, CheckoutRequest, PaymentEvent, PaymentProvider } from '../domain/payment.js';
+import { Refusal, invalidField } from '../domain/refusal.js';
+
+export interface StripeSettings {
+  secretKey: string;
+  webhookSecret: string;
+  /** Where the payer comes back to. */
+  returnUrl: string;
+  /** Another address than Stripe's own. */
+  apiUrl: string | undefined;
+}
+
+const MICRO_PER_CENT = 10_000;
+const TIMEOUT_MS = 10_000;
+/** Tells our payments from others of the same account. */
+const ORGANIZATION = 'gpurent_organization_id';
+
+/** Payments by Stripe Checkout, in US dollars. */
+export class StripePayments implements PaymentProvider {
+  private readonly stripe: Stripe;
+
+  constructor(private readonly settings: StripeSettings) {
+    this.stripe = new Stripe(settings.secretKey, {
+      telemetry: false,
+      timeout: TIMEOUT_MS,
+      maxNetworkRetries: 2,
+      ...addressOf(settings.apiUrl),
+    });
+  }
+
+  async openCheckout({ organizationId, amountMicro, idempotencyKey }: CheckoutRequest): Promise<Checkout> {
+    if (amountMicro % MICRO_PER_CENT !== 0) throw invalidField('amount_micro', 'is not a whole number of cents');
+    const metadata = { [ORGANIZATION]: organizationId };
+    const product_data = { name: 'Credit' };
+    const price_data = { currency: 'usd', unit_amount: amountMicro / MICRO_PER_CENT, product_data };
+    try {
+      const session = await this.stripe.checkout.sessions.create(
+        {
+          mode: 'payment',
+          client_reference_id: organizationId,
+          line_items: [{ quantity: 1, price_data }],
+          metadata,
+          payment_intent_data: { metadata },
+          success_url: this.returnTo('paid'),
+          cancel_url: this.returnTo('cancelled'),
+        },
+        idempotencyKey === undefined ? {} : { idempotencyKey: keyOf(organizationId, idempotencyKey) },
+      );
+      if (session.url === null) throw new Error(`the checkout session ${session.id} has no page`);
+      const replayed = session.lastResponse.headers['idempotent-replayed'] === 'true';
+      return { id: session.id, url: session.url, replayed };
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
+  readEvent(body: string, signature: string, now: number): PaymentEvent | undefined {
+    const { webhooks } = this.stripe;
+    try {
+      return eventOf(webhooks.constructEvent(body, signature, this.settings.webhookSecret, undefined, undefined, now));
+    } catch (error) {
+      if (!(error instanceof Stripe.errors.StripeSignatureVerificationError)) throw error;
+      throw new Refusal('SIGNATURE_INVALID', 'the signature does not fit; check the webhook secret and the clock');
+    }
+  }
+
+  private returnTo(outcome: string): string {
+    const url = new URL(this.settings.returnUrl);
+    url.searchParams.set('checkout', outcome);
+    return url.href;
+  }
+}
+
+function addressOf(url: string | undefined): Pick<Stripe.StripeConfig, 'protocol' | 'host' | 'port'> {
+  if (url === undefined) return {};
+  const { protocol, hostname, port } = new URL(url);
+  const isPlain = protocol === 'http:';
+  return { protocol: isPlain ? 'http' : 'https', host: hostname, port: port || (isPlain ? '80' : '443') };
+}
+
+/** Stripe keeps one set of keys for the whole account. */
+function keyOf(organizationId: string, key: string): string {
+  return createHash('sha256').update(`${organizationId} ${key}`).digest('hex');
+}
+
+/** What the payer can act upon; anything else is a fault of this installation. */
+function refusalOf(error: unknown): unknown {
+  const { StripeIdempotencyError, StripeConnectionError, StripeAPIError, StripeRateLimitError } = Stripe.errors;
+  if (error instanceof StripeIdempotencyError) {
+    return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
+  }
+  const passes = [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind);
+  return passes ? new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly') : error;
+}
+
+function eventOf(event: Stripe.Event): PaymentEvent | undefined {
+  switch (event.type) {
+    case 'checkout.session.completed':
+    case 'checkout.session.async_payment_succeeded':
+      return paidBy(event.data.object);
+    case 'charge.refunded': {
+      const { payment_intent, amount_refunded, currency, metadata } = event.data.object;
+      if (!payment_intent || currency !== 'usd' || metadata[ORGANIZATION] === undefined) return undefined;
+      return { kind: 'refunded', paymentId: idOf(payment_intent), amountMicro: amount_refunded * MICRO_PER_CENT };
+    }
+    case 'charge.dispute.created':
+    case 'charge.dispute.closed': {
+      const { id, payment_intent, amount, status } = event.data.object;
+      if (!payment_intent) return undefined;
+      const isOpen = event.type === 'charge.dispute.created';
+      const state = isOpen ? 'open' : status === 'lost' ? 'lost' : 'won';
+      const amountMicro = amount * MICRO_PER_CENT;
+      return { kind: 'dispute', paymentId: idOf(payment_intent), disputeId: id, state, amountMicro };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** A checkout may be completed before it is paid. */
+function paidBy(session: Stripe.Checkout.Session): PaymentEvent | undefined {
+  const { payment_intent, payment_status, amount_total, currency, metadata } = session;
+  const organizationId = metadata?.[ORGANIZATION];
+  if (!organizationId || !payment_intent || payment_status !== 'paid' || currency !== 'usd') return undefined;
+  const amountMicro = (amount_total ?? 0) * MICRO_PER_CENT;
+  return { kind: 'paid', paymentId: idOf(payment_intent), organizationId, amountMicro };
+}
+
+function idOf(object: string | { id: string }): string {
+  return typeof object === 'string' ? object : object.id;
+}

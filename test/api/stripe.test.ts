@@ -1,0 +1,266 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { eventually } from '../harness/eventually.js';
+import { StripeDouble } from '../harness/stripe-double.js';
+
+let stripe: StripeDouble;
+let test: TestControlPlane;
+let url: string;
+beforeAll(async () => {
+  stripe = await StripeDouble.start();
+  test = await TestControlPlane.start({ stripe: stripe.settings });
+  url = `${test.api.baseUrl}/v1/webhooks/stripe`;
+});
+afterEach(() => {
+  stripe.failure = undefined;
+});
+afterAll(async () => {
+  await test.stop();
+  await stripe.stop();
+});
+
+const DOLLAR = 1_000_000;
+const checkout = ({ api }: Renter, amount_micro: number, key?: string) =>
+  api.request<{ id: string; url: string; code?: string }>(
+    'POST',
+    '/v1/billing/checkout-session',
+    { amount_micro },
+    key === undefined ? {} : { 'Idempotency-Key': key },
+  );
+const post = async (body: string, signature: string) => {
+  const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': signature };
+  const response = await fetch(url, { method: 'POST', headers, body });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+};
+const tell = async (type: string, object: object) => {
+  const { payload, signature } = stripe.event(type, object, test.clock.now());
+  return post(payload, signature);
+};
+const balance = async ({ api }: Renter) =>
+  await api.get<{ balance_micro: number; payments_frozen: boolean }>('/v1/orgs/current');
+const rows = async ({ api }: Renter) =>
+  (
+    await api.get<{ items: { kind: string; amount_micro: number; reason: string | null }[] }>(
+      '/v1/billing/transactions',
+    )
+  ).items;
+
+type Event = readonly [type: string, object: object];
+
+interface Payment extends Record<'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost', Event> {
+  id: string;
+  /** So many dollars, in all. */
+  refunded(dollars: number): Event;
+}
+
+let payments = 0;
+/** What Stripe tells of one payment of so many dollars. */
+function paymentOf({ organizationId }: Renter, dollars: number): Payment {
+  const id = `pi_${++payments}`;
+  const metadata = { gpurent_organization_id: organizationId };
+  const money = { payment_intent: id, currency: 'usd' };
+  const session = { ...money, id: `cs_${id}`, metadata, amount_total: dollars * 100, payment_status: 'paid' };
+  const dispute = { ...money, id: `dp_${id}`, amount: dollars * 100 };
+  return {
+    id,
+    completed: ['checkout.session.completed', session],
+    unpaid: ['checkout.session.completed', { ...session, payment_status: 'unpaid' }],
+    paidLater: ['checkout.session.async_payment_succeeded', session],
+    refunded: (part: number) => [
+      'charge.refunded',
+      { ...money, id: `ch_${id}`, metadata, amount_refunded: part * 100 },
+    ],
+    disputed: ['charge.dispute.created', { ...dispute, status: 'needs_response' }],
+    won: ['charge.dispute.closed', { ...dispute, status: 'won' }],
+    lost: ['charge.dispute.closed', { ...dispute, status: 'lost' }],
+  };
+}
+const heard = async ([type, object]: Event) => expect((await tell(type, object)).status).toBe(200);
+
+describe('a checkout', () => {
+  it('is a page of Stripe for the amount in dollars, and comes back here', async () => {
+    const renter = await test.renter(0);
+    const { status, body } = await checkout(renter, 25.5 * DOLLAR);
+    expect(status).toBe(201);
+    const session = stripe.sessions.at(-1);
+    expect(body).toEqual({ id: session?.id, url: expect.stringContaining(session?.id ?? '') as string });
+    expect(session).toMatchObject({
+      amountCents: 2_550,
+      metadata: { gpurent_organization_id: renter.organizationId },
+      paymentMetadata: { gpurent_organization_id: renter.organizationId },
+      successUrl: 'https://market.example/billing?tab=1&checkout=paid',
+    });
+    expect((await balance(renter)).balance_micro).toBe(0);
+  });
+
+  it('is one page, however often the request is sent with one Idempotency-Key', async () => {
+    const [renter, other] = [await test.renter(0), await test.renter(0)];
+    const first = await checkout(renter, 10 * DOLLAR, 'once');
+    const again = await checkout(renter, 10 * DOLLAR, 'once');
+    expect(again.body).toEqual(first.body);
+    expect(first.headers.get('idempotent-replayed')).toBeNull();
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(await checkout(renter, 11 * DOLLAR, 'once')).toMatchObject({
+      status: 409,
+      body: { code: 'IDEMPOTENCY_KEY_REUSED' },
+    });
+    expect((await checkout(other, 10 * DOLLAR, 'once')).body.id).not.toBe(first.body.id);
+  });
+
+  it('takes whole cents', async () => {
+    const { status, body } = await checkout(await test.renter(0), 10 * DOLLAR + 1);
+    expect({ status, ...body }).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+      details: [{ path: 'amount_micro' }],
+    });
+  });
+
+  it('says to try again while Stripe does not answer, and hides what is wrong with this installation', async () => {
+    const renter = await test.renter(0);
+    stripe.failure = { status: 500, error: { type: 'api_error', message: 'internal' } };
+    expect(await checkout(renter, 10 * DOLLAR)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    stripe.failure = {
+      status: 401,
+      error: { type: 'invalid_request_error', message: 'Invalid API Key: sk_test_double' },
+    };
+    const { status, body } = await checkout(renter, 10 * DOLLAR);
+    expect(status).toBe(500);
+    expect(JSON.stringify(body)).not.toContain('sk_test');
+  });
+});
+
+describe('an event', () => {
+  it('is believed only with a fresh signature over these very bytes', async () => {
+    const renter = await test.renter(0);
+    const [type, object] = paymentOf(renter, 10).completed;
+    const now = test.clock.now();
+    const { payload, signature } = stripe.event(type, object, now);
+    const wrong = [
+      post(payload.replace('"paid"', '"Paid"'), signature),
+      post(payload, stripe.sign(payload, now, 'whsec_other')),
+      post(payload, stripe.sign(payload, now - 6 * 60_000)),
+      post(payload, ''),
+      post('', signature),
+    ];
+    for (const answer of await Promise.all(wrong))
+      expect(answer).toMatchObject({ status: 400, body: { code: 'SIGNATURE_INVALID' } });
+    expect((await balance(renter)).balance_micro).toBe(0);
+    expect((await post(payload, signature)).status).toBe(200);
+    expect((await balance(renter)).balance_micro).toBe(10 * DOLLAR);
+  });
+
+  it('that is of no concern here is heard and changes nothing', async () => {
+    const before = test.dump();
+    await heard(['customer.created', { id: 'cus_1' }]);
+    await heard([
+      'checkout.session.completed',
+      { id: 'cs_x', payment_intent: 'pi_x', metadata: {}, payment_status: 'paid', currency: 'usd', amount_total: 100 },
+    ]);
+    expect(test.dump()).toEqual(before);
+  });
+
+  it('does not exist where payments are manual', async () => {
+    const manual = await TestControlPlane.start();
+    const answer = await manual.api.request('POST', '/v1/webhooks/stripe', {});
+    expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+    await manual.stop();
+  });
+});
+
+describe('a payment', () => {
+  it('is credited once it is paid, however often that is told', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    await heard(payment.unpaid);
+    expect((await balance(renter)).balance_micro).toBe(0);
+    for (const event of [payment.paidLater, payment.completed, payment.paidLater]) await heard(event);
+    expect(await rows(renter)).toMatchObject([{ kind: 'payment', amount_micro: 20 * DOLLAR, reason: payment.id }]);
+  });
+
+  it('is debited by what is refunded, in all', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.refunded(5), payment.refunded(12), payment.refunded(5)])
+      await heard(event);
+    expect((await rows(renter)).map(({ amount_micro }) => amount_micro / DOLLAR)).toEqual([-7, -5, 20]);
+  });
+
+  it('that is disputed freezes payments until it is won, and moves no money', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    await heard(payment.completed);
+    await heard(payment.disputed);
+    expect(await balance(renter)).toMatchObject({ payments_frozen: true, balance_micro: 20 * DOLLAR });
+    const body = { offer_id: await test.offer(await test.host()), template_id: await test.template(), disk_gb: 10 };
+    const refused = await renter.api.request('POST', '/v1/instances', body);
+    expect(refused).toMatchObject({ status: 402, body: { code: 'PAYMENTS_FROZEN' } });
+    await heard(payment.won);
+    await heard(payment.disputed);
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 20 * DOLLAR });
+  });
+
+  it('that is lost in a dispute is debited like a refund, and what ran on it is stopped', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    await heard(payment.completed);
+    const body = { offer_id: await test.offer(await test.host()), template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    await statusIs(renter.api, id, 'running');
+    await heard(payment.disputed);
+    expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
+    await heard(payment.lost);
+    await heard(payment.lost);
+    await statusIs(renter.api, id, 'stopped');
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 0 });
+    expect((await rows(renter)).map(({ kind }) => kind)).toEqual(['dispute', 'payment']);
+    await eventually(
+      'the release',
+      async () => (await renter.api.get<InstanceBody>(`/v1/instances/${id}`))['gpus_released'],
+    );
+  });
+
+  it('never takes back more than was paid', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.refunded(15), payment.disputed, payment.lost]) await heard(event);
+    expect((await balance(renter)).balance_micro).toBe(0);
+  });
+
+  it('is not frozen for ever by a dispute that an operator has lifted; what is lost later is debited all the same', async () => {
+    const renter = await test.renter(5 * DOLLAR);
+    const payment = paymentOf(renter, 20);
+    await heard(payment.completed);
+    await heard(payment.disputed);
+    await test.operator.delete(`/v1/operator/organizations/${renter.organizationId}/dispute`);
+    await heard(payment.disputed);
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 25 * DOLLAR });
+    await heard(payment.lost);
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 5 * DOLLAR });
+  });
+
+  it('comes to the same, in whichever order and however often its events come', { timeout: 120_000 }, async () => {
+    const kinds = ['completed', 'refunded', 'disputed', 'lost'] as const;
+    const orders = fc
+      .tuple(
+        fc.shuffledSubarray([...kinds], { minLength: kinds.length }),
+        fc.array(fc.constantFrom(...kinds), { maxLength: 6 }),
+      )
+      .map(([each, more]) => [...each, ...more]);
+    const renter = await test.renter(0);
+    await fc.assert(
+      fc.asyncProperty(orders, async (order) => {
+        const payment = paymentOf(renter, 20);
+        const before = (await balance(renter)).balance_micro;
+        const events = { ...payment, refunded: payment.refunded(5) };
+        for (const kind of order) await heard(events[kind]);
+        expect(await balance(renter)).toMatchObject({ balance_micro: before, payments_frozen: false });
+        const its = (await rows(renter)).filter(({ reason }) => reason === payment.id);
+        expect(its.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(0);
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

@@ -1,0 +1,26 @@
+import { Command } from 'commander';
+import type { Benchmark } from './benchmark.js';
+import { settlement } from './settlement.js';
+
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = { settlement };
+
+const program = new Command('bench')
+  .description(`Measures on this machine: ${Object.keys(BENCHMARKS).join(', ')}.`)
+  .argument('[names...]', 'what to measure; everything without')
+  .option('--json', 'one JSON object')
+  .action(async (names: string[], { json }: { json?: true }) => {
+    const results: Record<string, Record<string, number>> = {};
+    for (const name of names.length > 0 ? names : Object.keys(BENCHMARKS)) {
+      const benchmark = BENCHMARKS[name];
+      if (!benchmark)
+        return program.error(`there is no benchmark "${name}"; there are ${Object.keys(BENCHMARKS).join(', ')}`);
+      results[name] = await benchmark();
+    }
+    if (json) return void process.stdout.write(`${JSON.stringify(results)}\n`);
+    for (const [name, numbers] of Object.entries(results)) {
+      process.stdout.write(`${name}\n`);
+      for (const [what, value] of Object.entries(numbers)) process.stdout.write(`  ${what.padEnd(28)}${value}\n`);
+    }
+  });
+
+await program.parseAsync();

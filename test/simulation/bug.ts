@@ -1,0 +1,15 @@
+export type Call = (...args: unknown[]) => unknown;
+export type Module = Record<string, unknown>;
+
+/** A module, by its path below the project, and what a bug makes of its exports. */
+export type Change = readonly [path: string, change: (module: Module) => Module];
+
+export interface Bug {
+  /** The one that is to catch it. */
+  invariant: string;
+  bug: string;
+  changes: readonly Change[];
+}
+
+/** The export as it was before the bug. */
+export const original = (module: Module, name: string) => module[name] as Call;

@@ -1,0 +1,141 @@
+import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
+import { TICK_MS } from './control-plane.js';
+import { first, type IntervalRow, type Invariants, type TransactionRow, type View } from './view.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+const DEBT_MICRO = -5_000_000;
+/** What a worker or a host may take to notice. */
+const SLACK_MS = 2 * TICK_MS;
+/** A host's own clock and the true one differ by what a rounding makes. */
+const ROUNDING_MS = 1_000;
+
+const METERED: Readonly<Partial<Record<InstanceStatus, string>>> = { running: 'gpu', stopped: 'disk' };
+
+/** What must hold of money, whatever happens. */
+export const LEDGER: Invariants = {
+  'an instance has spent the sum of its charges': ({ instances, transactions }) => {
+    const sums = sumBy(
+      [...transactions.values()].filter(({ kind }) => kind === 'charge'),
+      ({ instance_id }) => instance_id ?? '',
+    );
+    return first(instances.values(), ({ id, spend_micro }) =>
+      spend_micro === -(sums.get(id) ?? 0)
+        ? undefined
+        : `${id} has spent ${spend_micro}, its charges are ${sums.get(id)}`,
+    );
+  },
+
+  'a balance is what was credited less what was charged': ({ organizations, transactions }) => {
+    const sums = sumBy([...transactions.values()], ({ organization_id }) => organization_id);
+    return first(organizations.values(), ({ id, balance_micro }) =>
+      balance_micro === (sums.get(id) ?? 0) ? undefined : `${id} has ${balance_micro}, its rows are ${sums.get(id)}`,
+    );
+  },
+
+  'only the row of the present hour grows': ({ transactions, before }) => {
+    const was = [...(before?.transactions.values() ?? [])];
+    const newest = new Map<string, number>();
+    for (const row of was) newest.set(meterOf(row), Math.max(newest.get(meterOf(row)) ?? 0, row.hour ?? 0));
+    return first(was, (row) => {
+      const is = transactions.get(row.id);
+      if (is === undefined) return `${row.id} is gone`;
+      const mayGrow =
+        row.kind === 'charge' && row.hour === newest.get(meterOf(row)) && is.amount_micro < row.amount_micro;
+      const isSame = is.amount_micro === row.amount_micro && is.created_at === row.created_at;
+      return isSame || mayGrow ? undefined : `${row.id} was ${row.amount_micro}, is ${is.amount_micro}`;
+    });
+  },
+
+  'a meter runs in its status, and no two at once': ({ instances, intervals, world }) =>
+    first(instances.values(), ({ id, status }) => {
+      const its = intervals.filter(({ instance_id }) => instance_id === id);
+      const open = its.filter(({ closed_at }) => closed_at === null);
+      if (open.some(({ meter }) => meter !== METERED[status]))
+        return `${id} is ${status}, its ${open[0]?.meter} is metered`;
+      // A clock that was set tells its times anew.
+      const wasSet = world.jumpedAt > -Infinity;
+      return wasSet ? undefined : overlapOf(its);
+    }),
+
+  'GPU time is charged for no longer than the workload ran': ({ instances, world: { witness, timeline, jumpedAt } }) =>
+    first(instances.values(), ({ id, gpu_settled_ms }) => {
+      const ran = witness.ranFor(id, timeline.now);
+      if (jumpedAt > -Infinity || gpu_settled_ms <= ran + ROUNDING_MS) return undefined;
+      return `${id} ran for ${ran} ms and is charged for ${gpu_settled_ms}`;
+    }),
+
+  'nothing is charged before it ran or after it was destroyed': ({ instances, intervals, world }) =>
+    first(intervals, ({ instance_id, opened_at, closed_at }) => {
+      const instance = instances.get(instance_id);
+      if (!instance || world.jumpedAt > -Infinity) return undefined;
+      const { started_at, destroyed_at } = instance;
+      if (started_at === null || opened_at < started_at) return `${instance_id} is metered before it ran`;
+      const isOver = destroyed_at === null || (closed_at ?? Infinity) <= destroyed_at;
+      return isOver ? undefined : `${instance_id} is metered after it was destroyed`;
+    }),
+
+  'what runs out of balance is stopped at once': ({ instances, organizations, world }) => {
+    const { controlPlane, timeline, witness, upSince } = world;
+    if (!controlPlane.alive || timeline.now - upSince <= SLACK_MS) return undefined;
+    return first(instances.values(), ({ id, status, organization_id }) => {
+      if (status !== 'running' || (organizations.get(organization_id)?.balance_micro ?? 1) > 0) return undefined;
+      const since = Math.max(
+        witness.lowSince.get(organization_id) ?? Infinity,
+        witness.runningSince.get(id) ?? Infinity,
+      );
+      return timeline.now - since > SLACK_MS ? `${id} runs, and nothing is left` : undefined;
+    });
+  },
+
+  'nobody is destroyed before having had a day to pay': ({ edges, instances, world }) =>
+    first(edges, ({ instance_id, became }) => {
+      if (became !== 'destroying' || !isUnpaid(world, instance_id)) return undefined;
+      const organizationId = instances.get(instance_id)?.organization_id ?? '';
+      const low = world.timeline.now - (world.witness.paidAt.get(organizationId) ?? -Infinity);
+      return low >= DAY_MS ? undefined : `${instance_id}, ${low} ms after there was a balance`;
+    }),
+
+  'who does not pay for a day is destroyed': ({ instances, organizations, world }) => {
+    const { controlPlane, timeline, witness, upSince, jumpedAt, restoredAt, confirmedAt } = world;
+    const held = world.rows("SELECT 1 FROM meta WHERE key = 'clock_step'").length > 0;
+    const undisturbed = Math.max(upSince, jumpedAt, restoredAt, confirmedAt) + GRACE_MS;
+    if (!controlPlane.alive || held) return undefined;
+    return first(instances.values(), ({ id, status, organization_id }) => {
+      const since = Math.max(witness.lowSince.get(organization_id) ?? Infinity, undisturbed);
+      const isOverdue = timeline.now - since > DAY_MS + SLACK_MS;
+      const isDown = status === 'stopped' || status === 'error';
+      const isIndebted = (organizations.get(organization_id)?.balance_micro ?? 0) <= DEBT_MICRO;
+      const hasBeenDown = timeline.now - (witness.downSince.get(id) ?? Infinity) > SLACK_MS;
+      return isOverdue && isDown && hasBeenDown && isIndebted ? `${id} is still ${status}` : undefined;
+    });
+  },
+};
+
+function meterOf({ instance_id, meter }: TransactionRow): string {
+  return `${instance_id} ${meter}`;
+}
+
+function isUnpaid(world: View['world'], instanceId: string): boolean {
+  return world.rows("SELECT 1 FROM instance_events WHERE instance_id = ? AND kind = 'unpaid'", instanceId).length > 0;
+}
+
+function overlapOf(its: readonly IntervalRow[]): string | undefined {
+  const sorted = [...its].sort(
+    (a, b) => a.opened_at - b.opened_at || (a.closed_at ?? Infinity) - (b.closed_at ?? Infinity),
+  );
+  return first(sorted.slice(1), (next) => {
+    const previous = sorted[sorted.indexOf(next) - 1];
+    const end = previous?.closed_at ?? Infinity;
+    return end > next.opened_at ? `${next.instance_id} is metered twice from ${next.opened_at} on` : undefined;
+  });
+}
+
+function sumBy<Row extends { amount_micro: number }>(
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of rows) sums.set(keyOf(row), (sums.get(keyOf(row)) ?? 0) + row.amount_micro);
+  return sums;
+}

@@ -1,0 +1,112 @@
+import type { Account } from '../../control-plane/domain/settlement.js';
+import { openMeter } from '../../control-plane/services/money/meters.js';
+import { sql, statement } from '../../control-plane/store/sql.js';
+import type { Tx } from '../../control-plane/store/store.js';
+import { original, type Bug, type Call, type Change } from './bug.js';
+
+const MONEY = 'control-plane/services/money';
+
+/** The export does what it did, and then something more. */
+const after = (path: string, name: string, more: Call): Change => [
+  path,
+  (module) => ({
+    [name]: (...args: unknown[]) => {
+      const answer = original(module, name)(...args);
+      more(...args);
+      return answer;
+    },
+  }),
+];
+
+const afterBooking = (text: string): Change =>
+  after(`${MONEY}/booking`, 'book', (tx) => (tx as Tx).run(statement(sql.raw(text))));
+
+/** What an account is settled by is changed. */
+const misreading = (change: (account: Account, now: number) => Account): Change => [
+  `${MONEY}/accounts`,
+  (module) => ({
+    loadAccounts: (platform: unknown, tx: Tx, ids: unknown) => {
+      const accounts = original(module, 'loadAccounts')(platform, tx, ids) as ReadonlyMap<string, Account>;
+      return new Map([...accounts].map(([id, account]) => [id, change(account, tx.now)]));
+    },
+  }),
+];
+
+export const MONEY_BUGS: readonly Bug[] = [
+  {
+    invariant: 'an instance has spent the sum of its charges',
+    bug: 'what is spent is counted on without a charge',
+    changes: [afterBooking('UPDATE instances SET spend_micro = spend_micro + 1 WHERE spend_micro > 0')],
+  },
+  {
+    invariant: 'a balance is what was credited less what was charged',
+    bug: 'a settlement takes a micro-dollar more',
+    changes: [afterBooking('UPDATE organizations SET balance_micro = balance_micro - 1')],
+  },
+  {
+    invariant: 'only the row of the present hour grows',
+    bug: 'a charge is booked into the first row of its instance',
+    changes: [
+      afterBooking(
+        "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
+      ),
+    ],
+  },
+  {
+    invariant: 'a meter runs in its status, and no two at once',
+    bug: 'a meter is not switched when a stop begins',
+    changes: [
+      [
+        `${MONEY}/meters`,
+        (module) => ({
+          switchMeter: (tx: Tx, before: string, instance: { status: string }) => {
+            if (instance.status !== 'stopping') original(module, 'switchMeter')(tx, before, instance);
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'GPU time is charged for no longer than the workload ran',
+    bug: 'nobody asks the host whether a workload ran',
+    changes: [
+      misreading((account, now) => ({
+        ...account,
+        meters: account.meters.map((metered) => ({
+          ...metered,
+          intervals: metered.intervals.map((one) => ({ ...one, attestedTo: Math.min(one.closedAt ?? now, now) })),
+        })),
+      })),
+    ],
+  },
+  {
+    invariant: 'nothing is charged before it ran or after it was destroyed',
+    bug: 'a disk is metered until its instance is destroyed, and on',
+    changes: [
+      after(`${MONEY}/meters`, 'switchMeter', (tx, _before, instance) => {
+        const its = instance as Parameters<typeof openMeter>[1];
+        if (its.status === 'destroyed') openMeter(tx as Tx, its, 'disk');
+      }),
+    ],
+  },
+  {
+    invariant: 'what runs out of balance is stopped at once',
+    bug: 'nothing follows from a balance',
+    changes: [[`${MONEY}/consequences`, () => ({ heedBalance: () => {} })]],
+  },
+  {
+    invariant: 'nobody is destroyed before having had a day to pay',
+    bug: 'a minute is taken for a day',
+    changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
+  },
+  {
+    invariant: 'who does not pay for a day is destroyed',
+    bug: 'nobody is ever destroyed for not having paid',
+    changes: [[`${MONEY}/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
+  },
+  {
+    invariant: 'what is accepted is covered',
+    bug: 'nobody asks whether it is paid for',
+    changes: [['control-plane/services/instances/payment-check', () => ({ checkPayment: () => {} })]],
+  },
+];
