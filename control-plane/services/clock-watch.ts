@@ -24,6 +24,7 @@ interface Step {
  */
 export class ClockWatch {
   private offset: number | undefined;
+  private held: boolean | undefined;
   private seenAt = -Infinity;
 
   constructor(
@@ -36,8 +37,15 @@ export class ClockWatch {
 
   /** Whether durations by the wall clock may be acted upon. */
   isTrusted(): boolean {
+    this.look();
     this.noteSeen();
-    return this.store.transact((tx) => findStep(tx) === undefined);
+    this.held ??= this.store.transact((tx) => findStep(tx) !== undefined);
+    return !this.held;
+  }
+
+  /** An operator has looked. */
+  confirmed(): void {
+    this.held = undefined;
   }
 
   private look(): void {
@@ -66,6 +74,7 @@ export class ClockWatch {
         'the wall clock was set; what cannot be taken back waits until an operator confirms it with POST /v1/operator/clock/confirm',
       );
     }
+    if (isHeld) this.held = undefined;
     this.store.transact((tx) => {
       shiftMeters(tx, step);
       writeMeta(tx, 'clock_seen', String(tx.now));

@@ -33,6 +33,7 @@ export function confirmClock(platform: Platform, operator: Operator): ClockState
     const step = findStep(tx);
     if (!step) return readState(tx);
     forgetStep(tx);
+    tx.afterCommit(() => platform.clockWatch.confirmed());
     restartDeadlines(tx);
     restartLowClocks(tx);
     recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });

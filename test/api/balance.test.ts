@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
+import { sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../harness/eventually.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -109,6 +110,68 @@ describe('What is charged', () => {
     await poor.agent.connect();
     test.advance(DAY_MS);
     expect((await poor.read()).spend_micro).toBe(DISK_MICRO / 10);
+  });
+
+  it('is no disk time twice when the clock is set right and the control plane started again', async () => {
+    const poor = await poorOf();
+    await ask(poor, 'POST', '/stop');
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    test.clock.step(2 * HOUR_MS);
+    await poor.pass(MINUTE_MS);
+    test.clock.step(-2 * HOUR_MS);
+    await poor.pass(5_000);
+    await away(poor, 10_000);
+    await poor.pass(MINUTE_MS);
+    expect((await poor.read()).spend_micro).toBeLessThanOrEqual(
+      Math.ceil((DISK_MICRO * (2 * MINUTE_MS + 16_000)) / HOUR_MS),
+    );
+    await test.operator.post('/v1/operator/clock/confirm');
+  });
+
+  it('is the run of before once, when its end is told only after the stop has timed out', async () => {
+    const poor = await poorOf();
+    await poor.pass(10 * MINUTE_MS);
+    poor.agent.automatic = false;
+    await ask(poor, 'POST', '/stop');
+    const stop = await eventually('the stop', () => poor.agent.held.find(({ desired }) => desired === 'stopped'));
+    poor.agent.lose(stop);
+    poor.agent.disconnect();
+    await poor.pass(30 * MINUTE_MS);
+    expect(await poor.read()).toMatchObject({ status: 'running', error_code: 'stop_timed_out' });
+    await poor.pass(30 * MINUTE_MS);
+    await poor.agent.connect();
+    poor.agent.repeat(stop);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read()).spend_micro).toBe(GPU_MICRO / 6);
+  });
+
+  it('is all of a run that began while its host was out of reach', async () => {
+    const poor = await poorOf();
+    await poor.pass(MINUTE_MS);
+    poor.agent.disconnect();
+    await poor.pass(10 * MINUTE_MS);
+    poor.agent.reboot(poor.id);
+    await poor.pass(30 * MINUTE_MS);
+    await poor.agent.connect();
+    await poor.pass(0);
+    await poor.pass(MINUTE_MS);
+    await ask(poor, 'POST', '/stop');
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await eventually('the charge', async () => (await poor.read()).spend_micro === (GPU_MICRO * 32) / 60);
+  });
+
+  it('leaves nothing to settle once an instance is gone, however it went', async () => {
+    const poor = await poorOf();
+    await poor.pass(MINUTE_MS);
+    poor.agent.vanish(poor.id);
+    await statusIs(poor.renter.api, poor.id, 'error');
+    await poor.pass(2 * MINUTE_MS);
+    await poor.pass(2 * MINUTE_MS);
+    const unsettled = sql<{
+      settle_at: number | null;
+    }>`SELECT settle_at FROM organizations WHERE id = ${poor.renter.organizationId}`;
+    const row = test.core.platform.store.transact((tx) => tx.get(statement(unsettled)));
+    expect(row).toEqual({ settle_at: null });
   });
 
   it('is what was attested late, up to where the balance would have run out', async () => {

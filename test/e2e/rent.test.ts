@@ -71,6 +71,16 @@ it('a renter deploys, logs in, reads the log, stops, starts and destroys', async
   expect((await containersOf(created.id)).map(({ State }) => State)).toEqual(['exited']);
   expect(await gpusOf(created.id)).toEqual(gpus);
 
+  // Charged: what the host said that it ran, which is no more than passed.
+  const passedMs = Date.now() - Date.parse(String(up['status_changed_at']));
+  const price = Number(up['price_per_hour_micro']);
+  const { spend_micro } = await eventually('the charge', async () => {
+    const charged = await talking.api.get<InstanceBody>(`/v1/instances/${created.id}`);
+    return charged.spend_micro > 0 && charged;
+  });
+  expect(spend_micro).toBeLessThanOrEqual((price * passedMs) / 3_600_000);
+  expect(spend_micro).toBeGreaterThan((price * 500) / 3_600_000);
+
   // Started: the same file, GPUs, port and host key.
   await talking.api.post(`/v1/instances/${created.id}/start`);
   const again = await statusIs(talking.api, created.id, 'running', LONG_MS);

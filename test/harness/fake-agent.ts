@@ -228,6 +228,11 @@ export class FakeAgent {
     this.report(instanceId);
   }
 
+  /** Everything went down and came up again: another run. */
+  reboot(instanceId: string): void {
+    this.change(instanceId, { runId: String(++this.runs), startedAt: this.now() });
+  }
+
   report(instanceId: string, number = (this.reportNumbers.get(instanceId) ?? 0) + 1): void {
     this.reportNumbers.set(instanceId, Math.max(number, this.reportNumbers.get(instanceId) ?? 0));
     const sequence = this.workloads.get(instanceId)?.sequence ?? 0;

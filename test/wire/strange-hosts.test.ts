@@ -210,3 +210,20 @@ it('a timeline keeps its last thousand entries', async () => {
   );
   expect(kept).toHaveLength(1_000);
 });
+
+describe('a heartbeat of what no honest host would say', () => {
+  it.each([
+    ['a run with an endless name', [{ instanceId: randomUUID(), runId: 'x'.repeat(65), runningMs: 1 }]],
+    [
+      'more workloads than a host can have',
+      Array.from({ length: 1_001 }, () => ({ instanceId: randomUUID(), runId: '1', runningMs: 1 })),
+    ],
+  ])('%s: none of it is kept', async (_what, running) => {
+    const { agent, id } = await rented();
+    const gpus = agent.inventory['gpus'];
+    const known = { instanceId: id, runId: 'another-run', runningMs: 1 };
+    agent.sendRaw({ heartbeat: { dockerAvailable: true, gpus, running: [...running, known], diskFreeGb: 0 } });
+    await agent.speak(id);
+    expect(test.everythingStored()).not.toContain('another-run');
+  });
+});
