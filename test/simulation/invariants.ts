@@ -112,8 +112,9 @@ export const INVARIANTS: Invariants = {
       const isNew = status === 'error' && before?.instances.get(id)?.status !== 'error';
       const claimed = error_code === 'workload_completed' || error_code === 'workload_failed';
       const { ended, restored, unsure } = world.witness;
-      // Where the journal was lost and the store is an older copy, nobody knows that it was told to stop.
-      const isForgotten = restored && unsure.has(id);
+      // Where the journal was lost and the store is an older copy, nobody knows that it was told to stop; where the clock was
+      // set, too, nobody knows that it went down with its host.
+      const isForgotten = unsure.has(id) && (restored || world.jumpedAt > -Infinity);
       if (!isNew || !claimed || before === undefined || ended.has(id) || isForgotten) return undefined;
       return `${id} is ${error_code}, but nothing of it has ended by itself`;
     }),

@@ -47,7 +47,8 @@ export async function step(
 async function prepare(world: World, { from }: Scenario): Promise<string> {
   if (from === null) return '';
   deployOne(world);
-  await world.timeline.advance(10_000);
+  // The longest pull.
+  await world.timeline.advance(25_000);
   const [instance] = world.rows<{ id: string }>('SELECT id FROM instances');
   if (!instance) throw new Error('nothing was deployed');
   if (from === 'stopped') request(world, 'stop', instance.id);

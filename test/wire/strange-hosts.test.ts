@@ -211,6 +211,22 @@ it('a timeline keeps its last thousand entries', async () => {
   expect(kept).toHaveLength(1_000);
 });
 
+describe('a workload that comes up after its host has said what it has', () => {
+  it('makes the host say it again, and is set apart', async () => {
+    const agent = await test.host({ gpus: 1 });
+    const id = randomUUID();
+    const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
+    agent.workloads.set(id, { state: 'WORKLOAD_STATE_RUNNING', sequence: 1, sshPort: 40_600, gpuUuids, lines: [] });
+    agent.beat();
+    await eventually('the stream to end', () => !agent.connected);
+    await agent.connect();
+    expect(await quarantineOf(agent)).toMatchObject([{ instance_id: id }]);
+    agent.beat();
+    await agent.speak(id);
+    expect(agent.connected).toBe(true);
+  });
+});
+
 describe('a heartbeat of what no honest host would say', () => {
   it.each([
     ['a run with an endless name', [{ instanceId: randomUUID(), runId: 'x'.repeat(65), runningMs: 1 }]],

@@ -38,10 +38,11 @@ import { findGpus, findMachine } from './machines.js';
 import { attestKnown, attestRunning } from '../money/attestation.js';
 import { meterDisks } from '../money/meters.js';
 import type { Platform } from '../platform.js';
-import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown } from './quarantine.js';
+import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown, runsUnheardOf } from './quarantine.js';
 
 const LATER_ORDERS =
   'the host has carried out later orders, which were lost when an older copy of the store was restored; destroy the instance and deploy again';
+const SAY_AGAIN = 'this host runs a workload that the control plane has never heard of; it is to say again what it has';
 const LAST_SEEN_GRAIN_MS = 60_000;
 /** A heartbeat that comes so long after a change was gathered after it. */
 const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
@@ -288,6 +289,9 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
   );
   platform.store.transact((tx) => {
     attestRunning(tx, machineId, new Map(runs));
+    const ids = runs.map(([instanceId]) => instanceId);
+    // It says on connecting what it has, GPUs and all.
+    if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.hosts.close(machineId, SAY_AGAIN));
     reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);
     const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);

@@ -36,6 +36,13 @@ export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, pre
   for (const state of unknown) setApart(platform, tx, machineId, state);
 }
 
+/** Whether a host runs what is neither an instance of its own nor in quarantine: it has come up since the host said what it has. */
+export function runsUnheardOf(tx: Tx, machineId: string, instanceIds: readonly string[]): boolean {
+  const setApart = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
+  const quarantined = new Set(tx.all(setApart).map(({ instance_id }) => instance_id));
+  return instanceIds.some((id) => !quarantined.has(id) && !isKnown(tx, machineId, id));
+}
+
 function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
   const known = query
     .selectFrom('instances')
