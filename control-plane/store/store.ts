@@ -21,7 +21,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
 
 /** What every open asserts. */
 const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
-const CHECKPOINT_BYTES = 64 * 1024 * 1024;
+/** A checkpoint is waited for: a larger one would hold up requests for longer than a settlement does. */
+const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 
 /**
