@@ -62,8 +62,8 @@ interface Span {
 /**
  * Settles an organisation up to `now`: what is charged, in the order of time, is what was certainly had while the balance
  * lasted, to the end of the millisecond in which it ran out. GPU time for which nothing was left is absorbed; disk is charged
- * into debt. Where the balance may have run out, what
- * cannot be put in order yet waits until its hosts have spoken; where it lasts in any case, nothing waits.
+ * into debt. Where the balance may have run out, what cannot be put in order yet waits until its hosts have spoken; where it
+ * lasts in any case, nothing waits.
  */
 export function settle(account: Account, now: number): Settlement {
   const { meters } = account;

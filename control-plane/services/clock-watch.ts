@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
 import { deleteMeta, readMeta, writeMeta } from '../store/meta.js';
 import type { Store, Tx } from '../store/store.js';
-import { restartLowClocks, shiftMeters } from './money/meters.js';
+import { restartLowClocks, shiftMeters } from './money/clock-steps.js';
 
 /** A wall clock that was set by more than this is not believed. */
 const STEP_MS = 60_000;

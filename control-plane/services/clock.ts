@@ -3,7 +3,7 @@ import type { Tx } from '../store/store.js';
 import { recordAudit } from './audit.js';
 import { findStep, forgetStep } from './clock-watch.js';
 import { restartDeadlines } from './instances/transitions.js';
-import { restartLowClocks } from './money/meters.js';
+import { restartLowClocks } from './money/clock-steps.js';
 import type { Platform } from './platform.js';
 
 export interface ClockState {

@@ -1,5 +1,6 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import {
+  sql,
   DummyDriver,
   Kysely,
   SqliteAdapter,
@@ -11,7 +12,7 @@ import {
 } from 'kysely';
 import type { Schema } from './schema.js';
 
-export { sql } from 'kysely';
+export { sql };
 
 /** Builds typed statements; executes nothing. */
 export const query = new Kysely<Schema>({
@@ -26,6 +27,11 @@ export const query = new Kysely<Schema>({
 /** A statement in SQL's own words, for what the builder has none for. */
 export function statement<Row = unknown>(text: RawBuilder<Row>): Compilable<Row> {
   return { compile: () => text.compile(query) };
+}
+
+/** Any number of values in one and the same statement. */
+export function listOf(values: readonly string[]): RawBuilder<string> {
+  return sql<string>`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
 }
 
 const MAX_PREPARED = 1_000;

@@ -152,7 +152,16 @@ describe('What is charged', () => {
     await poor.pass(10 * MINUTE_MS);
     poor.agent.reboot(poor.id);
     await poor.pass(30 * MINUTE_MS);
+    // What it has kept to say of it is older than the first heartbeat, and comes before it.
+    const workload = poor.agent.workloads.get(poor.id);
+    if (!workload) throw new Error('there is no workload');
+    workload.state = 'WORKLOAD_STATE_STOPPED';
     await poor.agent.connect();
+    workload.state = 'WORKLOAD_STATE_RUNNING';
+    const { startedAt } = workload;
+    workload.startedAt = test.clock.monotonic();
+    poor.agent.report(poor.id);
+    if (startedAt !== undefined) workload.startedAt = startedAt;
     await poor.pass(0);
     await poor.pass(MINUTE_MS);
     await ask(poor, 'POST', '/stop');
@@ -184,6 +193,25 @@ describe('What is charged', () => {
     await statusIs(poor.renter.api, poor.id, 'stopped');
     expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
     expect(await poor.balance()).toBe(0);
+  });
+});
+
+describe('An organization that cannot be settled', () => {
+  it('holds up no other, and is tried again after a minute', async () => {
+    const [broken, sound] = [await poorOf(), await poorOf()];
+    const { store } = test.core.platform;
+    const run = (text: string) => store.transact((tx) => tx.run(statement(sql.raw(text))));
+    run(`CREATE TRIGGER broken BEFORE UPDATE OF spend_micro ON instances WHEN OLD.id = '${broken.id}'
+      BEGIN SELECT RAISE(ABORT, 'broken'); END`);
+    for (const poor of [broken, sound]) await poor.agent.speak(poor.id);
+    test.clock.advance(MINUTE_MS);
+    for (const poor of [broken, sound]) await poor.agent.speak(poor.id);
+    test.advance(MINUTE_MS);
+    expect((await sound.read()).spend_micro).toBeGreaterThan(0);
+    expect((await broken.read()).spend_micro).toBe(0);
+    run('DROP TRIGGER broken');
+    test.advance(MINUTE_MS);
+    expect((await broken.read()).spend_micro).toBeGreaterThan(0);
   });
 });
 

@@ -23,7 +23,7 @@ const afterBooking = (text: string): Change =>
 
 /** What an account is settled by is changed. */
 const misreading = (change: (account: Account, now: number) => Account): Change => [
-  `${MONEY}/accounts`,
+  `${MONEY}/unsettled`,
   (module) => ({
     loadAccounts: (platform: unknown, tx: Tx, ids: unknown) => {
       const accounts = original(module, 'loadAccounts')(platform, tx, ids) as ReadonlyMap<string, Account>;

@@ -6,7 +6,7 @@ import { getInstance, listEvents, listInstances, type InstanceDetails } from '..
 import { start } from '../../services/instances/start.js';
 import { stop } from '../../services/instances/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable, IdempotencyHeaders } from '../schemas.js';
+import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 

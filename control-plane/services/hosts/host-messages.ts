@@ -13,7 +13,7 @@ import {
 import { isPlausible } from '../../domain/command.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
 import { readMeta } from '../../store/meta.js';
-import { query, sql } from '../../store/sql.js';
+import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from '../instances/commands.js';
 import {
@@ -36,7 +36,7 @@ import { judgeHeartbeat, judgeHello } from './host-judgement.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
 import { attestKnown, attestRunning } from '../money/attestation.js';
-import { meterDisks } from '../money/meters.js';
+import { meterDisks } from '../money/disks.js';
 import type { Platform } from '../platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown, runsUnheardOf } from './quarantine.js';
 
@@ -260,7 +260,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
 
 /** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
 function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): InstanceState[] {
-  const ids = JSON.stringify(running.map(({ instanceId }) => instanceId));
+  const ids = running.map(({ instanceId }) => instanceId);
   const over = tx.all(
     query
       .selectFrom('instances')
@@ -268,7 +268,7 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
       .where('machine_id', '=', machineId)
       .where('status', 'in', ['stopped', 'error', 'destroyed'])
       .where('status_changed_at', '<', tx.now - SURELY_LATER_MS)
-      .where(sql<boolean>`id IN (SELECT value FROM json_each(${ids}))`),
+      .where('id', 'in', listOf(ids)),
   );
   const observation = { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_RUNNING };
   return over.map(({ id, sequence, diskGb }) => ({

@@ -6,7 +6,7 @@ import { recordAudit } from '../audit.js';
 import { forgetHost, loseHost } from '../instances/host-loss.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
-import { stopMeteringDisks } from '../money/meters.js';
+import { stopMeteringDisks } from '../money/disks.js';
 import type { Platform } from '../platform.js';
 
 /**

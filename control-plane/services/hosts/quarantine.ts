@@ -2,7 +2,7 @@ import { WorkloadState, type InstanceState, type Observation } from '../../../sh
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
@@ -25,13 +25,13 @@ type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'o
  */
 export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
-  const names = JSON.stringify(unknown.map(({ instanceId }) => instanceId));
+  const names = unknown.map(({ instanceId }) => instanceId);
   tx.run(
     query
       .deleteFrom('quarantine')
       .where('machine_id', '=', machineId)
       .where('removal_requested_at', 'is', null)
-      .where(sql<boolean>`instance_id NOT IN (SELECT value FROM json_each(${names}))`),
+      .where('instance_id', 'not in', listOf(names)),
   );
   for (const state of unknown) setApart(platform, tx, machineId, state);
 }

@@ -1,6 +1,6 @@
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { settleSoon, type IntervalRow } from './meters.js';
+import { UNATTESTED, settleSoon, type IntervalRow } from './meters.js';
 
 /** For so long a host that has spoken is taken to have its workloads running still. */
 export const SILENCE_MS = 2 * 60_000;
@@ -114,9 +114,5 @@ function unattestedOf(tx: Tx, instanceId: string): IntervalRow[] {
 }
 
 function unattested() {
-  return query
-    .selectFrom('meter_intervals')
-    .selectAll()
-    .where('meter', '=', sql.lit('gpu'))
-    .where(sql<boolean>`(closed_at IS NULL OR attested_to < closed_at)`);
+  return query.selectFrom('meter_intervals').selectAll().where(UNATTESTED);
 }

@@ -1,6 +1,6 @@
 import type { Ids } from '../../../shared/ids.js';
 import type { Settlement } from '../../domain/settlement.js';
-import { sql, statement } from '../../store/sql.js';
+import { listOf, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from './meters.js';
 
@@ -83,9 +83,10 @@ function forgetEntries(tx: Tx, organizations: readonly string[]): void {
   tx.run(
     statement(sql`
       DELETE FROM recent_entries
-      WHERE organization_id IN (SELECT value FROM json_each(${JSON.stringify(organizations)})) AND NOT EXISTS (
-        SELECT 1 FROM meter_intervals AS interval
-        WHERE interval.organization_id = recent_entries.organization_id AND ${UNSETTLED} AND settled_to < recent_entries.at)`),
+      WHERE organization_id IN ${listOf(organizations)} AND NOT EXISTS (
+        SELECT 1 FROM meter_intervals
+        WHERE meter_intervals.organization_id = recent_entries.organization_id AND ${UNSETTLED}
+          AND settled_to < recent_entries.at)`),
   );
 }
 

@@ -7,7 +7,12 @@ import type { Tx } from '../../store/store.js';
 export type IntervalRow = Row<'meter_intervals'>;
 
 /** What an interval is opened for. */
-type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'status'>;
+export type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'status'>;
+
+/** What is still to be charged or absorbed, or may become so: in the words of the partial indexes. */
+export const UNSETTLED = sql<boolean>`(closed_at IS NULL OR settled_to < closed_at)`;
+/** GPU time of which a host may still speak. */
+export const UNATTESTED = sql<boolean>`(meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at))`;
 
 type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
 
@@ -39,7 +44,7 @@ export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter, run =
   tx.run(query.insertInto('meter_intervals').values(interval));
 }
 
-export function closeMeter(tx: Tx, instanceId: string): void {
+function closeMeter(tx: Tx, instanceId: string): void {
   const interval = openInterval(tx, instanceId);
   if (interval) endInterval(tx, interval, tx.now);
 }
@@ -71,74 +76,9 @@ export function forgetUnattested(tx: Tx, whose: 'instance_id' | 'machine_id', id
       .updateTable('meter_intervals')
       .set({ closed_at: sql`attested_to` })
       .where(whose, '=', id)
-      .where('meter', '=', sql.lit('gpu'))
-      .where(sql<boolean>`(closed_at IS NULL OR attested_to < closed_at)`),
+      .where(UNATTESTED),
   );
 }
-
-/**
- * A host has said which workloads it holds. Disk of a stopped instance is metered while its host has it: what is not there is
- * not charged for from where it was last settled.
- */
-export function meterDisks(tx: Tx, machineId: string, held: ReadonlySet<string>): void {
-  for (const instance of stoppedOn(tx, machineId)) {
-    if (held.has(instance.id)) openMeter(tx, instance, 'disk');
-    else {
-      const interval = openInterval(tx, instance.id);
-      if (interval) endInterval(tx, interval, interval.settled_to);
-    }
-    settleSoon(tx, instance.organization_id);
-  }
-}
-
-/**
- * The disks of a machine that is declared lost, or removed, cost nothing from now on; where the store was restored and the host
- * has not been heard since, from where they were last settled.
- */
-export function stopMeteringDisks(tx: Tx, machineId: string): void {
-  const machine = tx.get(query.selectFrom('machines').select('is_ahead').where('id', '=', machineId));
-  for (const { id, organization_id } of stoppedOn(tx, machineId)) {
-    const interval = openInterval(tx, id);
-    if (interval) endInterval(tx, interval, machine?.is_ahead ? interval.settled_to : tx.now);
-    settleSoon(tx, organization_id);
-  }
-}
-
-function stoppedOn(tx: Tx, machineId: string): MeteredInstance[] {
-  return tx.all(
-    query
-      .selectFrom('instances')
-      .select(['id', 'organization_id', 'machine_id', 'status'])
-      .where('machine_id', '=', machineId)
-      .where('status', '=', 'stopped'),
-  );
-}
-
-/**
- * The wall clock was set by `ms`: what is not settled yet keeps its duration. Times that were settled before stay as they
- * were written.
- */
-export function shiftMeters(tx: Tx, ms: number): void {
-  const shifted = (column: string) => sql<number>`${sql.ref(column)} + ${ms}`;
-  const live = query.selectFrom('instances').select('id').where('status', '<>', 'destroyed');
-  const intervals = query.updateTable('meter_intervals').where('instance_id', 'in', live);
-  const unsettled = sql<boolean>`(closed_at IS NULL OR settled_to < closed_at OR attested_to < closed_at)`;
-  const times = { opened_at: shifted('opened_at'), closed_at: shifted('closed_at') };
-  const known = { attested_to: shifted('attested_to'), settled_to: shifted('settled_to') };
-  tx.run(intervals.set({ ...times, ...known }).where(unsettled));
-  tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
-  tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
-  tx.run(query.updateTable('organizations').set({ low_since: sql<number | null>`low_since + ${ms}` }));
-  tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
-}
-
-/** Who is at or below zero has the full time until an automatic destruction anew: nobody could pay meanwhile. */
-export function restartLowClocks(tx: Tx): void {
-  tx.run(query.updateTable('organizations').set({ low_since: tx.now }).where('low_since', 'is not', null));
-}
-
-/** What is still to be charged or absorbed, or may become so. */
-export const UNSETTLED = sql<boolean>`(interval.closed_at IS NULL OR interval.settled_to < interval.closed_at)`;
 
 /** The organisation is settled as soon as this transaction is committed. */
 export function settleSoon(tx: Tx, organizationId: string): void {

@@ -36,7 +36,7 @@ export function receiveEvent(platform: Platform, body: string, signature: string
  */
 export function applyEvent(platform: Platform, event: PaymentEvent): void {
   platform.store.transact((tx) => {
-    const payment = findPayment(tx, event.paymentId);
+    const payment = knownPayment(tx, event.paymentId);
     if (event.kind === 'dispute') noteDispute(tx, event);
     else if (event.kind === 'refunded') {
       const refunded_micro = Math.max(payment.refunded_micro, event.amountMicro);
@@ -44,11 +44,12 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
     } else if (payment.organization_id === null && isOrganization(tx, event.organizationId)) {
       save(tx, payment, { organization_id: event.organizationId, paid_micro: event.amountMicro });
     }
-    book(platform, tx, findPayment(tx, event.paymentId));
+    bookPayment(platform, tx, knownPayment(tx, event.paymentId));
   });
 }
 
-function findPayment(tx: Tx, id: string): Payment {
+/** What is known of a payment; nothing, when it is heard of for the first time. */
+function knownPayment(tx: Tx, id: string): Payment {
   const known = tx.get(query.selectFrom('payments').selectAll().where('id', '=', id));
   if (known) return known;
   const told = { paid_micro: 0, refunded_micro: 0 };
@@ -88,7 +89,7 @@ function noteDispute(
 }
 
 /** Never takes back more than was paid. What was told of a payment that is not known yet waits until it is. */
-function book(platform: Platform, tx: Tx, payment: Payment): void {
+function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
   const { id, organization_id: organizationId, paid_micro, refunded_micro, credited_micro } = payment;
   if (organizationId === null) return;
   tx.run(query.updateTable('disputes').set({ organization_id: organizationId }).where('payment_id', '=', id));

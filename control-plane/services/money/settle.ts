@@ -1,8 +1,9 @@
 import { settle, type Settlement } from '../../domain/settlement.js';
-import { query } from '../../store/sql.js';
+import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
-import { listOf, loadAccounts } from './accounts.js';
+import { loadAccounts } from './unsettled.js';
 import { book } from './booking.js';
 import { heedBalance } from './consequences.js';
 
@@ -33,25 +34,12 @@ export function settleDue(platform: Platform): { settled: number } {
 
 /** One that fails is put off, so that it takes nobody else's turn. */
 function settleOneByOne(platform: Platform, due: readonly string[]): void {
-  const errors: unknown[] = [];
-  for (const id of due) {
-    try {
-      platform.store.transact((tx) => settleOrganizations(platform, tx, [id]));
-    } catch (error) {
-      errors.push(error);
-      platform.store.transact((tx) => {
-        tx.run(
-          query
-            .updateTable('organizations')
-            .set({ settle_at: tx.now + PUT_OFF_MS })
-            .where('id', '=', id),
-        );
-        tx.nudge('settle');
-      });
-    }
-  }
-  if (errors.length > 0)
-    throw new AggregateError(errors, `${errors.length} of ${due.length} organizations cannot be settled`);
+  const settleOne = (tx: Tx, id: string) => settleOrganizations(platform, tx, [id]);
+  oneByOne(platform, due, settleOne, (tx, id) => {
+    const settle_at = tx.now + PUT_OFF_MS;
+    tx.run(query.updateTable('organizations').set({ settle_at }).where('id', '=', id));
+    tx.nudge('settle');
+  });
 }
 
 /**

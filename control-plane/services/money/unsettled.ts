@@ -1,6 +1,6 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
 import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
-import { query, sql } from '../../store/sql.js';
+import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 import { SILENCE_MS } from './attestation.js';
@@ -8,12 +8,13 @@ import { UNSETTLED } from './meters.js';
 
 /** What is to be settled of some organisations, in a few statements for all of them. */
 export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
-  const list = listOf(ids);
-  const balances = tx.all(query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', list));
-  const intervals = findUnsettled(tx, list);
+  const balances = tx.all(
+    query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listOf(ids)),
+  );
+  const intervals = findUnsettled(tx, ids);
   const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
   const meters = groupBy(intervals, ({ organization_id }) => organization_id);
-  const entries = groupBy(findEntries(tx, list), ({ organization_id }) => organization_id);
+  const entries = groupBy(findEntries(tx, ids), ({ organization_id }) => organization_id);
   return new Map(
     balances.map(({ id, balance_micro }) => {
       const account = {
@@ -26,14 +27,9 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
   );
 }
 
-/** Any number of ids in one and the same statement. */
-export function listOf(ids: readonly string[]) {
-  return sql<string>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
-}
-
 type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
 
-function findUnsettled(tx: Tx, organizations: ReturnType<typeof listOf>) {
+function findUnsettled(tx: Tx, organizations: readonly string[]) {
   return tx.all(
     query
       .selectFrom('meter_intervals as interval')
@@ -48,18 +44,18 @@ function findUnsettled(tx: Tx, organizations: ReturnType<typeof listOf>) {
         'disk_settled_ms',
         'is_ahead',
       ])
-      .where('interval.organization_id', 'in', organizations)
+      .where('interval.organization_id', 'in', listOf(organizations))
       .where(UNSETTLED)
       .orderBy('interval.id'),
   );
 }
 
-function findEntries(tx: Tx, organizations: ReturnType<typeof listOf>): (Entry & { organization_id: string })[] {
+function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organization_id: string })[] {
   return tx.all(
     query
       .selectFrom('recent_entries')
       .select(['organization_id', 'amount_micro as amountMicro', 'at'])
-      .where('organization_id', 'in', organizations)
+      .where('organization_id', 'in', listOf(organizations))
       .orderBy('at')
       .orderBy('id'),
   );
