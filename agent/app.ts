@@ -5,24 +5,32 @@ import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import { journalFile, type AgentConfig } from './config.js';
+import { speaksHttp } from './endpoints/answers.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import { NvidiaGpus } from './host/gpus/nvidia.js';
 import { SimulatedGpus } from './host/gpus/simulated.js';
 import { requireGuestTools } from './host/guest-tools.js';
-import { readBootId, readInventory } from './host/inventory.js';
+import { publicAddressOf, readBootId, readInventory } from './host/inventory.js';
+import { EgressGuard } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
+import { AccessProxy } from './proxy/access-proxy.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { DEADLINE_MS, Engine } from './runtime/docker/engine.js';
+import { InstanceNetworks } from './runtime/docker/networks.js';
+import { probeDiskQuota } from './runtime/docker/quota-probe.js';
+import { portsOf } from './runtime/workload.js';
 
 /** What this host tells of itself. Throws SetupError when Docker or the GPUs cannot be read. */
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Inventory> {
   const engine = new Engine(config.dockerSocket, clock);
   await engine.require(config.dockerSocket);
-  return readInventory(config, gpuDriver(config, clock), await dockerRoot(engine));
+  requireGuestTools(config.guestTools);
+  const docker = { root: await dockerRoot(engine), hasDiskQuota: await probeDiskQuota(engine, config.guestTools) };
+  return readInventory(config, gpuDriver(config, clock), docker);
 }
 
 /** An agent on this machine's Docker and GPUs. */
@@ -36,13 +44,29 @@ export function createAgent(
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
   const gpus = gpuDriver(config, clock);
-  const heldPorts = async () => (await runtime.list()).flatMap(({ sshPort }) => sshPort ?? []);
+  let hasDiskQuota = false;
+  const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
-  const runtime: DockerRuntime = new DockerRuntime(engine, clock, { ...config, hostId: identity.hostId }, ports, gpus);
+  const { hostId } = identity;
+  const networks = new InstanceNetworks(engine, hostId, config.subnet);
+  const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
+  const host = {
+    ...config,
+    hostId,
+    publicAddress: () => publicAddressOf(config),
+    hasDiskQuota: async () => hasDiskQuota,
+  };
+  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, ports, networks, guard, gpus);
   return assembleAgent({
     runtime,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
+    web: {
+      doors: new AccessProxy(config.bindAddress, logger),
+      publicAddress: host.publicAddress,
+      answers: speaksHttp,
+    },
+    upkeep: { 'the guard of egress': () => guard.ensure() },
     dial: dialer(identity),
     clock,
     random: Math.random,
@@ -50,16 +74,18 @@ export function createAgent(
     journal: new Journal(journalFile(config)),
     async prepare() {
       await engine.require(config.dockerSocket);
+      await guard.ensure();
       await runtime.prepare();
+      hasDiskQuota = await probeDiskQuota(engine, config.guestTools);
       await gpus.inventory();
     },
-    describe: async () => readInventory(config, gpus, await dockerRoot(engine)),
+    describe: async () => readInventory(config, gpus, { root: await dockerRoot(engine), hasDiskQuota }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
 }
 
 function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {
-  return gpus.kind === 'nvidia' ? new NvidiaGpus(clock) : new SimulatedGpus(gpus.count, name);
+  return gpus.kind === 'nvidia' ? new NvidiaGpus(clock, gpus.attach) : new SimulatedGpus(gpus.count, name);
 }
 
 async function dockerRoot(engine: Engine): Promise<string> {

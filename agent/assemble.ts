@@ -2,7 +2,9 @@ import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { Executor } from './commands/executor.js';
-import { RunAges } from './commands/run-ages.js';
+import { GpuAccess } from './commands/gpu-access.js';
+import { Observer } from './observation/observer.js';
+import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
@@ -12,6 +14,7 @@ import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session } from './session.js';
 import { Interruptions } from './interruptions/interruptions.js';
+import { Upkeep } from './host/upkeep.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
@@ -34,6 +37,10 @@ export interface Parts {
   random: () => number;
   logger: Logger;
   journal: Journal;
+  /** How workloads' web pages are guarded and found. */
+  web: Pick<EndpointParts, 'doors' | 'publicAddress' | 'answers'>;
+  /** What the host needs done again and again. */
+  upkeep: Record<string, () => Promise<void>>;
   /** Rejects with SetupError when Docker or the GPUs cannot be used. */
   prepare(): Promise<void>;
   describe(): Promise<Inventory>;
@@ -45,10 +52,13 @@ export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox();
   const interruptions = new Interruptions(parts.docker, runtime, journal, clock);
-  const ages = new RunAges(clock);
-  const hands = { runtime, gpus, interruptions, ages, clock, logger };
+  const observer = new Observer(runtime, clock);
+  const endpoints = new Endpoints({ ...parts.web, observer, clock, logger });
+  const gpuAccess = new GpuAccess(gpus, runtime, clock);
+  const hands = { runtime, gpus, gpuAccess, interruptions, observer, endpoints, clock, logger };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
+  const upkeep = new Upkeep(parts.upkeep, clock, logger);
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
@@ -76,17 +86,22 @@ export function assembleAgent(parts: Parts): Agent {
         );
       }
       await rebuildJournal();
-      watcher = new Watcher(runtime, parts.docker, executor, journal, outbox, clock, logger, interruptions, ages);
+      const senses = { runtime, docker: parts.docker, interruptions, observer, endpoints };
+      watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
+      endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
       watcher.start();
       const facts = { bootId: boot.id, describe: () => parts.describe() };
       const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
       link = new Link(dial, session, clock, random, logger);
       link.start();
+      upkeep.start();
     },
     async stop() {
       link?.stop();
+      upkeep.stop();
       watcher?.stop();
+      endpoints.stop();
       logs.stopAll();
       // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
       await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);

@@ -2,9 +2,12 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
+import type { EgressPolicy } from './domain/egress.js';
 import type { PortRange } from './domain/ports.js';
+import { parseSubnet, type Subnet } from './domain/subnets.js';
 
-export type GpuSource = { kind: 'nvidia' } | { kind: 'simulated'; count: number };
+export type NvidiaAttach = 'device-requests' | 'cdi';
+export type GpuSource = { kind: 'nvidia'; attach: NvidiaAttach } | { kind: 'simulated'; count: number };
 
 export interface AgentConfig {
   /** Holds the host's identity and the journal. */
@@ -22,6 +25,12 @@ export interface AgentConfig {
   /** The host address that ports are published on. */
   bindAddress: string;
   ports: PortRange;
+  /** Where instances' networks are taken from. */
+  subnet: Subnet;
+  /** Name servers of instances. */
+  resolvers: string[];
+  /** What renters may reach; null: they are not kept from anything. */
+  egress: EgressPolicy | null;
   gpus: GpuSource;
   /** What renters' disks may take together; null: nine tenths of the file system. */
   diskGb: number | null;
@@ -38,7 +47,12 @@ const DEFAULTS = {
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
   GPURENT_AGENT_BIND_ADDRESS: '0.0.0.0',
   GPURENT_AGENT_PORTS: '20000-20999',
+  GPURENT_AGENT_SUBNET: '10.213.0.0/16',
+  GPURENT_AGENT_DNS: '1.1.1.1,8.8.8.8',
+  GPURENT_AGENT_EGRESS_GUARD: 'on',
+  GPURENT_AGENT_EGRESS_ALLOW: '',
   GPURENT_AGENT_GPUS: 'nvidia',
+  GPURENT_AGENT_GPU_ATTACH: 'device-requests',
   GPURENT_AGENT_DISK_GB: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
   GPURENT_AGENT_CONFIG: '',
@@ -62,6 +76,7 @@ export function parseConfig(
   const dockerSocket = parseSocket(
     get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
   );
+  const resolvers = parseResolvers(get('GPURENT_AGENT_DNS'));
   return {
     stateDir: get('GPURENT_AGENT_STATE_DIR'),
     guestTools: resolve(get('GPURENT_AGENT_GUEST_TOOLS')),
@@ -72,7 +87,10 @@ export function parseConfig(
     publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
     bindAddress: parseAddress(get('GPURENT_AGENT_BIND_ADDRESS')),
     ports: parsePorts(get('GPURENT_AGENT_PORTS')),
-    gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS')),
+    subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
+    resolvers,
+    egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), resolvers),
+    gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
     diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
     logLevel,
   };
@@ -107,8 +125,52 @@ function parsePorts(value: string): PortRange {
   return { first, last };
 }
 
-function parseGpus(value: string): GpuSource {
-  if (value === 'nvidia') return { kind: 'nvidia' };
+function parsePool(value: string): Subnet {
+  const pool = parseSubnet(value);
+  if (!pool || pool.prefix < 8 || pool.prefix > 24) {
+    throw new SetupError(
+      `GPURENT_AGENT_SUBNET is "${value}"; give an IPv4 network of /8 to /24 that this host does not use, such as 10.213.0.0/16`,
+    );
+  }
+  return pool;
+}
+
+function parseResolvers(value: string): string[] {
+  const addresses = listOf(value);
+  if (addresses.length === 0 || addresses.some((address) => isIP(address) !== 4)) {
+    throw new SetupError(
+      `GPURENT_AGENT_DNS is "${value}"; give IPv4 addresses of name servers, such as 1.1.1.1,8.8.8.8`,
+    );
+  }
+  return addresses;
+}
+
+function parseEgress(guard: string, allow: string, resolvers: string[]): EgressPolicy | null {
+  if (guard !== 'on' && guard !== 'off') {
+    throw new SetupError(
+      `GPURENT_AGENT_EGRESS_GUARD is "${guard}"; give "on", or "off" where something else keeps renters away`,
+    );
+  }
+  const allowed = listOf(allow);
+  const wrong = allowed.find((network) => !parseSubnet(network));
+  if (wrong !== undefined) {
+    throw new SetupError(`GPURENT_AGENT_EGRESS_ALLOW names "${wrong}"; give IPv4 networks, such as 192.168.7.0/24`);
+  }
+  return guard === 'on' ? { resolvers, allowed } : null;
+}
+
+function listOf(value: string): string[] {
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function parseGpus(value: string, attach: string): GpuSource {
+  if (attach !== 'device-requests' && attach !== 'cdi') {
+    throw new SetupError(`GPURENT_AGENT_GPU_ATTACH is "${attach}"; give "device-requests" or "cdi"`);
+  }
+  if (value === 'nvidia') return { kind: 'nvidia', attach };
   const count = Number(/^simulated:(\d{1,2})$/.exec(value)?.[1] ?? 0);
   if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for trying out`);
   return { kind: 'simulated', count };

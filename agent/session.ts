@@ -12,7 +12,6 @@ import {
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
-import { observe } from './commands/observe.js';
 import type { Hands } from './commands/perform.js';
 import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
@@ -71,7 +70,7 @@ export class Session implements Subscriber {
 
   /** What cannot be seen at once is left out: it is attested later, or never. */
   private async running(): Promise<Heartbeat['running']> {
-    const { runtime, clock, ages } = this.hands;
+    const { runtime, clock, observer } = this.hands;
     const listed = await runtime.list().catch(() => []);
     const found = await Promise.all(
       listed
@@ -83,7 +82,7 @@ export class Session implements Subscriber {
     return found.flatMap((workload) => {
       if (workload?.state !== 'running') return [];
       const { instanceId, startedAt } = workload;
-      return [{ instanceId, runId: String(startedAt), runningMs: ages.ageOf(workload) }];
+      return [{ instanceId, runId: String(startedAt), runningMs: observer.ageOf(workload) }];
     });
   }
 
@@ -145,7 +144,7 @@ export class Session implements Subscriber {
         const ended = workload && hasEnded ? await this.endOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
         const run = { runId: ended?.runId ?? '', runningMs: 0, exit: ended?.exit };
-        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '' };
+        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '', image: '' };
         return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
       }),
     );
@@ -153,9 +152,9 @@ export class Session implements Subscriber {
 
   /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */
   private async endOf(instanceId: string): Promise<Observation | undefined> {
-    const { runtime, clock, ages } = this.hands;
+    const { runtime, clock, observer } = this.hands;
     const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);
     const workload = await found;
-    return workload && observe(workload, ages);
+    return workload && observer.observe(workload);
   }
 }

@@ -10,7 +10,6 @@ import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { Workload } from '../runtime/workload.js';
 import { Attempt } from './attempt.js';
-import { observe, observeWithLog } from './observe.js';
 import { patiently, perform, undo, type Hands } from './perform.js';
 
 interface Job {
@@ -147,12 +146,13 @@ export class Executor {
     try {
       const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
-      const observation = await observeWithLog(this.hands, command.instanceId, workload);
+      await this.hands.endpoints.note(command.instanceId, workload);
+      const observation = await this.hands.observer.observeWithLog(command.instanceId, workload);
       const result = {
         ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE),
         observation: { ...observation, ...last },
       };
-      if (workload.state === 'absent') this.hands.ages.forget(command.instanceId);
+      if (workload.state === 'absent') this.hands.observer.forget(command.instanceId);
       this.answer(job, result, desiredAfter(command, workload));
     } catch (error) {
       if (!attempt.signal.aborted) await this.fail(job, error);
@@ -163,9 +163,9 @@ export class Executor {
 
   /** What is removed while it runs is paid for up to here. */
   private async lastRun(instanceId: string): Promise<{ runId?: string; runningMs?: number }> {
-    const { runtime, ages } = this.hands;
+    const { runtime, observer } = this.hands;
     const workload = await runtime.find(instanceId).catch(() => undefined);
-    const last = workload?.state === 'running' ? observe(workload, ages) : undefined;
+    const last = workload?.state === 'running' ? observer.observe(workload) : undefined;
     return last ? { runId: last.runId, runningMs: last.runningMs } : {};
   }
 
@@ -188,9 +188,10 @@ export class Executor {
     }
     await undo(this.hands, attempt).catch(() => undefined);
     if (attempt.signal.aborted) return;
-    const { state } = await this.hands.runtime.find(command.instanceId).catch(() => ({ state: 'stopped' }));
+    const found = await this.hands.runtime.find(command.instanceId).catch(() => undefined);
+    if (found) await this.hands.endpoints.note(command.instanceId, found);
     const result = { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_FAILED), ...reason };
-    this.answer(job, result, state === 'absent' ? 'absent' : 'stopped');
+    this.answer(job, result, found?.state === 'absent' ? 'absent' : 'stopped');
   }
 
   private highestOf({ instanceId, sequence }: Command): number {

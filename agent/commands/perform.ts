@@ -5,15 +5,19 @@ import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Attempt } from './attempt.js';
-import type { RunAges } from './run-ages.js';
+import type { GpuAccess } from './gpu-access.js';
+import type { Observer } from '../observation/observer.js';
+import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { Interruptions } from '../interruptions/interruptions.js';
 
 export interface Hands {
   runtime: Runtime;
   gpus: GpuDriver;
+  gpuAccess: GpuAccess;
   interruptions: Interruptions;
-  ages: RunAges;
+  observer: Observer;
+  endpoints: Endpoints;
   clock: Clock;
   logger: Logger;
 }
@@ -31,9 +35,9 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
     case 'running':
       return toRunning(hands, attempt, desired.value);
     case 'stopped':
-      return untilDone(hands, attempt, () => hands.runtime.stop(instanceId));
+      return untilDone(hands, attempt, () => toStopped(hands, instanceId, desired.value.releaseGpus));
     case 'absent':
-      return untilDone(hands, attempt, () => hands.runtime.remove(instanceId));
+      return untilDone(hands, attempt, absence(hands, instanceId));
     default:
       throw new Failure('CONTAINER_FAILED', 'this agent does not know what the command wants; upgrade it');
   }
@@ -69,12 +73,13 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     // What is sent again after its workload has run and ended has taken effect.
     const hasRun = mayCreate || attempt.hasRun(found.startedAt);
     if (hasRun && (await hands.interruptions.judge(found, signal)) === 'ended') return found;
-    await checkGpus(hands, instanceId, spec.gpuUuids);
-    if (found.sshPort !== null) await runtime.checkPort(found.sshPort);
-    signal.throwIfAborted();
-    attempt.accept();
-    attempt.comesAfter(found.startedAt);
-    await runtime.start(instanceId);
+    await runtime.checkPorts(found);
+    await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
+      signal.throwIfAborted();
+      attempt.accept();
+      attempt.comesAfter(found.startedAt);
+      await runtime.start(instanceId);
+    });
   } else {
     if (!mayCreate) {
       throw new Failure(
@@ -83,30 +88,34 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       );
     }
     if (found.state === 'created') await runtime.remove(instanceId);
-    await checkGpus(hands, instanceId, spec.gpuUuids);
+    await hands.gpuAccess.check(instanceId, spec.gpuUuids);
     attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
-    // A pull takes its time.
-    await checkGpus(hands, instanceId, spec.gpuUuids);
-    signal.throwIfAborted();
-    attempt.created = true;
-    await runtime.create(instanceId, sequence, spec);
+    await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
+      signal.throwIfAborted();
+      attempt.created = true;
+      await runtime.create(instanceId, sequence, spec);
+    });
   }
   return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
 }
 
-/** Every GPU is there, healthy, and in no other workload of this host. */
-async function checkGpus({ gpus, runtime }: Hands, instanceId: string, wanted: readonly string[]): Promise<void> {
-  const [{ gpus: present }, workloads] = await Promise.all([gpus.inventory(), runtime.list()]);
-  for (const uuid of wanted) {
-    const gpu = present.find((candidate) => candidate.uuid === uuid);
-    if (!gpu) throw new Failure('GPUS_UNAVAILABLE', `the host no longer has the GPU ${uuid}`);
-    if (!gpu.healthy) throw new Failure('GPUS_UNAVAILABLE', `the GPU ${uuid} is not healthy: ${gpu.reason}`);
-    const user = workloads.find(
-      (other) => other.instanceId !== instanceId && other.state === 'running' && other.gpuUuids.includes(uuid),
-    );
-    if (user) throw new Failure('GPUS_UNAVAILABLE', `the GPU ${uuid} is in use on the host`);
-  }
+/** GPUs go back to the market only when nothing computes on them any more. */
+async function toStopped({ runtime, gpuAccess }: Hands, instanceId: string, releasesGpus: boolean): Promise<void> {
+  await runtime.stop(instanceId);
+  const found = await runtime.find(instanceId);
+  if (releasesGpus && found.state !== 'absent') await gpuAccess.free(found.gpuUuids);
+}
+
+/** Removes the workload; also when that is tried again, what it had is known. */
+function absence({ runtime, gpuAccess }: Hands, instanceId: string): () => Promise<void> {
+  let gpuUuids: string[] = [];
+  return async () => {
+    const found = await runtime.find(instanceId);
+    if (found.state !== 'absent') ({ gpuUuids } = found);
+    await runtime.remove(instanceId);
+    await gpuAccess.free(gpuUuids);
+  };
 }
 
 /** Up and reached, or ended before it could be. Throws Failure SSH_SILENT. */

@@ -9,14 +9,21 @@ const RENTED_SHARE = 0.9;
 const GB = 1e9;
 const MIB = 1024 * 1024;
 
-/** What this host is and has. `dockerRoot` is where Docker keeps its containers. */
-export async function readInventory(config: AgentConfig, gpus: GpuDriver, dockerRoot: string): Promise<Inventory> {
+/** What Docker on this host is like. */
+export interface DockerFacts {
+  /** Where it keeps its containers. */
+  root: string;
+  hasDiskQuota: boolean;
+}
+
+/** What this host is and has. */
+export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker: DockerFacts): Promise<Inventory> {
   const [cpu, memory, diskBytes, gpuInventory, address] = await Promise.all([
     si.cpu(),
     si.mem(),
-    sizeOf(dockerRoot),
+    sizeOf(docker.root),
     gpus.inventory(),
-    config.publicAddress || defaultAddress(),
+    publicAddressOf(config),
   ]);
   const { gpus: list, driverVersion, cudaVersion } = gpuInventory;
   return {
@@ -28,7 +35,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     cpuCores: cpu.cores,
     memoryMb: Math.floor(memory.total / MIB),
     diskGb: config.diskGb ?? Math.floor((diskBytes * RENTED_SHARE) / GB),
-    diskQuota: 'none',
+    diskQuota: docker.hasDiskQuota ? 'enforced' : 'none',
     driverVersion,
     cudaVersion,
     vmCapable: false,
@@ -37,7 +44,9 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
   };
 }
 
-async function defaultAddress(): Promise<string> {
+/** Where renters reach this host. */
+export async function publicAddressOf({ publicAddress }: AgentConfig): Promise<string> {
+  if (publicAddress !== '') return publicAddress;
   const name = await si.networkInterfaceDefault();
   const found = networkInterfaces()[name]?.find(({ family }) => family === 'IPv4');
   return found?.address ?? '127.0.0.1';

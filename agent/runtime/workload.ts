@@ -1,11 +1,13 @@
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
+import type { PublishedPort } from '../domain/ports.js';
+
 /** How an instance's workload stands on this host. */
 export type Workload =
   | { state: 'absent' }
   /** Created and never started: it holds nothing of a renter's. */
   | (Traits & { state: 'created' })
-  | (Traits & { state: 'running'; startedAt: number })
+  | (Traits & { state: 'running'; startedAt: number; address: string })
   | (Traits & { state: 'stopped'; startedAt: number; finishedAt: number; exitCode: number; outOfMemory: boolean });
 
 export interface Traits {
@@ -13,15 +15,32 @@ export interface Traits {
   /** The command sequence that created it. */
   sequence: number;
   gpuUuids: string[];
-  /** What its disk was promised. */
+  /** What its disk was promised, in GB of 10^9 bytes. */
   diskGb: number;
   /** The published port; null where no key was given. */
   sshPort: number | null;
+  /** What else can be reached. */
+  ports: PublishedPort[];
+  /** Of the access token, SHA-256 in hex; empty where there is none. */
+  tokenHash: string;
+  /** What it was made from, with its digest where a registry has given it one. */
+  image: string;
 }
 
 export type Listed = Traits & { state: 'created' | 'running' | 'stopped' };
 
 export type Placed = Exclude<Workload, { state: 'absent' }>;
+
+/** What stays the same for the life of a workload. */
+export function traitsOnly(workload: Placed): Traits {
+  const { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image } = workload;
+  return { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image };
+}
+
+/** Every port of the host that is the workload's. */
+export function portsOf({ sshPort, ports }: Pick<Traits, 'sshPort' | 'ports'>): number[] {
+  return [...(sshPort === null ? [] : [sshPort]), ...ports.map(({ hostPort }) => hostPort)];
+}
 
 export interface LogLine {
   /** RFC 3339 with nanoseconds. */
@@ -48,7 +67,7 @@ export interface Runtime {
   start(instanceId: string): Promise<void>;
   /** Asks, waits, kills; resolves when it is down or absent. */
   stop(instanceId: string): Promise<void>;
-  /** Container, disk and contents; resolves when Docker no longer knows it. */
+  /** Container, disk, contents and network; resolves when Docker no longer knows them. */
   remove(instanceId: string): Promise<void>;
   /** The last lines of output, oldest first. */
   tail(instanceId: string, lines: number): Promise<LogLine[]>;
@@ -56,8 +75,8 @@ export interface Runtime {
   follow(instanceId: string, since: string, signal: AbortSignal): AsyncIterable<LogLine[]>;
   /** Whether our SSH answers on the published port. */
   sshAnswers(port: number): Promise<boolean>;
-  /** Throws Failure PORT_TAKEN naming the port when something else listens on it. */
-  checkPort(port: number): Promise<void>;
+  /** Throws Failure PORT_TAKEN naming the port when something else listens on one of a workload that is down. */
+  checkPorts(workload: Traits): Promise<void>;
   /** Resolves once no call of the instance is unanswered. */
   settled(instanceId: string): Promise<void>;
 }

@@ -2,8 +2,8 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
-import { observe, observeWithLog } from '../commands/observe.js';
-import type { RunAges } from '../commands/run-ages.js';
+import type { Observer } from '../observation/observer.js';
+import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
@@ -11,6 +11,15 @@ import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.j
 
 const COMPARE_EVERY_MS = 30_000;
 const RECONNECT_MS = 1_000;
+
+/** How this host and what runs on it is seen. */
+export interface Senses {
+  runtime: Runtime;
+  docker: DockerWatch;
+  interruptions: Interruptions;
+  observer: Observer;
+  endpoints: Endpoints;
+}
 
 /** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
 export class Watcher {
@@ -20,17 +29,28 @@ export class Watcher {
   private comparingSoon = false;
   private timers = new Set<Timer>();
 
+  private readonly runtime: Runtime;
+  private readonly docker: DockerWatch;
+  private readonly interruptions: Interruptions;
+  private readonly observer: Observer;
+  private readonly endpoints: Endpoints;
+
   constructor(
-    private readonly runtime: Runtime,
-    private readonly docker: DockerWatch,
+    senses: Senses,
     private readonly executor: Executor,
     private readonly journal: Journal,
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    private readonly interruptions: Interruptions,
-    private readonly ages: RunAges,
-  ) {}
+  ) {
+    ({
+      runtime: this.runtime,
+      docker: this.docker,
+      interruptions: this.interruptions,
+      observer: this.observer,
+      endpoints: this.endpoints,
+    } = senses);
+  }
 
   start(): void {
     this.listen();
@@ -60,11 +80,29 @@ export class Watcher {
     if (this.executor.isBusy(instanceId) || this.journal.isUnfinished(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
       if (this.journal.instance(instanceId)?.desired !== 'running') return;
-      const workload = await this.runtime.find(instanceId);
+      const workload = await this.found(instanceId);
       if (workload.state === 'running') return;
       if (workload.state === 'stopped') await this.judge(instanceId, workload);
       else await this.reportEnd(instanceId, workload);
     });
+  }
+
+  private async found(instanceId: string): Promise<Workload> {
+    const workload = await this.runtime.find(instanceId);
+    await this.endpoints.note(instanceId, workload);
+    return workload;
+  }
+
+  /** A link of a running workload has appeared. */
+  reportLink(instanceId: string): void {
+    void this.attempt(() =>
+      this.executor.exclusively(instanceId, async () => {
+        const workload = await this.runtime.find(instanceId);
+        if (workload.state !== 'running' || this.journal.instance(instanceId)?.desired !== 'running') return;
+        const observation = this.observer.observe(workload);
+        this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now()));
+      }),
+    );
   }
 
   /** A Docker call that an agent before this one has left unanswered can land after all: what was done is done again. */
@@ -132,7 +170,7 @@ export class Watcher {
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
     this.doubted.delete(instanceId);
-    const observation = await observeWithLog({ runtime: this.runtime, ages: this.ages }, instanceId, workload);
+    const observation = await this.observer.observeWithLog(instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
@@ -141,7 +179,7 @@ export class Watcher {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
     if (!isStillWanted || (await this.runtime.find(instanceId)).state !== 'stopped') return;
     await this.startAgain(instanceId);
-    const observation = observe(await this.runtime.find(instanceId), this.ages);
+    const observation = this.observer.observe(await this.found(instanceId));
     const note = 'the host or its Docker went away; the workload was started again';
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));

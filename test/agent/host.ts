@@ -5,10 +5,12 @@ import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
 import type { DockerWatch } from '../../agent/runtime/workload.js';
-import { RunAges } from '../../agent/commands/run-ages.js';
+import { GpuAccess } from '../../agent/commands/gpu-access.js';
+import { Observer } from '../../agent/observation/observer.js';
+import { Endpoints } from '../../agent/endpoints/endpoints.js';
+import type { GuardedPort } from '../../agent/proxy/access-proxy.js';
 import { Interruptions } from '../../agent/interruptions/interruptions.js';
 import { Watcher } from '../../agent/watch/watcher.js';
-import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import {
   CommandOutcome,
   type Command,
@@ -17,6 +19,7 @@ import {
   type WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
+import { BusyGpus } from '../harness/busy-gpus.js';
 import { eventually } from '../harness/eventually.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -25,9 +28,27 @@ import { specOf } from '../suites/runtime-suite.js';
 /** The agent's own logic over a fake Docker and a journal in a real file. */
 export class TestHost {
   readonly clock = new ManualClock();
-  readonly ages = new RunAges(this.clock);
   readonly runtime = new FakeRuntime(this.clock);
-  readonly gpus = new SimulatedGpus(2, 'test');
+  readonly observer = new Observer(this.runtime, this.clock);
+  /** Guarded ports that are open. */
+  readonly doors = new Map<number, GuardedPort>();
+  /** Container ports at which something speaks. */
+  readonly speaking = new Set<number>();
+  readonly endpoints = new Endpoints({
+    doors: {
+      set: async (ports, before) => {
+        for (const { hostPort } of before) this.doors.delete(hostPort);
+        for (const port of ports) this.doors.set(port.hostPort, port);
+      },
+      stop: () => this.doors.clear(),
+    },
+    observer: this.observer,
+    clock: this.clock,
+    logger: silentLogger,
+    publicAddress: async () => '203.0.113.1',
+    answers: async (_, port) => this.speaking.has(port),
+  });
+  readonly gpus = new BusyGpus(2, 'test');
   readonly results: CommandResult[] = [];
   readonly reports: WorkloadReport[] = [];
   readonly progress: Progress[] = [];
@@ -37,7 +58,7 @@ export class TestHost {
   journal: Journal;
   executor: Executor;
   interruptions: Interruptions;
-  private readonly docker: DockerWatch = {
+  readonly docker: DockerWatch = {
     isAvailable: async () => this.dockerUp,
     startedAt: async () => this.dockerStartedAt,
     events: (onEvent, signal) =>
@@ -76,8 +97,9 @@ export class TestHost {
 
   /** Begins to watch. */
   watch(): Watcher {
-    const { runtime, docker, executor, journal, outbox, clock, interruptions, ages } = this;
-    const watcher = new Watcher(runtime, docker, executor, journal, outbox, clock, silentLogger, interruptions, ages);
+    const { executor, journal, outbox, clock } = this;
+    const watcher = new Watcher(this, executor, journal, outbox, clock, silentLogger);
+    this.endpoints.onLink = (instanceId) => watcher.reportLink(instanceId);
     this.watchers.push(watcher);
     watcher.start();
     return watcher;
@@ -120,9 +142,10 @@ export class TestHost {
 
   private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
-    const { runtime, gpus, clock, outbox, ages } = this;
+    const { runtime, gpus, clock, outbox, observer, endpoints } = this;
     const interruptions = new Interruptions(this.docker, runtime, journal, clock);
-    const hands = { runtime, gpus, interruptions, ages, clock, logger: silentLogger };
+    const gpuAccess = new GpuAccess(gpus, runtime, clock);
+    const hands = { runtime, gpus, gpuAccess, interruptions, observer, endpoints, clock, logger: silentLogger };
     const executor = new Executor(hands, journal, outbox);
     return { journal, executor, interruptions };
   }
@@ -151,6 +174,6 @@ export async function start(host: TestHost, sequence: number): Promise<Command> 
   return { ...identity, desired: { ...desired, value: { ...desired.value, mayCreate: false } } };
 }
 
-export const stop = (sequence: number): Command =>
-  command(sequence, { $case: 'stopped', value: { releaseGpus: false } });
+export const stop = (sequence: number, releaseGpus = false): Command =>
+  command(sequence, { $case: 'stopped', value: { releaseGpus } });
 export const destroy = (sequence: number): Command => command(sequence, { $case: 'absent', value: {} });

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
+import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
 import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
+import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
+import { portsOf } from '../../agent/runtime/workload.js';
 import { systemClock } from '../../shared/clock.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, execIn, occupy } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
@@ -14,10 +17,21 @@ const bindAddress = '127.0.0.1';
 
 async function makeRuntime(): Promise<DockerRuntime> {
   const engine = new Engine(DOCKER_SOCKET, systemClock);
-  const host = { hostId: randomUUID(), guestTools: GUEST_TOOLS, bindAddress };
-  const held = async () => (await runtime.list()).flatMap(({ sshPort }) => sshPort ?? []);
+  const hostId = randomUUID();
+  const host = {
+    hostId,
+    guestTools: GUEST_TOOLS,
+    bindAddress,
+    publicAddress: async () => bindAddress,
+    resolvers: ['192.0.2.53'],
+    hasDiskQuota: async () => false,
+  };
+  const held = async () => (await runtime.list()).flatMap(portsOf);
   const allocator = new PortAllocator(ports, bindAddress, held);
-  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, new SimulatedGpus(1, 'test'));
+  const networks = new InstanceNetworks(engine, hostId, { first: 0x0ad60000, prefix: 20 });
+  const guard = new EgressGuard({ resolvers: host.resolvers, allowed: [] });
+  const gpus = new SimulatedGpus(1, 'test');
+  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, networks, guard, gpus);
   await runtime.prepare();
   return runtime;
 }
@@ -45,7 +59,7 @@ describe('a container', () => {
       Privileged: false,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
-      NetworkMode: 'gpurent',
+      NetworkMode: `gpurent-${id}`,
       Memory: 128 * 1024 * 1024,
       MemorySwap: 128 * 1024 * 1024,
       NanoCpus: 500_000_000,
@@ -63,6 +77,22 @@ describe('a container', () => {
     ]);
     await runtime.remove(id);
     expect(await containersOf(id)).toEqual([]);
+  });
+
+  it('has the memory of its slice and no more, and no neighbour is killed for it', async () => {
+    const runtime = await makeRuntime();
+    const neighbour = randomUUID();
+    const command = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=512M', 'count=1'];
+    const spec = { interactive: false, sshAuthorizedKey: '', memoryMb: 128, cpuMillis: 1000 };
+    await runtime.create(neighbour, 1, specOf(SAMPLE_IMAGE, { ...spec, command: ['sleep', '1000'] }));
+    await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { ...spec, command }));
+    const ended = await eventually('its end', async () => {
+      const found = await runtime.find(id);
+      return found.state === 'stopped' && found;
+    });
+    expect(ended).toMatchObject({ exitCode: 137, outOfMemory: true });
+    expect(await runtime.find(neighbour)).toMatchObject({ state: 'running' });
+    for (const each of [id, neighbour]) await runtime.remove(each);
   });
 
   it('of another host on the same Docker is not its own', async () => {

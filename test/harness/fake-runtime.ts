@@ -1,7 +1,18 @@
 import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../agent/domain/failure.js';
-import type { Listed, LogLine, OnProgress, Placed, Runtime, Workload } from '../../agent/runtime/workload.js';
+import { publishPorts } from '../../agent/domain/ports.js';
+import {
+  portsOf,
+  traitsOnly,
+  type Listed,
+  type LogLine,
+  type OnProgress,
+  type Placed,
+  type Runtime,
+  type Traits,
+  type Workload,
+} from '../../agent/runtime/workload.js';
 
 interface FakeContainer {
   workload: Placed;
@@ -96,27 +107,20 @@ export class FakeRuntime implements Runtime {
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
     this.calls.push(`create ${instanceId}`);
     await this.enter('create');
-    const sshPort = spec.sshAuthorizedKey === '' ? null : this.choosePort();
-    const startedAt = this.clock.now();
-    const { gpuUuids, diskGb } = spec;
-    const workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'running' as const, startedAt };
-    this.containers.set(instanceId, { workload, lines: [], ended: [] });
+    const count = spec.ports.length + (spec.sshAuthorizedKey === '' ? 0 : 1);
+    const hostPorts = this.choosePorts(count);
+    const sshPort = spec.sshAuthorizedKey === '' ? null : (hostPorts.shift() ?? null);
+    const { gpuUuids, diskGb, image } = spec;
+    const ports = publishPorts(spec.ports, hostPorts);
+    const traits = { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image };
+    this.containers.set(instanceId, { workload: this.run(traits), lines: [], ended: [] });
   }
 
   async start(instanceId: string): Promise<void> {
     this.calls.push(`start ${instanceId}`);
     await this.enter('start');
     const container = this.get(instanceId);
-    const { sequence, gpuUuids, diskGb, sshPort } = container.workload;
-    container.workload = {
-      instanceId,
-      sequence,
-      gpuUuids,
-      diskGb,
-      sshPort,
-      state: 'running',
-      startedAt: this.clock.now(),
-    };
+    container.workload = this.run(traitsOnly(container.workload));
   }
 
   async stop(instanceId: string): Promise<void> {
@@ -154,9 +158,9 @@ export class FakeRuntime implements Runtime {
     return this.sshUp;
   }
 
-  async checkPort(port: number): Promise<void> {
-    if (this.takenPorts.has(port))
-      throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
+  async checkPorts(workload: Traits): Promise<void> {
+    const port = portsOf(workload).find((each) => this.takenPorts.has(each));
+    if (port !== undefined) throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
   }
 
   async settled(instanceId: string): Promise<void> {
@@ -164,12 +168,18 @@ export class FakeRuntime implements Runtime {
     await this.unanswered.get(instanceId);
   }
 
-  private choosePort(): number {
-    const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
-    for (let port = this.ports.first; port <= this.ports.last; port++) {
-      if (!this.takenPorts.has(port) && !used.includes(port)) return port;
+  private choosePorts(count: number): number[] {
+    const used = [...this.containers.values()].flatMap(({ workload }) => portsOf(workload));
+    const free: number[] = [];
+    for (let port = this.ports.first; port <= this.ports.last && free.length < count; port++) {
+      if (!this.takenPorts.has(port) && !used.includes(port)) free.push(port);
     }
+    if (free.length === count) return free;
     throw new Failure('NO_FREE_PORT', `no port of ${this.ports.first}-${this.ports.last} is free on this host`);
+  }
+
+  private run(traits: Traits): Placed {
+    return { ...traits, state: 'running', startedAt: this.clock.now(), address: '127.0.0.1' };
   }
 
   private async enter(call: Call): Promise<void> {

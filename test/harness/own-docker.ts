@@ -11,6 +11,14 @@ import { eventually } from './eventually.js';
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
 const PATIENCE_MS = 60_000;
 
+export interface OwnDockerOptions {
+  liveRestore?: boolean;
+  /** Folder of its data; otherwise one that goes with it. */
+  data?: string;
+  /** Folders that it looks for programs in first. */
+  path?: string[];
+}
+
 /** A Docker Engine of the test's own beside the one that all share, to be stopped and started. Leaves the firewall alone. */
 export class OwnDocker {
   readonly socket: string;
@@ -19,16 +27,16 @@ export class OwnDocker {
   private readonly data: string;
   private daemon: ChildProcess | undefined;
 
-  private constructor(private readonly liveRestore: boolean) {
+  private constructor(private readonly options: OwnDockerOptions) {
     mkdirSync(LOCAL, { recursive: true });
-    this.data = mkdtempSync(join(LOCAL, 'own-docker-'));
+    this.data = options.data ?? mkdtempSync(join(LOCAL, 'own-docker-'));
     this.socket = join(this.run, 'docker.sock');
     this.docker = new Docker({ socketPath: this.socket });
   }
 
   /** Starts one that has the sample image. */
-  static async start({ liveRestore }: { liveRestore: boolean }): Promise<OwnDocker> {
-    const own = new OwnDocker(liveRestore);
+  static async start(options: OwnDockerOptions = {}): Promise<OwnDocker> {
+    const own = new OwnDocker(options);
     await own.up();
     const image = await docker.getImage(SAMPLE_IMAGE).get();
     const loading = await own.docker.loadImage(image);
@@ -47,8 +55,13 @@ export class OwnDocker {
       ['--pidfile', join(this.run, 'docker.pid')],
       ['--bridge', 'none'],
     ].flat();
-    const flags = ['--iptables=false', '--ip6tables=false', `--live-restore=${this.liveRestore}`];
-    this.daemon = spawn('dockerd', [...options, ...flags], { stdio: ['ignore', log, log], detached: true });
+    const flags = ['--iptables=false', '--ip6tables=false', `--live-restore=${this.options.liveRestore ?? false}`];
+    const path = [...(this.options.path ?? []), process.env['PATH']].join(':');
+    this.daemon = spawn('dockerd', [...options, ...flags], {
+      stdio: ['ignore', log, log],
+      detached: true,
+      env: { ...process.env, PATH: path },
+    });
     await eventually('Docker to answer', () => this.answers(), PATIENCE_MS).catch((error: unknown) => {
       throw new Error(`Docker did not start:\n${readFileSync(join(this.run, 'log'), 'utf8').slice(-2_000)}`, {
         cause: error,
@@ -75,7 +88,7 @@ export class OwnDocker {
     // With live-restore it leaves its data folder mounted upon itself.
     spawnSync('umount', ['--recursive', '--lazy', this.data]);
     rmSync(this.run, { recursive: true, force: true });
-    rmSync(this.data, { recursive: true, force: true });
+    if (this.options.data === undefined) rmSync(this.data, { recursive: true, force: true });
   }
 
   private async answers(): Promise<boolean> {

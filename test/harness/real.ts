@@ -21,6 +21,8 @@ export interface RealOptions {
   gpus?: number;
   /** Where its agent's Docker is; otherwise the one that all tests share. */
   dockerSocket?: string;
+  /** Further settings of its agent. */
+  agentEnv?: Record<string, string>;
   /** Where its agent finds the control plane that is at the given address. */
   wayToControlPlane?: (address: string) => Promise<string>;
 }
@@ -161,6 +163,10 @@ export class RealPlatform {
       GPURENT_AGENT_GPUS: `simulated:${this.options.gpus ?? 4}`,
       GPURENT_AGENT_DISK_GB: '1000',
       GPURENT_AGENT_NAME: `host-${this.options.ports}`,
+      // Two Dockers of one machine cannot have the same networks.
+      GPURENT_AGENT_SUBNET: this.options.dockerSocket ? '10.215.0.0/16' : '10.214.0.0/16',
+      GPURENT_AGENT_DNS: '192.0.2.53',
+      ...this.options.agentEnv,
     };
   }
 }

@@ -1,12 +1,13 @@
 import { Failure } from '../../agent/domain/failure.js';
-import type {
-  DockerWatch,
-  Listed,
-  LogLine,
-  OnProgress,
-  Placed,
-  Runtime,
-  Workload,
+import {
+  traitsOnly,
+  type DockerWatch,
+  type Listed,
+  type LogLine,
+  type OnProgress,
+  type Placed,
+  type Runtime,
+  type Workload,
 } from '../../agent/runtime/workload.js';
 import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -71,9 +72,8 @@ export class SimDocker {
     if (!container) throw new Failure('CONTAINER_FAILED', 'no such container');
     const { workload } = container;
     if (workload.state === 'running') return;
-    const { sequence, gpuUuids, diskGb, sshPort } = workload;
-    const startedAt = this.wall.now();
-    container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'running', startedAt };
+    const { gpuUuids } = workload;
+    container.workload = { ...traitsOnly(workload), state: 'running', startedAt: this.wall.now(), address: '' };
     this.everStarted.add(instanceId);
     this.note(`docker starts ${instanceId}`);
     this.witness.processes(instanceId, true, this.timeline.now);
@@ -97,8 +97,9 @@ export class SimDocker {
     const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
-    const { gpuUuids, diskGb } = spec;
-    const workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'created' as const };
+    const { gpuUuids, diskGb, image } = spec;
+    const traits = { instanceId, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image };
+    const workload = { ...traits, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);
   }
@@ -115,9 +116,9 @@ export class SimDocker {
     if (container?.workload.state !== 'running') return;
     this.note(`docker ends ${instanceId} with ${exitCode}`);
     this.witness.processes(instanceId, false, this.timeline.now);
-    const { sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
+    const { startedAt } = container.workload;
     const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
-    container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
+    container.workload = { ...traitsOnly(container.workload), state: 'stopped', startedAt, ...ended };
     this.event();
   }
 
@@ -158,11 +159,11 @@ export class SimDocker {
     for (const end of this.streams.splice(0)) end();
     for (const container of this.containers.values()) {
       if (container.workload.state !== 'running') continue;
-      const { instanceId, sequence, gpuUuids, diskGb, sshPort, startedAt } = container.workload;
+      const { instanceId, startedAt } = container.workload;
       this.witness.interrupted(instanceId);
       this.witness.processes(instanceId, false, this.timeline.now);
       const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
-      container.workload = { instanceId, sequence, gpuUuids, diskGb, sshPort, state: 'stopped', startedAt, ...ended };
+      container.workload = { ...traitsOnly(container.workload), state: 'stopped', startedAt, ...ended };
     }
   }
 
@@ -247,7 +248,7 @@ export class SimRuntime implements Runtime, DockerWatch {
     return !this.docker.random.chance(this.docker.faults.failure);
   }
 
-  async checkPort(): Promise<void> {}
+  async checkPorts(): Promise<void> {}
 
   async settled(instanceId: string): Promise<void> {
     await this.unanswered.get(instanceId);

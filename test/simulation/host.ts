@@ -58,6 +58,7 @@ export class SimHost {
       memoryMb: 1_024,
       healthy: true,
       reason: '',
+      processes: [],
     }));
   }
 
@@ -79,7 +80,7 @@ export class SimHost {
       driverVersion: '1',
       cudaVersion: '12.4',
       gpuReleaseSupported: true,
-      gpus: this.gpus,
+      gpus: this.gpus.map(({ processes: _, ...gpu }) => gpu),
     });
   }
 
@@ -102,6 +103,12 @@ export class SimHost {
       random: () => this.random.fraction(),
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
+      upkeep: {},
+      web: {
+        doors: { set: async () => {}, stop: () => {} },
+        publicAddress: async () => '203.0.113.1',
+        answers: async () => true,
+      },
       prepare: async () => {
         if (!this.docker.up) throw new Error('Docker is down');
       },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Runtime } from '../../agent/runtime/workload.js';
+import type { Placed, Runtime } from '../../agent/runtime/workload.js';
 import { eventually } from '../harness/eventually.js';
 
 export interface RuntimeUnderTest {
@@ -152,11 +152,12 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
   it('says which port is taken, and uses another one', async () => {
     const { runtime, ports } = test;
     const id = await create();
-    const { sshPort } = (await runtime.find(id)) as { sshPort: number };
+    const workload = (await runtime.find(id)) as Placed & { sshPort: number };
+    const { sshPort } = workload;
     await runtime.stop(id);
-    await runtime.checkPort(sshPort);
+    await runtime.checkPorts(workload);
     const giveBack = await test.takePort(sshPort);
-    await expect(runtime.checkPort(sshPort)).rejects.toMatchObject({
+    await expect(runtime.checkPorts(workload)).rejects.toMatchObject({
       code: 'PORT_TAKEN',
       message: expect.stringContaining(String(sshPort)) as string,
     });

@@ -1,51 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseCudaVersion, parseGpuList } from '../../agent/domain/nvidia-smi.js';
-import { candidatePorts } from '../../agent/domain/ports.js';
+import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
 import { containerOptions } from '../../agent/runtime/docker/container-options.js';
 import { imageDefaults } from '../../agent/runtime/docker/images.js';
 import { LineReader } from '../../agent/runtime/docker/log-lines.js';
 import { specOf } from '../suites/runtime-suite.js';
-
-describe('nvidia-smi', () => {
-  it('lists GPUs', () => {
-    const output = [
-      'GPU-5f1d0c5e-2b9a-4c57-9f52-3f1f8c1f9b10, 0, NVIDIA H100 80GB HBM3, 81559, 550.54.15, 0',
-      'GPU-8a6c0f3d-61d2-4a51-8d70-0c9a1a2b3c4d, 1, NVIDIA GeForce RTX 4090, 24564, 550.54.15, [N/A]',
-      '',
-    ].join('\n');
-    expect(parseGpuList(output)).toEqual([
-      {
-        uuid: 'GPU-5f1d0c5e-2b9a-4c57-9f52-3f1f8c1f9b10',
-        index: 0,
-        model: 'NVIDIA H100 80GB HBM3',
-        memoryMb: 81_559,
-        driverVersion: '550.54.15',
-        uncorrectedEccErrors: 0,
-      },
-      {
-        uuid: 'GPU-8a6c0f3d-61d2-4a51-8d70-0c9a1a2b3c4d',
-        index: 1,
-        model: 'NVIDIA GeForce RTX 4090',
-        memoryMb: 24_564,
-        driverVersion: '550.54.15',
-        uncorrectedEccErrors: null,
-      },
-    ]);
-  });
-
-  it('says nothing that is not understood', () => {
-    expect(() => parseGpuList('No devices were found')).toThrow(/No devices were found/);
-    expect(parseGpuList('\n')).toEqual([]);
-  });
-
-  it('names the CUDA version in its heading', () => {
-    expect(parseCudaVersion('| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15    CUDA Version: 12.4     |')).toBe(
-      '12.4',
-    );
-    expect(parseCudaVersion('| NVIDIA-SMI 470.1  |')).toBe('');
-  });
-});
 
 describe('ports', () => {
   it('come once each, from the offset on, less the used ones', () => {
@@ -88,14 +47,27 @@ describe('lines of a log', () => {
 });
 
 describe('a container', () => {
-  const placement = {
-    hostId: 'host',
+  const traits = {
     instanceId: '12345678-0000',
     sequence: 1,
+    gpuUuids: ['GPU-1'],
+    diskGb: 20,
+    sshPort: 20_000,
+    ports: [],
+    tokenHash: '',
+    image: 'image:1',
+  };
+  const placement = {
+    hostId: 'host',
+    traits,
+    imageId: 'sha256:1',
+    network: 'gpurent-12345678-0000',
     guestTools: '/tools',
     bindAddress: '0.0.0.0',
-    sshPort: 40_000,
+    publicAddress: '203.0.113.9',
+    resolvers: ['192.0.2.53'],
     openFiles: 1024,
+    hasDiskQuota: false,
     gpuAttachment: { env: ['NVIDIA_VISIBLE_DEVICES=GPU-1'], deviceRequests: [] },
   };
   const image = { entrypoint: ['/entry'], command: ['run'], user: 'app:app', stopSignal: 'SIGQUIT', setsHome: false };
@@ -111,6 +83,35 @@ describe('a container', () => {
     expect(options.Env?.filter((entry) => entry.startsWith('NVIDIA_'))).toEqual(['NVIDIA_VISIBLE_DEVICES=GPU-1']);
     expect(options.Env?.filter((entry) => entry.startsWith('GPURENT_RUN_AS'))).toEqual(['GPURENT_RUN_AS=app:app']);
     expect(options.HostConfig?.Mounts).toHaveLength(1);
+  });
+
+  it('publishes SSH and what no proxy guards, and tells the workload where', () => {
+    const ports = publishPorts(
+      [
+        { port: 8888, protocol: 'http', label: '', openButton: false, guard: 'proxy', jupyter: true },
+        { port: 8000, protocol: 'http', label: '', openButton: true, guard: 'bearer', jupyter: false },
+        { port: 53, protocol: 'udp', label: '', openButton: false, guard: 'proxy', jupyter: false },
+        { port: 54, protocol: 'udp', label: '', openButton: false, guard: 'none', jupyter: false },
+      ],
+      [20_001, 20_002, 20_003],
+    );
+    expect(ports).toEqual([
+      { port: 8888, protocol: 'tcp', hostPort: 20_001, guarded: true, link: 'jupyter' },
+      { port: 8000, protocol: 'tcp', hostPort: 20_002, guarded: false, link: 'open' },
+      { port: 54, protocol: 'udp', hostPort: 20_003, guarded: false, link: null },
+    ]);
+    const options = containerOptions(specOf('image:1'), image, { ...placement, traits: { ...traits, ports } });
+    expect(Object.keys(options.HostConfig?.PortBindings as object)).toEqual(['22022/tcp', '8000/tcp', '54/udp']);
+    expect(options.Env).toEqual(
+      expect.arrayContaining(['PUBLIC_ADDRESS=203.0.113.9', 'PUBLIC_TCP_PORT_8888=20001', 'PUBLIC_UDP_PORT_54=20003']),
+    );
+  });
+
+  it('is held to its disk where Docker can do that', () => {
+    const options = (hasDiskQuota: boolean) =>
+      containerOptions(specOf('image:1', { diskGb: 20 }), image, { ...placement, hasDiskQuota }).HostConfig;
+    expect(options(true)?.StorageOpt).toEqual({ size: '20000000000' });
+    expect(options(false)?.StorageOpt).toBeUndefined();
   });
 
   it('runs the template’s command, or what the image says', () => {

@@ -1,4 +1,5 @@
 import type { DeviceRequest } from 'dockerode';
+import type { GpuProcess } from './nvidia-report.js';
 
 export interface Gpu {
   uuid: string;
@@ -8,6 +9,8 @@ export interface Gpu {
   healthy: boolean;
   /** Why it is not healthy; otherwise empty. */
   reason: string;
+  /** What computes on it, in process ids of the host. */
+  processes: GpuProcess[];
 }
 
 export interface GpuInventory {
@@ -16,10 +19,16 @@ export interface GpuInventory {
   cudaVersion: string;
 }
 
+export interface GpuAttachment {
+  /** Stands over what image and renter say. */
+  env: string[];
+  deviceRequests: DeviceRequest[];
+}
+
 /** The host's GPUs of one kind. */
 export interface GpuDriver {
   /** Throws SetupError when they cannot be read. */
   inventory(): Promise<GpuInventory>;
   /** What makes Docker give a container exactly these. */
-  attachment(uuids: readonly string[]): { env: string[]; deviceRequests: DeviceRequest[] };
+  attachment(uuids: readonly string[]): GpuAttachment;
 }

@@ -2,51 +2,107 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
-import { GPU_COLUMNS, parseCudaVersion, parseGpuList } from '../../domain/nvidia-smi.js';
-import type { GpuDriver, GpuInventory } from './driver.js';
+import type { NvidiaAttach } from '../../config.js';
+import { parseReport, type NvidiaReport } from './nvidia-report.js';
+import { parseXids } from './xid.js';
+import type { Gpu, GpuAttachment, GpuDriver, GpuInventory } from './driver.js';
 
 const run = promisify(execFile);
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 30_000;
+const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
+const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
+/** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
+const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
 
-/** NVIDIA GPUs, by the driver's own tool; attached by Docker's device requests. */
+/** NVIDIA GPUs, by the driver's own tool; attached by Docker's device requests, or by CDI, always by UUID. */
 export class NvidiaGpus implements GpuDriver {
   private last: GpuInventory | undefined;
+  private reading: Promise<GpuInventory> | undefined;
+  /** By address: the kernel forgets old lines, a broken GPU stays broken until the host boots. */
+  private readonly xids = new Map<string, string>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly attach: NvidiaAttach = 'device-requests',
+  ) {}
 
   /** Once they were read, a failure makes them unhealthy and no more: the host must stay within reach. */
-  async inventory(): Promise<GpuInventory> {
+  inventory(): Promise<GpuInventory> {
+    this.reading ??= this.refresh().finally(() => (this.reading = undefined));
+    return this.reading;
+  }
+
+  attachment(uuids: readonly string[]): GpuAttachment {
+    const refused = REFUSED.map((name) => `NVIDIA_${name}=`);
+    if (this.attach === 'cdi') {
+      const DeviceIDs = uuids.map((uuid) => `nvidia.com/gpu=${uuid}`);
+      return { env: ['NVIDIA_VISIBLE_DEVICES=void', ...refused], deviceRequests: [{ Driver: 'cdi', DeviceIDs }] };
+    }
+    const visible = [
+      `NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`,
+      `NVIDIA_DRIVER_CAPABILITIES=${CAPABILITIES.join(',')}`,
+    ];
+    const request = { Driver: 'nvidia', DeviceIDs: [...uuids], Capabilities: [['gpu', ...CAPABILITIES]] };
+    return { env: [...visible, ...refused], deviceRequests: [request] };
+  }
+
+  private async refresh(): Promise<GpuInventory> {
     try {
       // A tool that is stuck in the kernel heeds no signal.
       this.last = await withTimeout(this.clock, 2 * TIMEOUT_MS, this.read(), () => {
         throw new Error('nvidia-smi does not answer');
       });
     } catch (error) {
-      const reason = messageOf(error).split('\n')[0] ?? '';
-      if (!this.last) throw unreadable(reason, error);
-      this.last = { ...this.last, gpus: this.last.gpus.map((gpu) => ({ ...gpu, healthy: false, reason })) };
+      if (!this.last) throw unreadable(reasonOf(error), error);
+      this.last = { ...this.last, gpus: await this.oneByOne(this.last.gpus, reasonOf(error)) };
     }
     return this.last;
   }
 
-  attachment(uuids: readonly string[]) {
-    return { env: [], deviceRequests: [{ Driver: 'nvidia', DeviceIDs: [...uuids], Capabilities: [['gpu']] }] };
+  private async read(): Promise<GpuInventory> {
+    const [report] = await Promise.all([query(), this.readXids()]);
+    const gpus = report.gpus.map(({ pciAddress, faults, ...gpu }, index) => {
+      const xid = this.xids.get(pciAddress);
+      const reason = [...faults, ...(xid === undefined ? [] : [xid])].join('; ');
+      return { ...gpu, index, healthy: reason === '', reason };
+    });
+    return { gpus, driverVersion: report.driverVersion, cudaVersion: report.cudaVersion };
   }
 
-  private async read(): Promise<GpuInventory> {
-    const query = [`--query-gpu=${GPU_COLUMNS.join(',')}`, '--format=csv,noheader,nounits'];
-    const options = { timeout: TIMEOUT_MS };
-    const [list, heading] = await Promise.all([run('nvidia-smi', query, options), run('nvidia-smi', [], options)]);
-    const gpus = parseGpuList(list.stdout);
-    return {
-      gpus: gpus.map(({ uncorrectedEccErrors, driverVersion: _, ...gpu }) => {
-        const healthy = !uncorrectedEccErrors;
-        return { ...gpu, healthy, reason: healthy ? '' : `${uncorrectedEccErrors} uncorrected memory errors` };
+  /** One GPU that has gone makes the tool fail for all: those that answer alone are as they were. */
+  private oneByOne(gpus: readonly Gpu[], reason: string): Promise<Gpu[]> {
+    return Promise.all(
+      gpus.map(async (gpu) => {
+        const report = await withTimeout(this.clock, 2 * TIMEOUT_MS, query('-i', gpu.uuid), () => undefined).catch(
+          () => undefined,
+        );
+        const [found] = report?.gpus ?? [];
+        if (!found) return { ...gpu, healthy: false, reason };
+        const { faults, processes } = found;
+        return { ...gpu, processes, healthy: faults.length === 0, reason: faults.join('; ') };
       }),
-      driverVersion: gpus[0]?.driverVersion ?? '',
-      cudaVersion: parseCudaVersion(heading.stdout),
-    };
+    );
   }
+
+  /** Where the kernel's log cannot be read, `doctor` says so. */
+  private async readXids(): Promise<void> {
+    const { stdout } = await run('dmesg', [], { ...OUTPUT, timeout: TIMEOUT_MS }).catch(() => ({ stdout: '' }));
+    for (const { pciAddress, number, text } of parseXids(stdout)) {
+      this.xids.set(pciAddress, `the driver has reported Xid ${number} (${text}); reboot the host`);
+    }
+  }
+}
+
+async function query(...which: string[]): Promise<NvidiaReport> {
+  const { stdout } = await run('nvidia-smi', ['-q', '-x', ...which], { ...OUTPUT, timeout: TIMEOUT_MS });
+  return parseReport(stdout);
+}
+
+/** What the tool itself has said, which stands on its standard output. */
+function reasonOf(error: unknown): string {
+  const { stdout } = error as { stdout?: string };
+  const said = stdout && !stdout.trimStart().startsWith('<') ? stdout : messageOf(error);
+  return said.trim().split('\n')[0] ?? '';
 }
 
 function unreadable(reason: string, cause: unknown): SetupError {

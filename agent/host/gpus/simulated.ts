@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GpuDriver, GpuInventory } from './driver.js';
+import type { GpuAttachment, GpuDriver, GpuInventory } from './driver.js';
 
 /** GPUs that do not exist, for trying out: the same ones at every start of the same host. */
 export class SimulatedGpus implements GpuDriver {
@@ -16,11 +16,12 @@ export class SimulatedGpus implements GpuDriver {
       memoryMb: 24_576,
       healthy: true,
       reason: '',
+      processes: [],
     }));
     return { gpus, driverVersion: '', cudaVersion: '' };
   }
 
-  attachment(uuids: readonly string[]) {
+  attachment(uuids: readonly string[]): GpuAttachment {
     return { env: [`NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`], deviceRequests: [] };
   }
 

@@ -1,16 +1,10 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { PublishedPort } from '../../domain/ports.js';
+import type { GpuAttachment } from '../../host/gpus/driver.js';
+import type { Traits } from '../workload.js';
+import { labelsOf } from './labels.js';
 
-export const LABEL = {
-  host: 'gpurent.host',
-  instance: 'gpurent.instance',
-  sequence: 'gpurent.sequence',
-  gpus: 'gpurent.gpus',
-  diskGb: 'gpurent.disk-gb',
-  sshPort: 'gpurent.ssh-port',
-} as const;
-
-export const NETWORK = 'gpurent';
 /** Where our SSH listens inside the container, out of the way of the image's own. */
 const SSH_CONTAINER_PORT = 22022;
 const TOOLS_DIR = '/.gpurent';
@@ -31,22 +25,33 @@ const CAPABILITIES = [
   'SYS_CHROOT',
 ];
 const MIB = 1024 * 1024;
+const GB = 1_000_000_000;
 const PIDS_LIMIT = 4096;
 const DOCKER_CPU_UNIT = 1_000_000;
 const LEAST_SHM_MB = 64;
 
+/** What this host adds to what is asked for. */
 export interface Placement {
   hostId: string;
-  instanceId: string;
-  sequence: number;
+  /** Of the workload to be. */
+  traits: Traits;
+  /** The image by its own identity. */
+  imageId: string;
+  /** Of the instance's own network. */
+  network: string;
   /** Host folder with our static tools. */
   guestTools: string;
+  /** The host address that ports are published on. */
   bindAddress: string;
-  /** Null where no key was given. */
-  sshPort: number | null;
+  /** Where renters reach this host. */
+  publicAddress: string;
+  /** Name servers. */
+  resolvers: readonly string[];
   openFiles: number;
+  /** Whether Docker can hold the disk to its size. */
+  hasDiskQuota: boolean;
   /** What the GPU driver adds to attach the instance's GPUs, and nothing else. */
-  gpuAttachment: { env: string[]; deviceRequests: NonNullable<ContainerCreateOptions['HostConfig']>['DeviceRequests'] };
+  gpuAttachment: GpuAttachment;
 }
 
 /** What the image says of itself. */
@@ -69,34 +74,25 @@ export function containerOptions(
   image: ImageDefaults,
   placement: Placement,
 ): ContainerCreateOptions {
-  const { sshPort, gpuAttachment } = placement;
+  const { traits, gpuAttachment } = placement;
   const memory = spec.memoryMb * MIB;
-  const published =
-    sshPort === null
-      ? {}
-      : { [`${SSH_CONTAINER_PORT}/tcp`]: [{ HostIp: placement.bindAddress, HostPort: String(sshPort) }] };
+  const published = publishedBy(traits, placement.bindAddress);
   return {
-    name: containerName(placement.instanceId),
-    Image: spec.image,
-    Hostname: placement.instanceId.slice(0, 8),
+    name: containerName(traits.instanceId),
+    Image: placement.imageId,
+    Hostname: traits.instanceId.slice(0, 8),
     User: '0:0',
     // To our init, which ends the command with the image's own signal.
     StopSignal: 'SIGTERM',
     Entrypoint: [`${TOOLS_DIR}/bin/sh`, `${TOOLS_DIR}/init`],
     Cmd: spec.command.length > 0 ? spec.command : [...image.entrypoint, ...image.command],
-    Env: environmentOf(spec, image, gpuAttachment.env),
-    Labels: {
-      [LABEL.host]: placement.hostId,
-      [LABEL.instance]: placement.instanceId,
-      [LABEL.sequence]: String(placement.sequence),
-      [LABEL.gpus]: spec.gpuUuids.join(','),
-      [LABEL.diskGb]: String(spec.diskGb),
-      [LABEL.sshPort]: sshPort === null ? '' : String(sshPort),
-    },
+    Env: environmentOf(spec, image, placement),
+    Labels: labelsOf(placement.hostId, traits),
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
       Init: true,
-      NetworkMode: NETWORK,
+      NetworkMode: placement.network,
+      Dns: [...placement.resolvers],
       PortBindings: published,
       Mounts: [{ Type: 'bind', Source: placement.guestTools, Target: TOOLS_DIR, ReadOnly: true }],
       DeviceRequests: gpuAttachment.deviceRequests,
@@ -111,6 +107,7 @@ export function containerOptions(
       Ulimits: [{ Name: 'nofile', Soft: placement.openFiles, Hard: placement.openFiles }],
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
+      ...(placement.hasDiskQuota ? { StorageOpt: { size: String(spec.diskGb * GB) } } : {}),
     },
   };
 }
@@ -119,7 +116,24 @@ export function containerName(instanceId: string): string {
   return `gpurent-${instanceId}`;
 }
 
-function environmentOf(spec: WorkloadSpec, image: ImageDefaults, gpus: string[]): string[] {
+/** What Docker publishes: SSH, and what no proxy guards. */
+function publishedBy(
+  { sshPort, ports }: Traits,
+  HostIp: string,
+): Record<string, { HostIp: string; HostPort: string }[]> {
+  const open = ports
+    .filter(({ guarded }) => !guarded)
+    .map(({ port, protocol, hostPort }) => ({ port, protocol, hostPort }));
+  const ssh = sshPort === null ? [] : [{ port: SSH_CONTAINER_PORT, protocol: 'tcp', hostPort: sshPort }];
+  return Object.fromEntries(
+    [...ssh, ...open].map(({ port, protocol, hostPort }) => [
+      `${port}/${protocol}`,
+      [{ HostIp, HostPort: String(hostPort) }],
+    ]),
+  );
+}
+
+function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Placement): string[] {
   const own = {
     GPURENT_SSH_PORT: String(SSH_CONTAINER_PORT),
     GPURENT_SSH_USER: spec.sshUser,
@@ -133,9 +147,18 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, gpus: string[])
   const renters = spec.env.filter(({ key }) => !key.startsWith('GPURENT_') && !key.startsWith('NVIDIA_'));
   return [
     ...renters.map(({ key, value }) => `${key}=${value}`),
-    ...gpus,
+    ...placement.gpuAttachment.env,
+    ...addressesOf(placement),
     ...Object.entries(own).map(([key, value]) => `${key}=${value}`),
   ];
+}
+
+/** How a workload tells others where it is reached. */
+function addressesOf({ publicAddress, traits: { ports } }: Placement): string[] {
+  const named = ports.map(
+    (port: PublishedPort) => `PUBLIC_${port.protocol.toUpperCase()}_PORT_${port.port}=${port.hostPort}`,
+  );
+  return [`PUBLIC_ADDRESS=${publicAddress}`, ...named];
 }
 
 /** Init itself is root; the image's command runs as the image's user. */

@@ -1,18 +1,31 @@
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
+import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { sleep, type Clock } from '../../../shared/clock.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
+import { publishPorts, publishable } from '../../domain/ports.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
 import type { PortAllocator } from '../../host/ports.js';
-import type { Listed, LogLine, OnProgress, Placed, Runtime, Traits, Workload } from '../workload.js';
-import { LABEL, NETWORK, containerName, containerOptions } from './container-options.js';
+import {
+  portsOf,
+  type Listed,
+  type LogLine,
+  type OnProgress,
+  type Placed,
+  type Runtime,
+  type Traits,
+  type Workload,
+} from '../workload.js';
+import { containerName, containerOptions } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
-import { fetchImage, readImage } from './images.js';
+import { fetchImage, readImage, type LocalImage } from './images.js';
+import { LABEL, traitsOf } from './labels.js';
 import { LineReader, readLines } from './log-lines.js';
+import type { InstanceNetworks } from './networks.js';
 
 const PORT_TRIES = 5;
 const STOP_GRACE_S = 10;
@@ -31,6 +44,15 @@ export interface DockerHost {
   hostId: string;
   guestTools: string;
   bindAddress: string;
+  publicAddress(): Promise<string>;
+  resolvers: readonly string[];
+  hasDiskQuota(): Promise<boolean>;
+}
+
+/** What stands between renters and the host's networks. */
+export interface Guard {
+  /** Throws SetupError when it cannot stand. */
+  ensure(): Promise<void>;
 }
 
 /** Workloads as Docker containers, named after their instances and told apart by the host's label. */
@@ -40,23 +62,14 @@ export class DockerRuntime implements Runtime {
     private readonly clock: Clock,
     private readonly host: DockerHost,
     private readonly ports: PortAllocator,
+    private readonly networks: InstanceNetworks,
+    private readonly guard: Guard,
     private readonly gpus: GpuDriver,
   ) {}
 
-  /** Makes the network on which containers cannot see each other. Safe to repeat. */
+  /** What a crash has left of networks is removed. Safe to repeat. */
   async prepare(): Promise<void> {
-    const networks = await this.engine.call('list networks', DEADLINE_MS.inspect, (docker) =>
-      docker.listNetworks({ filters: { name: [`^${NETWORK}$`] } }),
-    );
-    if (networks.length > 0) return;
-    await this.engine.call('create the network', DEADLINE_MS.create, (docker) =>
-      docker.createNetwork({
-        Name: NETWORK,
-        Driver: 'bridge',
-        CheckDuplicate: true,
-        Options: { 'com.docker.network.bridge.enable_icc': 'false' },
-      }),
-    );
+    await this.networks.prune(new Set((await this.list()).map(({ instanceId }) => instanceId)));
   }
 
   async find(instanceId: string): Promise<Workload> {
@@ -79,38 +92,48 @@ export class DockerRuntime implements Runtime {
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
     const image = await readImage(this.engine, spec.image);
     if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} has vanished from this host`);
-    const needsPort = spec.sshAuthorizedKey !== '';
+    const hasSsh = spec.sshAuthorizedKey !== '';
+    const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();
     for (let attempt = 1; ; attempt++) {
-      const sshPort = needsPort ? await this.ports.choose(instanceId, refused) : null;
-      const gpuAttachment = this.gpus.attachment(spec.gpuUuids);
-      const openFiles = await openFilesLimit();
-      const options = containerOptions(spec, image, {
-        ...this.host,
-        instanceId,
-        sequence,
-        sshPort,
-        openFiles,
-        gpuAttachment,
-      });
+      const hostPorts = await this.ports.choose(count, instanceId, refused);
+      const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
+      const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, image.reference, others) };
       try {
-        await this.engine.bring(instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
-          docker.createContainer(options),
-        );
+        await this.createContainer(spec, image, traits);
         await this.start(instanceId);
         return;
       } catch (error) {
         await this.remove(instanceId);
-        const taken = error instanceof Failure && error.code === 'PORT_TAKEN' && sshPort !== null;
+        const taken = error instanceof Failure && error.code === 'PORT_TAKEN' && count > 0;
         if (!taken || attempt === PORT_TRIES) throw asFailure(error, 'the container could not be created');
-        refused.add(sshPort);
+        for (const port of portsNamed(error.message, hostPorts)) refused.add(port);
       } finally {
-        if (sshPort !== null) this.ports.release(sshPort);
+        this.ports.release(hostPorts);
       }
     }
   }
 
+  private async createContainer(spec: WorkloadSpec, image: LocalImage, traits: Traits): Promise<void> {
+    const network = await this.networks.ensure(traits.instanceId);
+    const options = containerOptions(spec, image.defaults, {
+      ...this.host,
+      publicAddress: await this.host.publicAddress(),
+      traits,
+      imageId: image.id,
+      network,
+      openFiles: await openFilesLimit(),
+      hasDiskQuota: await this.host.hasDiskQuota(),
+      gpuAttachment: this.gpus.attachment(spec.gpuUuids),
+    });
+    await this.engine.bring(traits.instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
+      docker.createContainer(options),
+    );
+  }
+
+  /** Not before its packets are guarded. */
   async start(instanceId: string): Promise<void> {
+    await this.guard.ensure();
     try {
       await this.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
@@ -152,6 +175,7 @@ export class DockerRuntime implements Runtime {
         .catch((error: unknown) => ignoreStatus(error, 404, 409));
       await sleep(this.clock, POLL_MS);
     }
+    await this.networks.remove(instanceId);
   }
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {
@@ -210,8 +234,8 @@ export class DockerRuntime implements Runtime {
     });
   }
 
-  checkPort(port: number): Promise<void> {
-    return this.ports.check(port);
+  async checkPorts(workload: Traits): Promise<void> {
+    for (const port of portsOf(workload)) await this.ports.check(port);
   }
 
   settled(instanceId: string): Promise<void> {
@@ -232,11 +256,12 @@ export class DockerRuntime implements Runtime {
   }
 }
 
-function describe({ Config, State }: ContainerInspectInfo): Placed {
+function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): Placed {
   const traits = traitsOf(Config.Labels);
   if (State.StartedAt === NEVER) return { ...traits, state: 'created' };
   const startedAt = Date.parse(State.StartedAt);
-  if (State.Running) return { ...traits, state: 'running', startedAt };
+  const [network] = Object.values(NetworkSettings.Networks);
+  if (State.Running) return { ...traits, state: 'running', startedAt, address: network?.IPAddress ?? '' };
   return {
     ...traits,
     state: 'stopped',
@@ -247,15 +272,16 @@ function describe({ Config, State }: ContainerInspectInfo): Placed {
   };
 }
 
-function traitsOf(labels: Record<string, string>): Traits {
-  const label = (name: string) => labels[name] ?? '';
-  return {
-    instanceId: label(LABEL.instance),
-    sequence: Number(label(LABEL.sequence)),
-    gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
-    diskGb: Number(label(LABEL.diskGb)) || 0,
-    sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
-  };
+function traitsOfSpec(spec: WorkloadSpec, image: string, hostPorts: readonly number[]) {
+  const { gpuUuids, diskGb, accessToken } = spec;
+  const tokenHash = accessToken === '' ? '' : createHash('sha256').update(accessToken).digest('hex');
+  return { gpuUuids, diskGb, image, tokenHash, ports: publishPorts(spec.ports, hostPorts) };
+}
+
+/** Those of `ports` that Docker complains of; where it names none, any may be meant. */
+function portsNamed(complaint: string, ports: readonly number[]): readonly number[] {
+  const named = ports.filter((port) => complaint.includes(`:${port}`));
+  return named.length > 0 ? named : ports;
 }
 
 function isUp(workload: Workload): boolean {

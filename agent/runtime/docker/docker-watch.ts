@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { DockerWatch } from '../workload.js';
-import { LABEL } from './container-options.js';
+import { LABEL } from './labels.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 
 /** Docker's stream of events about this host's containers. */

@@ -44,10 +44,30 @@ async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
   return image !== undefined && noneOf(image.RepoDigests);
 }
 
-/** What the image says of itself; undefined when the host does not have it. */
-export async function readImage(engine: Engine, name: string): Promise<ImageDefaults | undefined> {
+export interface LocalImage {
+  id: string;
+  /** With its digest where a registry has given it one. */
+  reference: string;
+  /** What it says of itself. */
+  defaults: ImageDefaults;
+}
+
+/** Undefined when the host does not have it. */
+export async function readImage(engine: Engine, name: string): Promise<LocalImage | undefined> {
   const image = await inspectImage(engine, name);
-  return image && imageDefaults(image.Config);
+  if (!image) return undefined;
+  const digest = (image.RepoDigests as string[] | null)?.find((entry) => isSameRepository(entry, name))?.split('@')[1];
+  const reference = digest === undefined || name.includes('@') ? name : `${name}@${digest}`;
+  return { id: image.Id, reference, defaults: imageDefaults(image.Config) };
+}
+
+/** Docker shortens the names of its own registry. */
+function isSameRepository(digested: string, name: string): boolean {
+  const repository = name.replace(/@.*$/, '').replace(/:[^/:]+$/, '');
+  return (
+    digested.split('@')[0] === repository.replace(/^(docker\.io\/)?(library\/)?/, '') ||
+    digested.startsWith(`${repository}@`)
+  );
 }
 
 async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {

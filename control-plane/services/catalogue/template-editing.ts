@@ -1,3 +1,4 @@
+import { faultOfPorts } from '../../domain/template-port.js';
 import { createHash } from 'node:crypto';
 import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../../domain/environment.js';
@@ -113,10 +114,15 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
   return describeTemplate(platform, row);
 }
 
-/** Refuses to show an organisation's secrets to everybody: whoever deploys a template reads its environment. */
+/**
+ * Refuses what cannot be run, and to show an organisation's secrets to everybody: whoever deploys a template reads its
+ * environment.
+ */
 function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {
   if (envSizeOf(content) > MAX_ENV_CHARS)
     throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
+  const fault = faultOfPorts(content.ports);
+  if (fault !== undefined) throw invalidField('ports', fault);
   if (owner.organizationId === null) return { ...content, visibility: 'system' };
   if (content.visibility !== 'public') return content;
   if (content.env.some(({ secret, value }) => secret && value !== null)) {

@@ -1,4 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
+import type { TemplatePort } from '../../domain/template-port.js';
 import type { EnvEntry } from '../../domain/environment.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -7,14 +8,6 @@ import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 
 export type TemplateMode = 'ssh' | 'jupyter';
-
-export interface TemplatePort {
-  port: number;
-  protocol: 'tcp' | 'udp' | 'http';
-  label: string;
-  open_button: boolean;
-  guard: 'proxy' | 'bearer' | 'none';
-}
 
 export interface RegistryCredential {
   username: string;

@@ -13,11 +13,12 @@ import { considerRelease } from './release.js';
 import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 /** An observation that tells of nothing but a state. */
-export const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+export const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined };
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
 const HIGHEST_PORT = 65_535;
+const MAX_IMAGE_CHARS = 1_024;
 const MAX_URL_CHARS = 2_048;
 /** What of a host's words is kept. */
 export const MAX_WORDS_CHARS = 4_000;
@@ -49,7 +50,8 @@ function landRunning(tx: Tx, instance: Instance, observation: Observation | unde
   const addresses = addressesOf(tx, instance, observation);
   const run_id = observation?.runId || null;
   const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE, run_id });
-  recordEvent(tx, instance.id, 'running', 'the workload is up');
+  const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
+  recordEvent(tx, instance.id, 'running', image === '' ? 'the workload is up' : `the workload is up: ${image}`);
   attestObservation(tx, instance.id, observation);
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }

@@ -1,4 +1,5 @@
 import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
+import { instancePorts } from '../../domain/template-port.js';
 import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
@@ -111,7 +112,10 @@ function workloadOf(
     interactive: template.mode.length > 0,
     sshUser: template.ssh_user,
     sshAuthorizedKey: sshKey?.public_key ?? '',
-    ports: template.ports.map((port) => ({ ...port, openButton: port.open_button })),
+    ports: instancePorts(template.mode, template.ports).map(({ open_button: openButton, ...port }) => ({
+      ...port,
+      openButton,
+    })),
     diskGb: request.disk_gb,
     cpuMillis: size.cpuMillis,
     memoryMb: size.memoryMb,

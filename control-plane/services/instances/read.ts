@@ -59,15 +59,28 @@ const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
 /** An instance as its owner sees it, complete in every status. */
 export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
   const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
+  const accessToken = access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string);
+  const template = JSON.parse(template_snapshot) as TemplateDetails;
+  const opened = template.ports.find(({ open_button }) => open_button);
   return {
     ...row,
+    jupyter_url: withToken(row.jupyter_url, accessToken),
+    open_url: opened?.guard === 'proxy' ? withToken(row.open_url, accessToken) : row.open_url,
     ...(SHOWS_ERRORS.includes(row.status) ? {} : { error_code: null, error_message: null }),
-    access_token: access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string),
+    access_token: accessToken,
     allowed_actions: allowedActions(row.status),
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
     deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
-    template: JSON.parse(template_snapshot) as TemplateDetails,
+    template,
   };
+}
+
+/** A host does not hold the access token: the link gets it here. */
+function withToken(link: string | null, accessToken: string | null): string | null {
+  if (link === null || accessToken === null || !URL.canParse(link)) return link;
+  const url = new URL(link);
+  url.searchParams.set('token', accessToken);
+  return url.href;
 }
 
 function describeKey(tx: Tx, id: string): InstanceDetails['deployed_via_api_key'] {

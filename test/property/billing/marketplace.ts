@@ -43,7 +43,7 @@ interface FakeWorkload {
   sequence: number;
 }
 
-const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', exit: undefined };
+const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined };
 const GPUS = 4;
 const MEMORY_FOLDER = '/dev/shm';
 

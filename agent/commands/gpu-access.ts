@@ -1,0 +1,81 @@
+import { sleep, type Clock } from '../../shared/clock.js';
+import { Failure } from '../domain/failure.js';
+import type { Gpu, GpuDriver } from '../host/gpus/driver.js';
+import type { Runtime } from '../runtime/workload.js';
+
+/** For so long a process that is ending may still show. */
+const LINGER_MS = 5_000;
+const POLL_MS = 500;
+
+/** Guards that no GPU is ever in two workloads of this host, or in one and in something else. */
+export class GpuAccess {
+  /** Those that a workload is being given at this moment. */
+  private readonly given = new Map<string, string>();
+
+  constructor(
+    private readonly gpus: GpuDriver,
+    private readonly runtime: Runtime,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Throws Failure GPUS_UNAVAILABLE unless every one of them is there, healthy, and used by nobody else. */
+  async check(instanceId: string, wanted: readonly string[]): Promise<void> {
+    const [{ gpus: present }, workloads] = await Promise.all([this.gpus.inventory(), this.runtime.list()]);
+    for (const uuid of wanted) {
+      const gpu = present.find((candidate) => candidate.uuid === uuid);
+      if (!gpu) throw unavailable(`the host no longer has the GPU ${uuid}`);
+      if (!gpu.healthy) throw unavailable(`the GPU ${uuid} is not healthy: ${gpu.reason}`);
+      const user = workloads.find(
+        (other) => other.instanceId !== instanceId && other.state === 'running' && other.gpuUuids.includes(uuid),
+      );
+      if (user) throw unavailable(`the GPU ${uuid} is in use on the host`);
+    }
+    if (wanted.length > 0) await this.free(wanted);
+  }
+
+  /**
+   * Gives an instance GPUs by `work`, which brings its workload up, after a last check. Whoever else asks for one of them
+   * meanwhile is refused, and as long as a call of Docker may still land.
+   */
+  async give(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
+    for (const uuid of wanted) {
+      const other = this.given.get(uuid);
+      if (other !== undefined && other !== instanceId)
+        throw unavailable(`the GPU ${uuid} is being given to another workload`);
+    }
+    for (const uuid of wanted) this.given.set(uuid, instanceId);
+    try {
+      await this.check(instanceId, wanted);
+      await work();
+    } finally {
+      void this.runtime.settled(instanceId).then(() => {
+        for (const uuid of wanted) this.given.delete(uuid);
+      });
+    }
+  }
+
+  /** Resolves when nothing computes on them any more. Throws Failure GPUS_UNAVAILABLE naming what still does. */
+  async free(uuids: readonly string[]): Promise<void> {
+    const deadline = this.clock.monotonic() + LINGER_MS;
+    for (;;) {
+      const used = (await this.gpus.inventory()).gpus.find((gpu) => uuids.includes(gpu.uuid) && isUsed(gpu));
+      if (!used) return;
+      if (this.clock.monotonic() >= deadline)
+        throw unavailable(`the GPU ${used.uuid} is still used by ${usersOf(used)}`);
+      await sleep(this.clock, POLL_MS);
+    }
+  }
+}
+
+/** Of one that is not healthy nothing is known for certain, and it is not rented anyway. */
+function isUsed({ healthy, processes }: Gpu): boolean {
+  return healthy && processes.length > 0;
+}
+
+function usersOf({ processes }: Gpu): string {
+  return processes.map(({ pid, name }) => `process ${pid} (${name || 'unknown'})`).join(', ');
+}
+
+function unavailable(message: string): Failure {
+  return new Failure('GPUS_UNAVAILABLE', message);
+}

@@ -1,0 +1,44 @@
+/** An IPv4 network in CIDR notation, such as `10.213.0.0/16`. */
+export interface Subnet {
+  /** As a number. */
+  first: number;
+  prefix: number;
+}
+
+/** The network of an instance: its host's end, its own, and room for what Docker keeps. */
+const INSTANCE_PREFIX = 29;
+const INSTANCE_SIZE = 2 ** (32 - INSTANCE_PREFIX);
+
+/** Undefined where `text` is no IPv4 network, or has bits beyond its prefix. */
+export function parseSubnet(text: string): Subnet | undefined {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
+  if (!match) return undefined;
+  const [a = 0, b = 0, c = 0, d = 0, prefix = 0] = match.slice(1).map(Number);
+  if (Math.max(a, b, c, d) > 255 || prefix > 32) return undefined;
+  const first = ((a * 256 + b) * 256 + c) * 256 + d;
+  return first % 2 ** (32 - prefix) === 0 ? { first, prefix } : undefined;
+}
+
+/** How many instances a pool has networks for. */
+export function capacityOf({ prefix }: Subnet): number {
+  return Math.floor(2 ** (INSTANCE_PREFIX - prefix));
+}
+
+/** The networks of a pool that overlap none of `used`, each once, beginning `offset` networks into it. */
+export function* freeSubnets(pool: Subnet, used: readonly Subnet[], offset: number): Generator<string> {
+  const count = capacityOf(pool);
+  for (let i = 0; i < count; i++) {
+    const first = pool.first + ((offset + i) % count) * INSTANCE_SIZE;
+    if (!used.some((other) => overlap({ first, prefix: INSTANCE_PREFIX }, other))) yield format(first);
+  }
+}
+
+function overlap(one: Subnet, other: Subnet): boolean {
+  const end = ({ first, prefix }: Subnet) => first + 2 ** (32 - prefix);
+  return one.first < end(other) && other.first < end(one);
+}
+
+function format(first: number): string {
+  const bytes = [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256);
+  return `${bytes.join('.')}/${INSTANCE_PREFIX}`;
+}

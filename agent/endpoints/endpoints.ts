@@ -1,0 +1,98 @@
+import { sleep, type Clock } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+import type { Observer, Links } from '../observation/observer.js';
+import type { PublishedPort } from '../domain/ports.js';
+import type { GuardedPort } from '../proxy/access-proxy.js';
+import type { Workload } from '../runtime/workload.js';
+
+type RunningWorkload = Extract<Workload, { state: 'running' }>;
+
+/** The part of the access proxy that is needed here. */
+export interface Doors {
+  set(ports: readonly GuardedPort[], before: readonly GuardedPort[]): Promise<void>;
+  stop(): void;
+}
+
+export interface EndpointParts {
+  doors: Doors;
+  observer: Observer;
+  clock: Clock;
+  logger: Logger;
+  /** Where renters reach this host. */
+  publicAddress: () => Promise<string>;
+  /** Whether anything speaks HTTP there. */
+  answers: (host: string, port: number) => Promise<boolean>;
+}
+
+const PROBE_EVERY_MS = 2_000;
+const LINKS = { jupyter: 'jupyterUrl', open: 'openUrl' } as const;
+const PATHS = { jupyter: 'lab', open: '' } as const;
+
+/** Opens the guarded ports of what runs, and finds out when JupyterLab and apps answer. */
+export class Endpoints {
+  /** Tells the control plane how a workload stands, once a link has appeared. */
+  onLink: (instanceId: string) => void = () => {};
+  private readonly known = new Map<string, { startedAt: number; ports: GuardedPort[] }>();
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly parts: EndpointParts) {}
+
+  /** How a workload stands at this moment; whatever has changed since the last time follows. */
+  async note(instanceId: string, workload: Workload): Promise<void> {
+    const before = this.known.get(instanceId);
+    if (workload.state !== 'running') {
+      this.known.delete(instanceId);
+      return this.parts.doors.set([], before?.ports ?? []);
+    }
+    if (workload.ports.length === 0 || this.stopping.signal.aborted) return;
+    const { startedAt } = workload;
+    const ports = guardedPorts(workload);
+    this.known.set(instanceId, { startedAt, ports });
+    await this.parts.doors.set(ports, before?.ports ?? []).catch((error: unknown) => {
+      this.known.set(instanceId, { startedAt: 0, ports });
+      this.parts.logger.error(
+        { instanceId },
+        `a guarded port cannot be opened, and is tried again: ${messageOf(error)}`,
+      );
+    });
+    if (before?.startedAt !== startedAt) void this.watch(workload);
+  }
+
+  stop(): void {
+    this.stopping.abort();
+    this.parts.doors.stop();
+  }
+
+  /** Until every link of the run has answered. */
+  private async watch(workload: RunningWorkload): Promise<void> {
+    const { clock, observer, answers } = this.parts;
+    const waiting = new Set(workload.ports.filter(({ link }) => link !== null));
+    while (waiting.size > 0 && this.isCurrent(workload)) {
+      for (const port of waiting) {
+        if (!(await answers(workload.address, port.port)) || !this.isCurrent(workload)) continue;
+        waiting.delete(port);
+        observer.noteLinks(workload, await this.linkTo(port));
+        this.onLink(workload.instanceId);
+      }
+      if (waiting.size > 0) await sleep(clock, PROBE_EVERY_MS, this.stopping.signal).catch(() => undefined);
+    }
+  }
+
+  private isCurrent({ instanceId, startedAt }: RunningWorkload): boolean {
+    return !this.stopping.signal.aborted && this.known.get(instanceId)?.startedAt === startedAt;
+  }
+
+  private async linkTo({ link, hostPort }: PublishedPort): Promise<Partial<Links>> {
+    if (link === null) return {};
+    const address = await this.parts.publicAddress();
+    const host = address.includes(':') ? `[${address}]` : address;
+    return { [LINKS[link]]: `http://${host}:${hostPort}/${PATHS[link]}` };
+  }
+}
+
+function guardedPorts({ ports, tokenHash, address }: RunningWorkload): GuardedPort[] {
+  return ports
+    .filter(({ guarded }) => guarded)
+    .map(({ hostPort, port }) => ({ hostPort, tokenHash, target: { host: address, port } }));
+}

@@ -1,0 +1,33 @@
+import type { Clock, Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+
+const EVERY_MS = 30_000;
+
+/** Does again and again what a host needs. A task that fails is logged, tried the next time, and stops no other. */
+export class Upkeep {
+  private timer: Timer | undefined;
+  private stopped = false;
+
+  constructor(
+    private readonly tasks: Record<string, () => Promise<void>>,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  start(): void {
+    if (this.stopped || Object.keys(this.tasks).length === 0) return;
+    this.timer = this.clock.schedule(EVERY_MS, () => void this.run().finally(() => this.start()));
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.timer?.cancel();
+  }
+
+  private async run(): Promise<void> {
+    for (const [name, work] of Object.entries(this.tasks)) {
+      await work().catch((error: unknown) => this.logger.error(`${name}: ${messageOf(error)}`));
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { createProxyServer } from 'httpxy';
+import { createServer, type IncomingMessage, ServerResponse, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+import { admit, withoutDoorCookies, type Door } from './admission.js';
+
+/** A guarded port, and what stands behind it. */
+export interface GuardedPort extends Door {
+  /** Of the workload, as this host reaches it. */
+  target: { host: string; port: number };
+}
+
+interface Open {
+  port: GuardedPort;
+  server: Server;
+}
+
+const MAX_CONNECTIONS = 1_000;
+const HEADERS_MS = 20_000;
+/** Models may think for long before they say a word. */
+const ANSWER_MS = 3_600_000;
+const DENIED =
+  'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
+
+/** Stands before the ports of workloads that do not guard themselves: asks for the access token, then lets everything through. */
+export class AccessProxy {
+  private readonly open = new Map<number, Open>();
+  private readonly proxy = createProxyServer({ xfwd: true, agent: false, proxyTimeout: ANSWER_MS });
+
+  constructor(
+    private readonly bindAddress: string,
+    private readonly logger: Logger,
+  ) {
+    this.proxy.on('error', (_, __, to) => {
+      if (to instanceof ServerResponse && !to.headersSent) answer(to, 502, 'Nothing answers there yet.');
+      else to?.destroy();
+    });
+  }
+
+  /** Exactly these ports of an owner are open from now on. Throws when one cannot be listened on. */
+  async set(ports: readonly GuardedPort[], before: readonly GuardedPort[]): Promise<void> {
+    const wanted = new Set(ports.map(({ hostPort }) => hostPort));
+    for (const { hostPort } of before) if (!wanted.has(hostPort)) this.close(hostPort);
+    for (const port of ports) await this.listen(port);
+  }
+
+  stop(): void {
+    for (const hostPort of [...this.open.keys()]) this.close(hostPort);
+  }
+
+  private async listen(port: GuardedPort): Promise<void> {
+    const known = this.open.get(port.hostPort);
+    if (known) {
+      known.port = port;
+      return;
+    }
+    const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: 0 });
+    const open = { port, server };
+    server.maxConnections = MAX_CONNECTIONS;
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.serve(open.port, request, response);
+    });
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      this.upgrade(open.port, request, socket, head);
+    });
+    server.on('clientError', (_, socket) => socket.destroy());
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: this.bindAddress, port: port.hostPort }, () => resolve());
+    });
+    server.on('error', (error) => this.logger.warn({ hostPort: port.hostPort }, messageOf(error)));
+    this.open.set(port.hostPort, open);
+  }
+
+  private close(hostPort: number): void {
+    const open = this.open.get(hostPort);
+    this.open.delete(hostPort);
+    open?.server.close();
+    open?.server.closeAllConnections();
+  }
+
+  private serve(port: GuardedPort, request: IncomingMessage, response: ServerResponse): void {
+    const admission = admit(port, visitOf(request));
+    if (!admission.admitted) {
+      return answer(response, 401, DENIED);
+    }
+    if (admission.cookie !== undefined) {
+      // Kept apart from what the workload sets, which would otherwise replace it.
+      const { cookie } = admission;
+      const writeHead = response.writeHead.bind(response);
+      response.writeHead = ((...args: Parameters<typeof writeHead>) => {
+        response.appendHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Lax`);
+        return writeHead(...args);
+      }) as typeof writeHead;
+    }
+    strip(request);
+    void this.proxy.web(request, response, { target: targetOf(port) });
+  }
+
+  private upgrade(port: GuardedPort, request: IncomingMessage, socket: Socket, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    if (!admit(port, visitOf(request)).admitted) {
+      socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+      return;
+    }
+    strip(request);
+    void this.proxy.ws(request, socket, { target: targetOf(port) }, head);
+  }
+}
+
+function answer(response: ServerResponse, status: number, text: string): void {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+  response.writeHead(status, headers).end(`${text}\n`);
+}
+
+function visitOf({ url = '/', headers, socket }: IncomingMessage) {
+  return { url, headers, address: socket.remoteAddress ?? '' };
+}
+
+/** What opens this host's doors is none of the workload's business. */
+function strip({ headers }: IncomingMessage): void {
+  const left = withoutDoorCookies(headers.cookie);
+  if (left === undefined) delete headers.cookie;
+  else headers.cookie = left;
+}
+
+function targetOf({ target: { host, port } }: GuardedPort): string {
+  return `http://${host}:${port}`;
+}

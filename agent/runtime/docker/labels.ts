@@ -1,0 +1,43 @@
+import type { PublishedPort } from '../../domain/ports.js';
+import type { Traits } from '../workload.js';
+
+/** What a container says of itself: enough to make everything else again. */
+export const LABEL = {
+  host: 'gpurent.host',
+  instance: 'gpurent.instance',
+  sequence: 'gpurent.sequence',
+  gpus: 'gpurent.gpus',
+  diskGb: 'gpurent.disk-gb',
+  sshPort: 'gpurent.ssh-port',
+  ports: 'gpurent.ports',
+  tokenHash: 'gpurent.token-hash',
+  image: 'gpurent.image',
+} as const;
+
+export function labelsOf(hostId: string, traits: Traits): Record<string, string> {
+  return {
+    [LABEL.host]: hostId,
+    [LABEL.instance]: traits.instanceId,
+    [LABEL.sequence]: String(traits.sequence),
+    [LABEL.gpus]: traits.gpuUuids.join(','),
+    [LABEL.diskGb]: String(traits.diskGb),
+    [LABEL.sshPort]: traits.sshPort === null ? '' : String(traits.sshPort),
+    [LABEL.ports]: JSON.stringify(traits.ports),
+    [LABEL.tokenHash]: traits.tokenHash,
+    [LABEL.image]: traits.image,
+  };
+}
+
+export function traitsOf(labels: Record<string, string>): Traits {
+  const label = (name: string) => labels[name] ?? '';
+  return {
+    instanceId: label(LABEL.instance),
+    sequence: Number(label(LABEL.sequence)),
+    gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
+    diskGb: Number(label(LABEL.diskGb)) || 0,
+    sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
+    ports: JSON.parse(label(LABEL.ports) || '[]') as PublishedPort[],
+    tokenHash: label(LABEL.tokenHash),
+    image: label(LABEL.image),
+  };
+}

@@ -1,0 +1,178 @@
+import { createServer, request, type IncomingMessage, type RequestOptions, type Server } from 'node:http';
+import { createHash } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { AccessProxy, type GuardedPort } from '../../agent/proxy/access-proxy.js';
+import { silentLogger } from '../../shared/logger.js';
+import { eventually } from '../harness/eventually.js';
+
+const TOKEN = 'f00d'.repeat(12);
+const HOST = '127.0.0.1';
+
+const proxy = new AccessProxy(HOST, silentLogger);
+let app: Server;
+let seen: IncomingMessage[];
+let sendRest: () => void;
+let guarded: GuardedPort;
+
+beforeAll(async () => {
+  app = createServer((incoming, response) => {
+    seen.push(incoming);
+    if (incoming.url?.startsWith('/stream')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: first\n\n');
+      sendRest = () => response.end('data: last\n\n');
+      return;
+    }
+    response.setHeader('set-cookie', 'app=1');
+    incoming.pipe(response);
+  });
+  const sockets = new WebSocketServer({ server: app });
+  sockets.on('connection', (socket) =>
+    socket.on('message', (data) => socket.send(`echo ${(data as Buffer).toString()}`)),
+  );
+  const port = await listen(app);
+  guarded = {
+    hostPort: await freePort(),
+    tokenHash: createHash('sha256').update(TOKEN).digest('hex'),
+    target: { host: HOST, port },
+  };
+  await proxy.set([guarded], []);
+  seen = [];
+});
+afterAll(() => {
+  proxy.stop();
+  app.close();
+  app.closeAllConnections();
+});
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => server.listen(0, HOST, () => resolve((server.address() as AddressInfo).port)));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Answer {
+  status: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+}
+
+function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  options: RequestOptions = {},
+  body = '',
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { host: HOST, port: guarded.hostPort, path, headers, agent: false, ...options },
+      (response) => {
+        let text = '';
+        response.on('data', (chunk) => (text += String(chunk)));
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+const cookieOf = ({ headers }: Answer) => headers['set-cookie']?.find((cookie) => cookie.startsWith('gpurent_')) ?? '';
+const enter = async () => cookieOf(await ask(`/?token=${TOKEN}`)).split(';')[0] ?? '';
+
+describe('A guarded port', () => {
+  it.each([
+    ['nothing', '/', {}],
+    ['a wrong token', '/?token=beef', {}],
+    ['a wrong key', '/', { authorization: 'Bearer beef' }],
+    ['a made-up cookie', '/', { cookie: 'gpurent_1=1' }],
+  ])('lets nobody in with %s', async (_, path, headers) => {
+    seen = [];
+    expect((await ask(path, headers)).status).toBe(401);
+    expect(seen).toEqual([]);
+  });
+
+  it('lets in who has the token, and then by a cookie, without showing that to the workload', async () => {
+    const first = await ask(`/?token=${TOKEN}`);
+    expect(first.status).toBe(200);
+    expect(first.headers['set-cookie']).toContain('app=1');
+    expect(cookieOf(first)).toMatch(/; HttpOnly; SameSite=Lax$/);
+    const cookie = await enter();
+    expect(cookie).not.toContain(TOKEN);
+    seen = [];
+    const again = await ask('/page', { cookie: `other=1; ${cookie}` }, { method: 'POST' }, 'what is sent');
+    expect(again).toMatchObject({ status: 200, text: 'what is sent' });
+    expect(seen[0]?.headers.cookie).toBe('other=1');
+    expect(seen[0]?.headers['x-forwarded-for']).toBe(HOST);
+  });
+
+  it('takes the token as a key, for scripts', async () => {
+    expect((await ask('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+    expect(seen.at(-1)?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+  });
+
+  it('takes a cookie only from where it was given, and not from a page of somebody else', async () => {
+    const cookie = await enter();
+    const host = `${HOST}:${guarded.hostPort}`;
+    expect((await ask('/', { cookie, origin: `http://${host}`, host })).status).toBe(200);
+    expect((await ask('/', { cookie, origin: `http://${HOST}:1`, host })).status).toBe(401);
+    expect((await ask('/', { cookie, origin: 'null', host })).status).toBe(401);
+    expect((await ask('/', { cookie }, { localAddress: '127.0.0.2' })).status).toBe(401);
+  });
+
+  it('passes on what is streamed as it comes', async () => {
+    const cookie = await enter();
+    let text = '';
+    const outgoing = request({ host: HOST, port: guarded.hostPort, path: '/stream', headers: { cookie } }, (response) =>
+      response.on('data', (chunk) => (text += String(chunk))),
+    );
+    outgoing.end();
+    await eventually('the first part', () => text === 'data: first\n\n');
+    sendRest();
+    await eventually('the rest', () => text.endsWith('data: last\n\n'));
+  });
+
+  it('lets WebSockets through that have the token or the cookie, and no others', async () => {
+    const url = `ws://${HOST}:${guarded.hostPort}/socket`;
+    const talk = (address: string, headers: Record<string, string> = {}) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = new WebSocket(address, { headers });
+        socket.on('error', reject);
+        socket.on('open', () => socket.send('hello'));
+        socket.on('message', (data) => {
+          socket.close();
+          resolve((data as Buffer).toString());
+        });
+      });
+    const cookie = await enter();
+    expect(await talk(`${url}?token=${TOKEN}`)).toBe('echo hello');
+    expect(await talk(url, { cookie })).toBe('echo hello');
+    await expect(talk(url)).rejects.toThrow(/401/);
+    await expect(talk(url, { cookie, origin: 'http://elsewhere.example' })).rejects.toThrow(/401/);
+  });
+
+  it('says so while nothing answers behind it, and is closed when its workload is down', async () => {
+    const silent = { ...guarded, hostPort: await freePort(), target: { host: HOST, port: await freePort() } };
+    await proxy.set([silent], []);
+    const options = { port: silent.hostPort };
+    expect((await ask(`/?token=${TOKEN}`, {}, options)).status).toBe(502);
+    expect((await ask('/', {}, options)).status).toBe(401);
+    await proxy.set([], [silent]);
+    await expect(ask('/', {}, options)).rejects.toThrow(/ECONNREFUSED/);
+    expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
+  });
+
+  it('of a workload without a token lets nobody in', async () => {
+    const sealed = { ...guarded, hostPort: await freePort(), tokenHash: '' };
+    await proxy.set([sealed], []);
+    expect((await ask('/?token=', {}, { port: sealed.hostPort })).status).toBe(401);
+    await proxy.set([], [sealed]);
+  });
+});

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.js';
+import { TestHost, destroy, provision, start, stop } from './host.js';
+
+const JUPYTER = { port: 8888, protocol: 'http', label: '', openButton: false, guard: 'proxy', jupyter: true };
+const APP = { port: 8000, protocol: 'http', label: 'App', openButton: true, guard: 'bearer', jupyter: false };
+
+let host: TestHost;
+beforeEach(() => {
+  host = new TestHost();
+});
+afterEach(() => host.close());
+
+async function deploy() {
+  const command = await provision(host, 1, { ports: [JUPYTER, APP], accessToken: 'secret' });
+  host.executor.receive(command);
+  return host.answered(command, 'DONE');
+}
+
+const links = () => {
+  const { jupyterUrl = '', openUrl = '' } = host.reports.at(-1)?.observation ?? {};
+  return { jupyterUrl, openUrl };
+};
+const passing = (what: string, isSo: () => boolean) =>
+  eventually(what, () => {
+    host.clock.advance(500);
+    return isSo();
+  });
+
+describe('What a workload serves', () => {
+  it('is linked to once it answers, and not before', async () => {
+    host.watch();
+    expect((await deploy()).observation).toMatchObject({ jupyterUrl: '', openUrl: '' });
+    expect(host.reports).toEqual([]);
+    host.speaking.add(APP.port);
+    await passing('the link to the app', () => links().openUrl !== '');
+    expect(links()).toEqual({ jupyterUrl: '', openUrl: 'http://203.0.113.1:40002/' });
+    host.speaking.add(JUPYTER.port);
+    await passing('the link to JupyterLab', () => links().jupyterUrl !== '');
+    expect(links()).toEqual({ jupyterUrl: 'http://203.0.113.1:40001/lab', openUrl: 'http://203.0.113.1:40002/' });
+  });
+
+  it('is guarded while it runs, by the agent after the next one, too', async () => {
+    await deploy();
+    expect([...host.doors.keys()]).toEqual([40_001]);
+    const halt = stop(2);
+    host.executor.receive(halt);
+    await host.answered(halt, 'DONE');
+    expect(host.doors.size).toBe(0);
+    const again = await start(host, 3);
+    host.executor.receive(again);
+    await host.answered(again, 'DONE');
+    host.doors.clear();
+    host.restart();
+    await host.watch().compare();
+    expect([...host.doors.keys()]).toEqual([40_001]);
+    const end = destroy(4);
+    host.executor.receive(end);
+    await host.answered(end, 'DONE');
+    expect(host.doors.size).toBe(0);
+  });
+
+  it('is closed when the workload has ended by itself', async () => {
+    const watcher = host.watch();
+    await deploy();
+    host.runtime.exit('i', 0);
+    await watcher.compare();
+    expect(host.doors.size).toBe(0);
+  });
+
+  it('has to answer again after another start', async () => {
+    host.watch();
+    host.speaking.add(APP.port);
+    await deploy();
+    await passing('the link to the app', () => links().openUrl !== '');
+    host.speaking.clear();
+    for (const command of [stop(2), await start(host, 3)]) {
+      host.executor.receive(command);
+      const { observation } = await host.answered(command, 'DONE');
+      expect(observation?.openUrl).toBe('');
+    }
+  });
+});

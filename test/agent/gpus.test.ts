@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.js';
+import { TestHost, destroy, provision, start, stop } from './host.js';
+
+const PROCESS = { pid: 4021, name: 'python' };
+
+let host: TestHost;
+let gpu: string;
+beforeEach(async () => {
+  host = new TestHost();
+  gpu = (await host.gpus.inventory()).gpus[0]?.uuid ?? '';
+});
+afterEach(() => host.close());
+
+async function deploy() {
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+}
+
+describe('A GPU', () => {
+  it('is not given to a second workload while the first is being made', async () => {
+    const [first, second] = [await provision(host, 1, {}, 'a'), await provision(host, 1, {}, 'b')];
+    host.executor.receive(first);
+    host.executor.receive(second);
+    await host.executor.idle();
+    const outcomes = [first, second].map((command) => host.outcomes(command).at(-1)).sort();
+    expect(outcomes).toEqual(['DONE', 'FAILED']);
+    expect(host.results.find(({ code }) => code !== '')?.code).toBe('GPUS_UNAVAILABLE');
+    expect([...(await host.runtime.list())]).toHaveLength(1);
+  });
+
+  it('that something else on the host computes on is not given, and the renter is told what it is', async () => {
+    await deploy();
+    host.executor.receive(stop(2));
+    await host.executor.idle();
+    host.gpus.processes.set(gpu, [PROCESS]);
+    const again = await start(host, 3);
+    host.executor.receive(again);
+    const refused = await host.answeredInTime(again, 'REFUSED');
+    expect(refused).toMatchObject({ code: 'GPUS_UNAVAILABLE' });
+    expect(refused.message).toMatch(/process 4021 \(python\)/);
+    host.gpus.processes.clear();
+    const later = await start(host, 4);
+    host.executor.receive(later);
+    await host.answered(later, 'DONE');
+  });
+
+  it.each([
+    ['a release', () => stop(2, true)],
+    ['a destroy', () => destroy(2)],
+  ])('is not said to be free by %s while anything computes on it', async (_, make) => {
+    await deploy();
+    host.gpus.processes.set(gpu, [PROCESS]);
+    const command = make();
+    host.executor.receive(command);
+    await eventually('the workload to be down', async () => (await host.runtime.find('i')).state !== 'running');
+    for (let i = 0; i < 30; i++) {
+      host.clock.advance(1_000);
+      await Promise.resolve();
+    }
+    expect(host.outcomes(command)).toEqual([]);
+    host.gpus.processes.clear();
+    await host.answeredInTime(command, 'DONE');
+  });
+
+  it('stays with a workload that is stopped and not released, whatever computes on it', async () => {
+    await deploy();
+    host.gpus.processes.set(gpu, [PROCESS]);
+    const command = stop(2);
+    host.executor.receive(command);
+    await host.answered(command, 'DONE');
+  });
+});

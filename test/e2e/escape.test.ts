@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process';
+import { createServer, connect, type AddressInfo, type Server } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { statusIs } from '../harness/control-plane.js';
+import { docker } from '../harness/docker.js';
+import { eventually } from '../harness/eventually.js';
+import { Outside } from '../harness/outside.js';
+import { RealPlatform, RealRenter } from '../harness/real.js';
+
+const LONG_MS = 60_000;
+const GPUS = 4;
+const METADATA = '169.254.169.254';
+const PRIVATE = ['10.99.99.99', '172.29.9.9', '192.168.199.9', '100.66.6.6'];
+
+let outside: Outside;
+let service: Server;
+let servicePort: number;
+let real: RealPlatform;
+let renter: RealRenter;
+let mine: InstanceBody;
+let other: RealRenter;
+let neighbour: InstanceBody;
+
+beforeAll(async () => {
+  outside = await Outside.with([METADATA, ...PRIVATE]);
+  service = createServer((socket) => socket.end('reached\n'));
+  await new Promise<void>((resolve) => service.listen(0, Outside.HOST, resolve));
+  servicePort = (service.address() as AddressInfo).port;
+  real = await RealPlatform.start({ ports: '23200-23219', gpus: GPUS });
+  renter = await RealRenter.on(real);
+  other = await RealRenter.on(real);
+  [mine, neighbour] = await Promise.all(
+    [renter, other].map(async (each) => {
+      const { id } = await each.deploy();
+      return statusIs(each.api, id, 'running', LONG_MS);
+    }) as [Promise<InstanceBody>, Promise<InstanceBody>],
+  );
+});
+afterAll(async () => {
+  await real.stop();
+  service.close();
+  outside.close();
+});
+
+const inside = (command: string) => renter.ssh(mine, `${command} 2>&1; echo " exit $?"`);
+/** What a renter's connection to a port of the outside hears. */
+const reach = (host: string, port: number) => inside(`nc -w 3 ${host} ${port} </dev/null`);
+const addressOf = async ({ id }: InstanceBody) => {
+  const { NetworkSettings } = await docker.getContainer(`gpurent-${id}`).inspect();
+  const [network] = Object.values(NetworkSettings.Networks);
+  return { own: network?.IPAddress ?? '', host: network?.Gateway ?? '' };
+};
+
+async function processesOf({ id }: InstanceBody): Promise<number> {
+  const { pids_stats } = await docker.getContainer(`gpurent-${id}`).stats({ stream: false });
+  return pids_stats?.current ?? 0;
+}
+
+/** What a connection from the host hears first. */
+function fromHere(host: string, port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, timeout: 3_000 });
+    socket.on('error', reject);
+    socket.on('timeout', () => socket.destroy(new Error('nothing was heard')));
+    socket.on('data', (data) => {
+      resolve(data.toString());
+      socket.destroy();
+    });
+  });
+}
+
+describe('A renter', () => {
+  it('reaches the Internet', async () => {
+    expect(await reach(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
+  });
+
+  it.each([METADATA, ...PRIVATE])('does not reach %s, which the host does', async (address) => {
+    expect(await fromHere(address, 80)).toBe('reached\n');
+    expect(await reach(address, 80)).not.toContain('reached');
+  });
+
+  it('does not reach what the host itself serves, by any of its addresses', async () => {
+    expect(await fromHere(Outside.HOST, servicePort)).toBe('reached\n');
+    const { host } = await addressOf(mine);
+    const atGateway = createServer((socket) => socket.end('reached\n'));
+    await new Promise<void>((resolve) => atGateway.listen(0, host, resolve));
+    const { port } = atGateway.address() as AddressInfo;
+    expect(await fromHere(host, port)).toBe('reached\n');
+    expect(await reach(host, port)).not.toContain('reached');
+    expect(await reach(Outside.HOST, servicePort)).not.toContain('reached');
+    atGateway.close();
+  });
+
+  it('does not reach a neighbour, who can be reached', async () => {
+    const { own } = await addressOf(neighbour);
+    expect(await fromHere(own, 22_022)).toContain('SSH-2.0');
+    expect(await reach(own, 22_022)).not.toContain('SSH-2.0');
+  });
+
+  it('has no IPv6 to go around all that', async () => {
+    expect(await inside('cat /proc/net/if_inet6')).not.toMatch(/(eth|net)\d/);
+  });
+
+  it('is kept in again when somebody has wiped the host’s rules', async () => {
+    execFileSync('iptables', ['-F', 'DOCKER-USER']);
+    execFileSync('iptables', ['-A', 'DOCKER-USER', '-j', 'RETURN']);
+    expect(await reach(METADATA, 80)).toContain('reached');
+    await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
+  });
+
+  it('finds no Docker, no device and no process of the host', async () => {
+    expect(await inside('find / -xdev -name "docker*.sock"')).toBe('exit 0');
+    expect(await inside('ls /dev | grep -E "^(sd|vd|nvme|loop|mem|kmsg|fuse|kvm)"')).toBe('exit 1');
+    expect(await inside('ps -o comm | grep -E "dockerd|containerd|node"')).toBe('exit 1');
+    expect(await inside('touch /.gpurent/init')).toMatch(/Read-only file system[^]*exit 1/);
+  });
+
+  it('cannot mount, make devices, or load anything into the kernel', async () => {
+    expect(await inside('mkdir -p /mnt && mount -t tmpfs none /mnt')).toMatch(/exit (1|32|255)/);
+    expect(await inside('mount -o remount,rw /proc/sys')).toMatch(/exit (1|32|255)/);
+    expect(await inside('mknod /disk b 8 0')).toMatch(/Operation not permitted[^]*exit 1/);
+    expect(await inside('echo 1 > /proc/sys/kernel/panic')).toMatch(/exit [12]/);
+    expect(await inside('unshare -r true')).not.toBe('exit 0');
+    expect(await inside('chroot /proc/1/root true')).not.toContain('lib/modules');
+  });
+
+  it('gains nothing by setuid', async () => {
+    expect(await inside('grep NoNewPrivs /proc/self/status')).toContain('1');
+    expect(await inside('grep -h CapBnd /proc/self/status | cut -f 2')).toBe('00000000a00405fb\n exit 0');
+  });
+
+  it('has only so many processes, and a neighbour notices nothing', async () => {
+    const bomb = 'i=0; while [ $i -lt 9000 ]; do sleep 300 & i=$((i + 1)); done';
+    await inside(`(${bomb}) >/dev/null 2>&1 &`);
+    await eventually('the limit', async () => (await processesOf(mine)) > 4_000, LONG_MS);
+    expect(await other.ssh(neighbour, 'echo here')).toBe('here');
+    expect(await processesOf(mine)).toBeLessThanOrEqual(4_096);
+    await other.destroy(neighbour.id);
+    await renter.destroy(mine.id);
+  });
+});

@@ -1,0 +1,80 @@
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface RigGpu {
+  uuid: string;
+  faults?: string;
+  processes?: { pid: number; name: string }[];
+}
+
+/** What the container runtime asks before a container starts: Docker takes it for NVIDIA's when it finds it at its start. */
+const HOOK = (folder: string) => `#!/bin/sh
+[ "$1" = prestart ] || exit 0
+state=$(cat)
+id=$(printf %s "$state" | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')
+bundle=$(printf %s "$state" | sed 's/.*"bundle":"\\([^"]*\\)".*/\\1/')
+cp "$bundle/config.json" "${folder}/hooks/$id.json"
+`;
+const SMI = (folder: string) => `#!/bin/sh
+[ ! -e "${folder}/broken" ] || { cat "${folder}/broken"; exit 9; }
+[ "$1 $2" = '-q -x' ] || exit 2
+cat "${folder}/report.xml"
+`;
+
+/** A host with NVIDIA GPUs, as far as its Docker and our driver can tell: their tools answer what the test says. */
+export class NvidiaRig {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-nvidia-'));
+  /** To be looked for programs in, by Docker and by the agent. */
+  readonly bin = join(this.folder, 'bin');
+
+  constructor(readonly gpus: RigGpu[]) {
+    for (const name of ['bin', 'hooks']) mkdirSync(join(this.folder, name));
+    this.program('nvidia-container-runtime-hook', HOOK(this.folder));
+    this.program('nvidia-smi', SMI(this.folder));
+    this.program('dmesg', `#!/bin/sh\ncat "${this.folder}/kernel.log"\n`);
+    this.logKernel('');
+    this.report();
+  }
+
+  /** What nvidia-smi says from now on. */
+  report(): void {
+    const gpus = this.gpus.map(
+      ({ uuid, faults = '', processes = [] }, index) => `<gpu id="00000000:0${index + 1}:00.0">
+        <product_name>NVIDIA H100 80GB HBM3</product_name><uuid>${uuid}</uuid>
+        <pci><pci_bus_id>00000000:0${index + 1}:00.0</pci_bus_id></pci>
+        <fb_memory_usage><total>81559 MiB</total></fb_memory_usage>${faults}
+        <processes>${processes
+          .map(
+            ({ pid, name }) =>
+              `<process_info><pid>${pid}</pid><type>C</type><process_name>${name}</process_name></process_info>`,
+          )
+          .join('')}</processes></gpu>`,
+    );
+    const versions = '<driver_version>550.54.15</driver_version><cuda_version>12.4</cuda_version>';
+    const text = `<?xml version="1.0" ?>\n<nvidia_smi_log>${versions}${gpus.join('')}</nvidia_smi_log>\n`;
+    writeFileSync(join(this.folder, 'report.xml'), text);
+  }
+
+  logKernel(text: string): void {
+    writeFileSync(join(this.folder, 'kernel.log'), text);
+  }
+
+  /** The environment that NVIDIA's runtime has seen of each container, newest last. */
+  environments(): { id: string; env: string[] }[] {
+    return readdirSync(join(this.folder, 'hooks')).map((name) => {
+      const config = JSON.parse(readFileSync(join(this.folder, 'hooks', name), 'utf8')) as {
+        process: { env: string[] };
+      };
+      return { id: name.replace('.json', ''), env: config.process.env };
+    });
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private program(name: string, text: string): void {
+    writeFileSync(join(this.bin, name), text, { mode: 0o755 });
+  }
+}

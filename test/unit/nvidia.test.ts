@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseReport } from '../../agent/host/gpus/nvidia-report.js';
+import { parseXids } from '../../agent/host/gpus/xid.js';
+import { NvidiaGpus } from '../../agent/host/gpus/nvidia.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+const FIXTURES = new URL('../fixtures/nvidia-smi/', import.meta.url);
+const read = (name: string) => parseReport(readFileSync(new URL(name, FIXTURES), 'utf8'));
+
+describe('what nvidia-smi reports', () => {
+  it('of drivers up to 11.x names errors by their bits', () => {
+    const { driverVersion, cudaVersion, gpus } = read('driver-470-v11.xml');
+    expect({ driverVersion, cudaVersion }).toEqual({ driverVersion: '470.103.01', cudaVersion: '11.4' });
+    expect(gpus).toEqual([
+      {
+        uuid: 'GPU-0c2d8e5f-70b1-4f4e-9b36-6a4d7a1e0001',
+        model: 'Tesla V100-SXM2-32GB',
+        memoryMb: 32_510,
+        pciAddress: '0000:06:00',
+        faults: [],
+        processes: [],
+      },
+      {
+        uuid: 'GPU-0c2d8e5f-70b1-4f4e-9b36-6a4d7a1e0002',
+        model: 'Tesla V100-SXM2-32GB',
+        memoryMb: 32_510,
+        pciAddress: '0000:07:00',
+        faults: [
+          '2 uncorrected memory errors since the driver was loaded',
+          'a memory page waits for a reset of the GPU',
+        ],
+        processes: [],
+      },
+    ]);
+  });
+
+  it('of 12.x tells of MIG, resets, remapped rows and what computes', () => {
+    const { cudaVersion, gpus } = read('driver-535-v12.xml');
+    expect(cudaVersion).toBe('12.2');
+    expect(gpus.map(({ faults }) => faults)).toEqual([
+      ['it is divided by MIG; only whole GPUs are rented'],
+      [
+        '3 uncorrected memory errors since the driver was loaded',
+        'a memory row waits for a reset of the GPU',
+        'it needs a reset',
+      ],
+      [],
+    ]);
+    expect(gpus.map(({ memoryMb }) => memoryMb)).toEqual([81_920, 81_920, 81_920]);
+    expect(gpus[2]?.processes).toEqual([
+      { pid: 4021, name: 'python & friends' },
+      { pid: 4022, name: 'nvidia-cuda-mps-server' },
+    ]);
+  });
+
+  it('of 13.x tells how it wants to be recovered', () => {
+    const { cudaVersion, gpus } = read('driver-590-v13.xml');
+    expect(cudaVersion).toBe('13.1');
+    expect(gpus.map(({ faults }) => faults)).toEqual([
+      [],
+      [
+        '3 uncorrected memory errors since the driver was loaded',
+        'its memory has no spare rows left',
+        'its driver asks for: Drain and Reset',
+      ],
+    ]);
+    expect(gpus[1]?.pciAddress).toBe('00010000:0a:00');
+  });
+
+  it('is not taken for something else', () => {
+    expect(() => parseReport('No devices were found\n')).toThrow(/No devices were found/);
+    expect(() => parseReport('<nvidia_smi_log><gpu><uuid>1</uuid></gpu></nvidia_smi_log>')).toThrow(/names a GPU "1"/);
+    expect(read('driver-470-v11.xml').gpus).toHaveLength(2);
+    expect(parseReport('<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>').gpus).toEqual([]);
+  });
+});
+
+describe('the kernel’s log', () => {
+  it('names the GPUs that are broken, not those whose program was', () => {
+    const log = [
+      '[12.345] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.54.03',
+      '[99.1] NVRM: Xid (PCI:0000:3b:00): 31, pid=4021, name=python, Ch 00000008, intr 00000000. MMU Fault',
+      '[99.2] NVRM: Xid (PCI:0000:AF:00): 79, pid=77, GPU has fallen off the bus.',
+      '<4>[99.3] NVRM: Xid (0000:18:00): 48, An uncorrectable double bit error (DBE) has been detected',
+    ].join('\n');
+    expect(parseXids(log)).toEqual([
+      { pciAddress: '0000:af:00', number: 79, text: 'pid=77, GPU has fallen off the bus.' },
+      { pciAddress: '0000:18:00', number: 48, text: 'An uncorrectable double bit error (DBE) has been detected' },
+    ]);
+    expect(parseXids('')).toEqual([]);
+  });
+});
+
+describe('GPUs are attached', () => {
+  const uuids = ['GPU-a', 'GPU-b'];
+
+  it('by UUID, over whatever an image asks for', () => {
+    const { env, deviceRequests } = new NvidiaGpus(new ManualClock()).attachment(uuids);
+    expect(env).toEqual(
+      expect.arrayContaining(['NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b', 'NVIDIA_MIG_CONFIG_DEVICES=', 'NVIDIA_GDS=']),
+    );
+    expect(deviceRequests).toMatchObject([{ Driver: 'nvidia', DeviceIDs: uuids }]);
+  });
+
+  it('by CDI, where the host’s owner wants that', () => {
+    const { env, deviceRequests } = new NvidiaGpus(new ManualClock(), 'cdi').attachment(uuids);
+    expect(env).toContain('NVIDIA_VISIBLE_DEVICES=void');
+    expect(deviceRequests).toEqual([{ Driver: 'cdi', DeviceIDs: ['nvidia.com/gpu=GPU-a', 'nvidia.com/gpu=GPU-b'] }]);
+  });
+});
