@@ -10,7 +10,7 @@ import type { GpuDriver } from './host/gpus/driver.js';
 import { NvidiaGpus } from './host/gpus/nvidia.js';
 import { SimulatedGpus } from './host/gpus/simulated.js';
 import { requireGuestTools } from './host/guest-tools.js';
-import { publicAddressOf, readBootId, readInventory } from './host/inventory.js';
+import { diskFreeGb, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
 import { Journal } from './journal/journal.js';
@@ -79,6 +79,7 @@ export function createAgent(
       hasDiskQuota = await probeDiskQuota(engine, config.guestTools);
       await gpus.inventory();
     },
+    diskFreeGb: async () => diskFreeGb(await dockerRoot(engine)),
     describe: async () => readInventory(config, gpus, { root: await dockerRoot(engine), hasDiskQuota }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });

@@ -43,7 +43,9 @@ export interface Parts {
   upkeep: Record<string, () => Promise<void>>;
   /** Rejects with SetupError when Docker or the GPUs cannot be used. */
   prepare(): Promise<void>;
-  describe(): Promise<Inventory>;
+  describe: () => Promise<Inventory>;
+  /** What renters' disks may still take, in GB of 10^9 bytes. */
+  diskFreeGb: () => Promise<number>;
   boot(): Promise<{ id: string; at: number }>;
 }
 
@@ -91,7 +93,8 @@ export function assembleAgent(parts: Parts): Agent {
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
       watcher.start();
-      const facts = { bootId: boot.id, describe: () => parts.describe() };
+      const { describe, diskFreeGb } = parts;
+      const facts = { bootId: boot.id, describe, diskFreeGb };
       const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
       link = new Link(dial, session, clock, random, logger);
       link.start();

@@ -32,6 +32,8 @@ function stateOf(listed: Listed['state'] | undefined, desired: Desired): Workloa
 export interface HostFacts {
   bootId: string;
   describe: () => Promise<Inventory>;
+  /** What renters' disks may still take of the file system, in GB of 10^9 bytes. */
+  diskFreeGb: () => Promise<number>;
 }
 
 /** What this host says to its control plane, and what it does with what it hears. */
@@ -65,7 +67,12 @@ export class Session implements Subscriber {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { dockerAvailable } = this.hands.interruptions;
     const { gpus } = await this.hands.gpus.inventory();
-    return { dockerAvailable, gpus, running: dockerAvailable ? await this.running() : [], diskFreeGb: 0 };
+    return {
+      dockerAvailable,
+      gpus,
+      running: dockerAvailable ? await this.running() : [],
+      diskFreeGb: await this.facts.diskFreeGb(),
+    };
   }
 
   /** What cannot be seen at once is left out: it is attested later, or never. */

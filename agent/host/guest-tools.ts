@@ -2,7 +2,8 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { SetupError } from '../../shared/coded-error.js';
 
-const FILES = ['init', 'bin/sh', 'bin/dropbear', 'bin/dropbearkey', 'bin/sftp-server', 'lib/ld.so'];
+const PROGRAMS = ['sh', 'dropbear', 'dropbearkey', 'sftp-server', 'scp', 'rsync'];
+const FILES = ['init', 'lib/ld.so', ...PROGRAMS.map((name) => `bin/${name}`)];
 
 /** Throws SetupError when the folder that every container is given lacks something. */
 export function requireGuestTools(folder: string): void {

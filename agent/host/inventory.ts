@@ -6,6 +6,8 @@ import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from './gpus/driver.js';
 
 const RENTED_SHARE = 0.9;
+/** Below this, nothing new is taken. */
+const RESERVED_SHARE = 0.05;
 const GB = 1e9;
 const MIB = 1024 * 1024;
 
@@ -55,6 +57,12 @@ export async function publicAddressOf({ publicAddress }: AgentConfig): Promise<s
 async function sizeOf(path: string): Promise<number> {
   const { blocks, bsize } = await statfs(path);
   return blocks * bsize;
+}
+
+/** What is free of Docker's file system beyond what is kept for its host: images, logs, journals. In whole GB of 10^9 bytes. */
+export async function diskFreeGb(dockerRoot: string): Promise<number> {
+  const { blocks, bavail, bsize } = await statfs(dockerRoot);
+  return Math.max(Math.floor((bavail * bsize - blocks * bsize * RESERVED_SHARE) / GB), 0);
 }
 
 /** Changes when the kernel boots. */

@@ -63,6 +63,7 @@ export interface Schema {
     memory_mb: number;
     disk_gb: number;
     disk_quota: string;
+    quota_waived_at: number | null;
     driver_version: string | null;
     cuda_version: string | null;
     vm_capable: Flag;

@@ -5,6 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 local_dir=$root/.local
 guest_tools=$local_dir/guest-tools
 sample_image=gpurent/sample:1
+debian_image=gpurent/debian:1
 dockerd_pid=
 
 say() { printf '%s\n' "$*" >&2; }
@@ -127,5 +128,22 @@ make_sample_image() {
   "$tree/bin/busybox" --install -s "$tree/bin"
   for link in "$tree"/bin/*; do if [ -L "$link" ]; then ln -sf busybox "$link"; fi; done
   tar -C "$tree" -c . | docker import - "$sample_image" >/dev/null
+  rm -rf "$tree"
+}
+
+# A Debian with Python, as renters' images are built on it: an account that is not root, and a program that is setuid.
+make_debian_image() {
+  if docker image inspect "$debian_image" >/dev/null 2>&1; then return; fi
+  local tree
+  tree=$(mktemp -d)
+  say 'making an image of Debian for the tests'
+  debootstrap --variant=minbase --include=python3 bookworm "$tree" >"$local_dir/debootstrap.log" 2>&1 ||
+    die "debootstrap failed; see $local_dir/debootstrap.log"
+  rm -rf "$tree/var/cache/apt/archives" "$tree/var/lib/apt/lists"
+  chroot "$tree" useradd --create-home --shell /bin/bash worker
+  cp "$tree/bin/cat" "$tree/usr/local/bin/rootcat"
+  chmod 4755 "$tree/usr/local/bin/rootcat"
+  cp "$root/test/images/app.py" "$tree/srv/app.py"
+  tar -C "$tree" -c . | docker import - "$debian_image" >/dev/null
   rm -rf "$tree"
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../harness/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
 let test: TestControlPlane;
@@ -33,6 +34,38 @@ it('a cordoned machine takes nothing new, and what runs on it goes on', async ()
   await statusIs(renter.api, id, 'running');
   expect(await test.operator.post(`${machine}/uncordon`)).toMatchObject({ cordoned: false });
   expect((await renter.api.request('POST', '/v1/instances', body)).status).toBe(201);
+});
+
+describe('a machine’s disk', () => {
+  it('is rented only where each renter is held to a size, or an operator says so', async () => {
+    const agent = await test.host({ diskQuota: 'none' });
+    const offer_id = await test.offer(agent);
+    const body = { offer_id, template_id: await test.template(), disk_gb: 10 };
+    const waiver = `/v1/operator/machines/${agent.hostId}/disk-quota-waiver`;
+    const refused = await renter.api.request('POST', '/v1/instances', body);
+    expect(refused).toMatchObject({ status: 409, body: { code: 'OFFER_UNAVAILABLE' } });
+    const waived = await test.operator.request('PUT', waiver);
+    expect(waived).toMatchObject({ status: 200, body: { disk_quota: 'none', disk_quota_waived: true } });
+    expect((await renter.api.request('POST', '/v1/instances', body)).status).toBe(201);
+    expect(await test.operator.delete(waiver)).toMatchObject({ disk_quota_waived: false });
+    expect((await renter.api.request('POST', '/v1/instances', body)).status).toBe(409);
+  });
+
+  it('is no larger than what the host really has left', async () => {
+    const agent = await test.host();
+    const offer_id = await test.offer(agent);
+    agent.beat({ diskFreeGb: 30 });
+    await eventually('what is left', async () => {
+      const { machine } = await renter.api.get<{ machine: { disk_available_gb: number } }>(`/v1/offers/${offer_id}`);
+      return machine.disk_available_gb === 30;
+    });
+    const body = { offer_id, template_id: await test.template(), disk_gb: 31 };
+    expect(await renter.api.request('POST', '/v1/instances', body)).toMatchObject({
+      status: 409,
+      body: { code: 'MACHINE_DISK_EXHAUSTED', available_disk_gb: 30, requested_disk_gb: 31 },
+    });
+    expect((await renter.api.request('POST', '/v1/instances', { ...body, disk_gb: 30 })).status).toBe(201);
+  });
 });
 
 describe('maintenance', () => {

@@ -116,6 +116,8 @@ export const ROUTES: readonly Route[] = [
   machine('POST /v1/operator/machines/{id}/lost'),
   machine('PUT /v1/operator/machines/{id}/maintenance', LATER),
   machine('DELETE /v1/operator/machines/{id}/maintenance'),
+  machine('PUT /v1/operator/machines/{id}/disk-quota-waiver'),
+  machine('DELETE /v1/operator/machines/{id}/disk-quota-waiver'),
   machine('DELETE /v1/operator/machines/{id}'),
   route('GET /v1/operator/offers', 'operator'),
   route('POST /v1/operator/offers', 'operator', { num_gpus: 0 }),

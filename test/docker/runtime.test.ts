@@ -1,44 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
-import { EgressGuard } from '../../agent/host/network/egress-guard.js';
-import { PortAllocator } from '../../agent/host/ports.js';
-import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
-import { Engine } from '../../agent/runtime/docker/engine.js';
-import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
-import { portsOf } from '../../agent/runtime/workload.js';
-import { systemClock } from '../../shared/clock.js';
-import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, execIn, occupy } from '../harness/docker.js';
+import { SAMPLE_IMAGE, containersOf, docker, execIn, occupy } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
+import { makeRuntime } from '../harness/runtime.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
 
 const ports = { first: 22_100, last: 22_104 };
 const bindAddress = '127.0.0.1';
 
-async function makeRuntime(): Promise<DockerRuntime> {
-  const engine = new Engine(DOCKER_SOCKET, systemClock);
-  const hostId = randomUUID();
-  const host = {
-    hostId,
-    guestTools: GUEST_TOOLS,
-    bindAddress,
-    publicAddress: async () => bindAddress,
-    resolvers: ['192.0.2.53'],
-    hasDiskQuota: async () => false,
-  };
-  const held = async () => (await runtime.list()).flatMap(portsOf);
-  const allocator = new PortAllocator(ports, bindAddress, held);
-  const networks = new InstanceNetworks(engine, hostId, { first: 0x0ad60000, prefix: 20 });
-  const guard = new EgressGuard({ resolvers: host.resolvers, allowed: [] });
-  const gpus = new SimulatedGpus(1, 'test');
-  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, networks, guard, gpus);
-  await runtime.prepare();
-  return runtime;
-}
-
 describe('the runtime on Docker', () => {
   describeRuntime(async () => ({
-    runtime: await makeRuntime(),
+    runtime: await makeRuntime({ ports }),
     ports,
     image: SAMPLE_IMAGE,
     takePort: (port) => occupy(port, bindAddress),
@@ -49,10 +21,10 @@ describe('the runtime on Docker', () => {
 
 describe('a container', () => {
   const id = randomUUID();
-  afterAll(async () => (await makeRuntime()).remove(id).catch(() => undefined));
+  afterAll(async () => (await makeRuntime({ ports })).remove(id).catch(() => undefined));
 
   it('holds no privilege, mount or device beyond the list', async () => {
-    const runtime = await makeRuntime();
+    const runtime = await makeRuntime({ ports });
     await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { cpuMillis: 500, memoryMb: 128 }));
     const { HostConfig, Mounts } = await docker.getContainer(`gpurent-${id}`).inspect();
     expect(HostConfig).toMatchObject({
@@ -80,7 +52,7 @@ describe('a container', () => {
   });
 
   it('has the memory of its slice and no more, and no neighbour is killed for it', async () => {
-    const runtime = await makeRuntime();
+    const runtime = await makeRuntime({ ports });
     const neighbour = randomUUID();
     const command = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=512M', 'count=1'];
     const spec = { interactive: false, sshAuthorizedKey: '', memoryMb: 128, cpuMillis: 1000 };
@@ -96,7 +68,7 @@ describe('a container', () => {
   });
 
   it('of another host on the same Docker is not its own', async () => {
-    const [mine, other] = [await makeRuntime(), await makeRuntime()];
+    const [mine, other] = [await makeRuntime({ ports }), await makeRuntime({ ports })];
     await mine.create(id, 1, specOf(SAMPLE_IMAGE));
     expect(await other.find(id)).toEqual({ state: 'absent' });
     expect(await other.list()).toEqual([]);
@@ -104,7 +76,7 @@ describe('a container', () => {
   });
 
   it('shows long and binary lines without harm', async () => {
-    const runtime = await makeRuntime();
+    const runtime = await makeRuntime({ ports });
     const command = ['sh', '-c', 'head -c 40000 /dev/zero | tr "\\0" x; echo; printf "\\377\\376\\n"; echo end'];
     await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { interactive: false, sshAuthorizedKey: '', command }));
     const lines = await eventually('the last line', async () => {

@@ -61,7 +61,7 @@ it('a renter deploys, logs in, reads the log, stops, starts and destroys', async
     return lines.includes('a line of my own');
   });
   writeFileSync(real.path('upload'), 'uploaded');
-  await talking.sftp(up, real.path('upload'), '/root/upload');
+  await talking.scp(up, real.path('upload'), '/root/upload');
   expect(await talking.ssh(up, 'cat /root/upload')).toBe('uploaded');
 
   // Stopped: the port is closed, the container is kept, the GPU stays its own.

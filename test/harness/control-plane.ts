@@ -254,12 +254,15 @@ function tablesOf(database: BetterSqlite3.Database): string[] {
   return tables.map(({ name }) => name);
 }
 
-/** Polls the public API until the instance has the status. */
+/** Polls the public API until the instance has the status; says why it never will have it. */
 export function statusIs(api: ApiClient, id: string, status: string, timeoutMs?: number): Promise<InstanceBody> {
   return eventually(
     `instance ${id} to be ${status}`,
     async () => {
       const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);
+      if (instance.status === 'error' && status !== 'error') {
+        throw new Error(`${instance.error_code}: ${instance.error_message}`);
+      }
       return instance.status === status && instance;
     },
     timeoutMs,

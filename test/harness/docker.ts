@@ -6,6 +6,8 @@ import { createServer } from 'node:net';
 export const DOCKER_SOCKET = (process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock').replace('unix://', '');
 export const GUEST_TOOLS = fileURLToPath(new URL('../../.local/guest-tools', import.meta.url));
 export const SAMPLE_IMAGE = 'gpurent/sample:1';
+/** Debian with Python, an account `worker`, and a program that is setuid. */
+export const DEBIAN_IMAGE = 'gpurent/debian:1';
 
 export const docker = new Docker({ socketPath: DOCKER_SOCKET });
 
@@ -23,8 +25,13 @@ export async function execIn(instanceId: string, ...command: string[]): Promise<
 }
 
 /** The sample image with other words of its own, in the form of Dockerfile instructions. */
-export async function makeImage(name: string, instructions: string[], stopSignal: string): Promise<string> {
-  const container = await docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'], StopSignal: stopSignal });
+export async function makeImage(
+  name: string,
+  instructions: string[],
+  stopSignal = 'SIGTERM',
+  from = SAMPLE_IMAGE,
+): Promise<string> {
+  const container = await docker.createContainer({ Image: from, Cmd: ['true'], StopSignal: stopSignal });
   await container.commit({ repo: name, tag: '1', changes: instructions.join('\n') });
   await container.remove();
   return `${name}:1`;

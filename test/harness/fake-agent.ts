@@ -7,6 +7,7 @@ export interface FakeAgentOptions {
   name?: string;
   gpus?: number;
   diskGb?: number;
+  diskQuota?: string;
   cudaVersion?: string;
   /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
   automatic?: boolean;
@@ -146,7 +147,7 @@ export class FakeAgent {
     this.client.close();
   }
 
-  beat(fields: { dockerAvailable?: boolean } = {}): void {
+  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number } = {}): void {
     const running = [...this.workloads].filter(([, { state }]) => state === 'WORKLOAD_STATE_RUNNING');
     this.send({
       heartbeat: {
@@ -157,7 +158,7 @@ export class FakeAgent {
           runId,
           runningMs: this.ageOf(instanceId),
         })),
-        diskFreeGb: 1000,
+        diskFreeGb: 1_000_000,
         ...fields,
       },
     });
@@ -399,6 +400,7 @@ function inventoryOf({
   name = 'fake',
   gpus = 2,
   diskGb = 1000,
+  diskQuota = 'enforced',
   cudaVersion = '12.4',
 }: FakeAgentOptions): Record<string, unknown> {
   return {
@@ -410,7 +412,7 @@ function inventoryOf({
     cpuCores: 16,
     memoryMb: 65_536,
     diskGb,
-    diskQuota: 'none',
+    diskQuota,
     driverVersion: '550.54',
     cudaVersion,
     gpuReleaseSupported: true,

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,6 +53,8 @@ export class RealPlatform {
     if (options.wayToControlPlane) real.wayToControlPlane = await options.wayToControlPlane(real.addresses.grpc);
     real.hostId = (JSON.parse((await real.enroll(token)).stdout) as { host_id: string }).host_id;
     await real.startAgent();
+    // Where the Docker of the tests cannot hold disks to their size.
+    await real.operator.request('PUT', `/v1/operator/machines/${real.hostId}/disk-quota-waiver`);
     return real;
   }
 
@@ -236,10 +238,28 @@ export class RealRenter {
     return stdout.trim();
   }
 
-  /** Puts a file there with the real sftp client. */
-  async sftp({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string): Promise<void> {
+  /** Copies a file there with the real scp: by SFTP, or in the old way. */
+  async scp({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string, way = '-s'): Promise<void> {
     const target = `${ssh_user}@${String(ssh_host)}:${to}`;
-    await run('scp', ['-s', ...sshOptions(this.keyFile), '-P', String(ssh_port), from, target], { timeout: 30_000 });
+    await run('scp', [way, ...sshOptions(this.keyFile), '-P', String(ssh_port), from, target], { timeout: 30_000 });
+  }
+
+  /** Copies a file there and back with the real rsync. */
+  async rsync({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string): Promise<void> {
+    const shell = ['ssh', ...sshOptions(this.keyFile), '-p', String(ssh_port)].join(' ');
+    await run('rsync', ['-az', '-e', shell, from, `${ssh_user}@${String(ssh_host)}:${to}`], { timeout: 30_000 });
+  }
+
+  /** Forwards a port of this machine to one in the instance while `work` runs. */
+  async forward<T>({ ssh_host, ssh_port, ssh_user }: InstanceBody, ports: string, work: () => Promise<T>): Promise<T> {
+    const target = `${ssh_user}@${String(ssh_host)}`;
+    const args = ['-N', '-L', ports, ...sshOptions(this.keyFile), '-p', String(ssh_port), target];
+    const client = spawn('ssh', args, { stdio: 'ignore' });
+    try {
+      return await work();
+    } finally {
+      client.kill();
+    }
   }
 }
 

@@ -76,7 +76,7 @@ export class SimHost {
       cpuCores: 16,
       memoryMb: 65_536,
       diskGb: 500,
-      diskQuota: 'none',
+      diskQuota: 'enforced',
       driverVersion: '1',
       cudaVersion: '12.4',
       gpuReleaseSupported: true,
@@ -113,6 +113,7 @@ export class SimHost {
         if (!this.docker.up) throw new Error('Docker is down');
       },
       describe: async () => this.inventory(),
+      diskFreeGb: async () => 500,
       boot: async () => ({ id: `boot-${this.boots}`, at: clock.now() - (this.timeline.now - this.poweredAt) }),
     });
     agent.start().catch(() => this.crashAgent(life));

@@ -13,10 +13,25 @@ const EMPTY_TAR = Buffer.alloc(1024);
  * throw-away container writes more than it may.
  */
 export async function probeDiskQuota(engine: Engine, guestTools: string): Promise<boolean> {
+  await importImage(engine);
+  try {
+    return await overflows(engine, guestTools);
+  } finally {
+    await engine.call('remove an image', DEADLINE_MS.remove, (docker) =>
+      docker.getImage(`${IMAGE.repo}:${IMAGE.tag}`).remove({ force: true }),
+    );
+  }
+}
+
+async function importImage(engine: Engine): Promise<void> {
   await engine.call('import an image', DEADLINE_MS.create, async (docker) => {
     const done = await docker.importImage(Readable.from([EMPTY_TAR]), IMAGE);
     for await (const _ of done);
   });
+}
+
+/** Whether a container that writes more than it may is stopped from doing so. */
+async function overflows(engine: Engine, guestTools: string): Promise<boolean> {
   const container = await engine
     .call('create a container', DEADLINE_MS.create, (docker) =>
       docker.createContainer({

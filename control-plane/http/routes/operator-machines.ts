@@ -12,6 +12,7 @@ import {
   listMachines,
   setMaintenance,
   uncordon,
+  waiveDiskQuota,
   type MachineDetails,
 } from '../../services/hosts/machines.js';
 import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
@@ -45,6 +46,7 @@ const Machine = Type.Object(
     disk_gb: Type.Integer(),
     disk_available_gb: Type.Integer(),
     disk_quota: Type.String(),
+    disk_quota_waived: Type.Boolean(),
     driver_version: nullable(Type.String()),
     cuda_version: nullable(Type.String()),
     agent_version: nullable(Type.String()),
@@ -195,6 +197,22 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     },
     (request) => machineView(setMaintenance(platform, accountOf(request), request.params.id, null)),
   );
+  app.put(
+    '/v1/operator/machines/:id/disk-quota-waiver',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { ...changed, summary: 'Offer a machine though nothing holds its renters’ disks to their size' },
+    },
+    (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, true)),
+  );
+  app.delete(
+    '/v1/operator/machines/:id/disk-quota-waiver',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: { ...changed, summary: 'Offer a machine only while its renters’ disks are held to their size' },
+    },
+    (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, false)),
+  );
 };
 
 /** Operators: what of the machines is on the market, and at which price. */
@@ -260,6 +278,7 @@ function machineView(machine: MachineDetails) {
     ...machine,
     cordoned: machine.cordoned_at !== null,
     lost: machine.lost_at !== null,
+    disk_quota_waived: machine.quota_waived_at !== null,
     maintenance: maintenanceOf(machine),
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),

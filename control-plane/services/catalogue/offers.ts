@@ -171,7 +171,7 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
     gpus,
     machine: {
       ...machine,
-      disk_available_gb: availableDiskGb(tx, machine),
+      disk_available_gb: availableDiskGb(platform, tx, machine),
       connected: platform.hosts.isConnected(machine.id),
       next_maintenance: (machine.maintenance_ends_at ?? 0) > tx.now ? machine.maintenance_starts_at : null,
     },
@@ -179,7 +179,8 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
 }
 
 function isOnMarket(machine: Row<'machines'>): boolean {
-  return machine.removed_at === null && machine.lost_at === null && machine.cordoned_at === null;
+  const holdsDisks = machine.disk_quota === 'enforced' || machine.quota_waived_at !== null;
+  return holdsDisks && machine.removed_at === null && machine.lost_at === null && machine.cordoned_at === null;
 }
 
 /** GPUs that a deploy may take: healthy, unclaimed, and of the model that the machine's offers name. */

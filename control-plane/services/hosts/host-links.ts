@@ -15,6 +15,8 @@ interface Presence {
   link: HostLink;
   heardAt: number;
   dockerAvailable: boolean;
+  /** What its file system has left; not known before the first heartbeat. */
+  diskFreeGb: number | null;
 }
 
 /** A host that has been silent for longer is not connected. */
@@ -29,7 +31,7 @@ export class HostLinks {
   /** Registers a host's new stream and fences its older one. */
   attach(machineId: string, link: HostLink): void {
     this.presences.get(machineId)?.link.close('a newer stream of this host has connected');
-    this.presences.set(machineId, { link, heardAt: this.clock.monotonic(), dockerAvailable: true });
+    this.presences.set(machineId, { link, heardAt: this.clock.monotonic(), dockerAvailable: true, diskFreeGb: null });
   }
 
   /** Forgets a stream; one that was fenced already changes nothing. True when it was the current one. */
@@ -49,6 +51,16 @@ export class HostLinks {
   setDockerAvailable(machineId: string, available: boolean): void {
     const presence = this.presences.get(machineId);
     if (presence) presence.dockerAvailable = available;
+  }
+
+  setDiskFree(machineId: string, gb: number): void {
+    const presence = this.presences.get(machineId);
+    if (presence) presence.diskFreeGb = gb;
+  }
+
+  /** What a new disk may take at most, as far as the host has said. */
+  diskFreeGb(machineId: string): number {
+    return this.presences.get(machineId)?.diskFreeGb ?? Infinity;
   }
 
   isConnected(machineId: string): boolean {

@@ -284,6 +284,7 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
   judgeHeartbeat(heartbeat);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
+  platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
   const runs = heartbeat.running.map(
     ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,
   );

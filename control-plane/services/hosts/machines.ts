@@ -52,6 +52,15 @@ export function uncordon(platform: Platform, operator: Operator, id: string): Ma
 }
 
 /**
+ * Operators: whether renters are put on a machine though nothing holds their disks to their size, so that one may fill the disk
+ * of all. Refuses with MACHINE_NOT_FOUND.
+ */
+export function waiveDiskQuota(platform: Platform, operator: Operator, id: string, isWaived: boolean): MachineDetails {
+  const action = isWaived ? 'machine.waive_disk_quota' : 'machine.require_disk_quota';
+  return change(platform, operator, id, action, (now) => ({ quota_waived_at: isWaived ? now : null }));
+}
+
+/**
  * Operators: a window in which nothing starts, nor within the hour before it; null: none. Refuses with MACHINE_NOT_FOUND, and
  * with VALIDATION_FAILED for a window that is over or ends before it begins.
  */
@@ -95,7 +104,7 @@ export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machin
   return {
     ...machine,
     connected: platform.hosts.isConnected(machine.id),
-    disk_available_gb: availableDiskGb(tx, machine),
+    disk_available_gb: availableDiskGb(platform, tx, machine),
     gpus: findGpus(tx, machine.id),
   };
 }
@@ -127,8 +136,11 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
   );
 }
 
-/** What neither an instance nor a workload in quarantine has committed: a disk is its own until it is destroyed. */
-export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
+/**
+ * What neither an instance nor a workload in quarantine has committed, and is really there: a disk is its own until it is
+ * destroyed.
+ */
+export function availableDiskGb({ hosts }: Platform, tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
   const committed = tx.get(
     query
       .selectFrom('instances')
@@ -142,5 +154,6 @@ export function availableDiskGb(tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'd
       .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
       .where('machine_id', '=', machine.id),
   );
-  return Math.max(machine.disk_gb - (committed?.gb ?? 0) - (setApart?.gb ?? 0), 0);
+  const uncommitted = machine.disk_gb - (committed?.gb ?? 0) - (setApart?.gb ?? 0);
+  return Math.max(Math.min(uncommitted, hosts.diskFreeGb(machine.id)), 0);
 }

@@ -6,7 +6,6 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { availableDiskGb } from '../hosts/machines.js';
 import { describeOffer, freeGpus, type OfferDetails } from '../catalogue/offers.js';
 import { settleOrganizations } from '../money/settle.js';
 import type { Platform } from '../platform.js';
@@ -133,11 +132,11 @@ function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: Dep
       next_maintenance: new Date(window.startsAt).toISOString(),
     });
   }
-  const available = availableDiskGb(tx, machine);
+  const available = machine.disk_available_gb;
   if (disk_gb > available) {
     throw new Refusal(
       'MACHINE_DISK_EXHAUSTED',
-      `${available} GB of the machine's disk are not committed to other renters`,
+      `${available} GB of the machine's disk are neither committed to other renters nor used otherwise`,
       {
         available_disk_gb: available,
         requested_disk_gb: disk_gb,

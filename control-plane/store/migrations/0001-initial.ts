@@ -117,6 +117,8 @@ CREATE TABLE machines (
   cordoned_at INTEGER,
   lost_at INTEGER,
   removed_at INTEGER,
+  -- Since when renters may be put on it though nothing holds their disks to their size.
+  quota_waived_at INTEGER,
   maintenance_starts_at INTEGER,
   maintenance_ends_at INTEGER
 ) STRICT;

@@ -344,7 +344,7 @@ export class Marketplace {
         runId: workload.runId,
         runningMs: this.ageOf(workload),
       }));
-      recordHeartbeat(platform, this.machineId, { dockerAvailable: true, gpus: this.gpus, running, diskFreeGb: 0 });
+      recordHeartbeat(platform, this.machineId, { dockerAvailable: true, gpus: this.gpus, running, diskFreeGb: 1000 });
     }
     workers.runAll();
     this.settle();
@@ -436,7 +436,7 @@ export class Marketplace {
       cpuCores: 8,
       memoryMb: 65_536,
       diskGb: 10_000,
-      diskQuota: 'none',
+      diskQuota: 'enforced',
       driverVersion: '',
       cudaVersion: '',
       vmCapable: false,

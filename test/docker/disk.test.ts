@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE } from '../harness/docker.js';
+import { Engine } from '../../agent/runtime/docker/engine.js';
+import { probeDiskQuota } from '../../agent/runtime/docker/quota-probe.js';
+import { systemClock } from '../../shared/clock.js';
+import { eventually } from '../harness/eventually.js';
+import { OwnDocker } from '../harness/own-docker.js';
+import { makeRuntime } from '../harness/runtime.js';
+import { specOf } from '../suites/runtime-suite.js';
+
+const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
+
+let folder: string;
+let data: string;
+let own: OwnDocker;
+
+/** A Docker on a file system that keeps account of who has written how much. */
+beforeAll(async () => {
+  mkdirSync(LOCAL, { recursive: true });
+  folder = mkdtempSync(join(LOCAL, 'disk-'));
+  data = join(folder, 'data');
+  mkdirSync(data);
+  execFileSync('truncate', ['-s', '8G', join(folder, 'file')]);
+  execFileSync('mkfs.btrfs', ['-q', join(folder, 'file')]);
+  execFileSync('mount', ['-o', 'loop', join(folder, 'file'), data]);
+  own = await OwnDocker.start({ data });
+});
+afterAll(async () => {
+  await own.remove();
+  rmSync(folder, { recursive: true });
+});
+
+it('whether Docker holds a disk to its size is found out by trying', async () => {
+  expect(await probeDiskQuota(new Engine(own.socket, systemClock), GUEST_TOOLS)).toBe(true);
+  expect(await probeDiskQuota(new Engine(DOCKER_SOCKET, systemClock), GUEST_TOOLS)).toBe(false);
+  expect(await own.docker.listContainers({ all: true })).toEqual([]);
+  expect((await own.docker.listImages()).flatMap(({ RepoTags }) => RepoTags)).toEqual([SAMPLE_IMAGE]);
+});
+
+it('a renter who writes more than was rented fails, and a neighbour notices nothing', async () => {
+  const runtime = await makeRuntime({ socket: own.socket, ports: { first: 22_110, last: 22_114 }, hasDiskQuota: true });
+  const [greedy, neighbour] = [randomUUID(), randomUUID()];
+  const write = (mb: number) => [
+    'sh',
+    '-c',
+    `dd if=/dev/zero of=/big bs=1M count=${mb}; echo "exit $?"; du -m /big; sleep 1000`,
+  ];
+  const spec = { diskGb: 1, interactive: false, sshAuthorizedKey: '', memoryMb: 512, cpuMillis: 2000 };
+  await runtime.create(greedy, 1, specOf(SAMPLE_IMAGE, { ...spec, command: write(1_500) }));
+  const said = async (id: string) =>
+    eventually(
+      'how its writing ended',
+      async () => {
+        const text = (await runtime.tail(id, 20)).map((line) => line.text).join('\n');
+        return /\/big$/m.test(text) && text;
+      },
+      60_000,
+    );
+  const failed = await said(greedy);
+  expect(failed).toMatch(/Disk quota exceeded|No space left/);
+  expect(failed).toContain('exit 1');
+  await runtime.create(neighbour, 1, specOf(SAMPLE_IMAGE, { ...spec, command: write(500) }));
+  expect(await said(neighbour)).toMatch(/exit 0\n500\t/);
+  for (const id of [greedy, neighbour]) await runtime.remove(id);
+});
