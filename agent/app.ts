@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
+import { join } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
@@ -10,7 +11,7 @@ import type { GpuDriver } from './host/gpus/driver.js';
 import { NvidiaGpus } from './host/gpus/nvidia.js';
 import { SimulatedGpus } from './host/gpus/simulated.js';
 import { requireGuestTools } from './host/guest-tools.js';
-import { diskFreeGb, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
+import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
 import { Journal } from './journal/journal.js';
@@ -20,6 +21,7 @@ import { AccessProxy } from './proxy/access-proxy.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { DEADLINE_MS, Engine } from './runtime/docker/engine.js';
+import { ImageCache } from './runtime/docker/image-cache.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
 import { portsOf } from './runtime/workload.js';
@@ -48,6 +50,8 @@ export function createAgent(
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
   const { hostId } = identity;
+  const freeShare = async () => freeShareOf(await dockerRoot(engine));
+  const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
   const host = {
@@ -56,7 +60,7 @@ export function createAgent(
     publicAddress: () => publicAddressOf(config),
     hasDiskQuota: async () => hasDiskQuota,
   };
-  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, ports, networks, guard, gpus);
+  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, ports, images, networks, guard, gpus);
   return assembleAgent({
     runtime,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
@@ -66,7 +70,12 @@ export function createAgent(
       publicAddress: host.publicAddress,
       answers: speaksHttp,
     },
-    upkeep: { 'the guard of egress': () => guard.ensure() },
+    upkeep: {
+      'the guard of egress': () => guard.ensure(),
+      'the cache of images': async () => {
+        await images.collect();
+      },
+    },
     dial: dialer(identity),
     clock,
     random: Math.random,

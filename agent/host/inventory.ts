@@ -65,6 +65,12 @@ export async function diskFreeGb(dockerRoot: string): Promise<number> {
   return Math.max(Math.floor((bavail * bsize - blocks * bsize * RESERVED_SHARE) / GB), 0);
 }
 
+/** How much of a file system is free, 0 to 1. */
+export async function freeShareOf(path: string): Promise<number> {
+  const { blocks, bavail } = await statfs(path);
+  return bavail / blocks;
+}
+
 /** Changes when the kernel boots. */
 export async function readBootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { PortRange } from '../../agent/domain/ports.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
 import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
+import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
 import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
 import { portsOf } from '../../agent/runtime/workload.js';
 import { systemClock } from '../../shared/clock.js';
+import { silentLogger } from '../../shared/logger.js';
 import { DOCKER_SOCKET, GUEST_TOOLS } from './docker.js';
 
 const BIND_ADDRESS = '127.0.0.1';
@@ -36,10 +41,12 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   };
   const held = async () => (await runtime.list()).flatMap(portsOf);
   const allocator = new PortAllocator(ports, BIND_ADDRESS, held);
+  const file = join(mkdtempSync(join(tmpdir(), 'gpurent-images-')), 'images.json');
+  const images = new ImageCache(engine, systemClock, { file, freeShare: async () => 1 }, silentLogger);
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [] });
   const gpus = new SimulatedGpus(1, 'test');
-  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, networks, guard, gpus);
+  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, images, networks, guard, gpus);
   await runtime.prepare();
   return runtime;
 }

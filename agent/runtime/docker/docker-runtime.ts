@@ -22,6 +22,7 @@ import {
 } from '../workload.js';
 import { containerName, containerOptions } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
+import type { ImageCache } from './image-cache.js';
 import { fetchImage, readImage, type LocalImage } from './images.js';
 import { LABEL, traitsOf } from './labels.js';
 import { LineReader, readLines } from './log-lines.js';
@@ -62,6 +63,7 @@ export class DockerRuntime implements Runtime {
     private readonly clock: Clock,
     private readonly host: DockerHost,
     private readonly ports: PortAllocator,
+    private readonly images: ImageCache,
     private readonly networks: InstanceNetworks,
     private readonly guard: Guard,
     private readonly gpus: GpuDriver,
@@ -85,13 +87,18 @@ export class DockerRuntime implements Runtime {
     return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
   }
 
-  fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    return fetchImage(this.engine, this.clock, { spec, onProgress, signal });
+  async fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    const before = await readImage(this.engine, spec.image);
+    await this.images.collect();
+    await fetchImage(this.engine, this.clock, { spec, onProgress, signal });
+    const image = await readImage(this.engine, spec.image);
+    if (image) await this.images.used(image.id, image.id !== before?.id);
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
     const image = await readImage(this.engine, spec.image);
     if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} has vanished from this host`);
+    await this.images.used(image.id, false);
     const hasSsh = spec.sshAuthorizedKey !== '';
     const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();

@@ -90,7 +90,18 @@ export function statusOf(error: unknown): number | undefined {
 /** What Docker itself said, without the library's wrapping. */
 export function reasonOf(error: unknown): string {
   const { json, reason } = error as { json?: { message?: string }; reason?: string };
-  return json?.message ?? reason ?? messageOf(error);
+  const [, said] = /^\(HTTP code \d+\) [^-]* - ([^]*)$/.exec(messageOf(error)) ?? [];
+  return json?.message ?? wordsOf(said?.trim()) ?? reason ?? messageOf(error);
+}
+
+/** An answer that the library has left as it came. */
+function wordsOf(answer: string | undefined): string | undefined {
+  if (!answer?.startsWith('{')) return answer;
+  try {
+    return (JSON.parse(answer) as { message?: string }).message ?? answer;
+  } catch {
+    return answer;
+  }
 }
 
 function isUnreachable(error: unknown): boolean {
