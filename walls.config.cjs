@@ -46,6 +46,8 @@ module.exports = {
     mayOnlySee('agent/logs', ['shared', 'agent/domain', 'agent/runtime/workload', 'agent/link/outbox']),
     mayOnlySee('agent/interruptions', ['shared', 'agent/domain', 'agent/journal', 'agent/runtime/workload']),
     mayOnlySee('agent/proxy', ['shared']),
+    mayOnlySee('agent/insight', ['shared', 'agent/domain', 'agent/host/gpus/driver']),
+    mayOnlySee('agent/doctor', ['shared', 'agent/domain', 'agent/host', 'agent/runtime', 'agent/link', 'agent/config']),
     mayOnlySee('agent/observation', ['shared', 'agent/runtime/workload']),
     mayOnlySee('agent/endpoints', [
       'shared',

@@ -5,7 +5,11 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { assembleAgent, type Agent } from './assemble.js';
-import { journalFile, type AgentConfig } from './config.js';
+import { agentSocket, journalFile, type AgentConfig } from './config.js';
+import { dockerChecks } from './doctor/docker-checks.js';
+import type { Check } from './doctor/finding.js';
+import { gpuChecks } from './doctor/gpu-checks.js';
+import { hostChecks } from './doctor/host-checks.js';
 import { speaksHttp } from './endpoints/answers.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import { NvidiaGpus } from './host/gpus/nvidia.js';
@@ -14,6 +18,7 @@ import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
+import { Window } from './insight/window.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
@@ -61,7 +66,7 @@ export function createAgent(
     hasDiskQuota: async () => hasDiskQuota,
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, ports, images, networks, guard, gpus);
-  return assembleAgent({
+  const agent = assembleAgent({
     runtime,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
@@ -92,6 +97,23 @@ export function createAgent(
     describe: async () => readInventory(config, gpus, { root: await dockerRoot(engine), hasDiskQuota }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
+  const window = new Window(() => agent.snapshot(), agentSocket(config), config.metrics);
+  return {
+    ...agent,
+    async start() {
+      await agent.start();
+      await window.open();
+    },
+    async stop() {
+      window.close();
+      await agent.stop();
+    },
+  };
+}
+
+/** What `gpurent-agent doctor` looks at. */
+export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
+  return [...hostChecks(config), ...dockerChecks(config, clock), ...gpuChecks(config, gpuDriver(config, clock), clock)];
 }
 
 function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {

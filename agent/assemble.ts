@@ -1,6 +1,7 @@
 import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
+import { VERSION } from '../shared/version.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
 import { Observer } from './observation/observer.js';
@@ -8,6 +9,7 @@ import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
+import type { CommandCount, Snapshot } from './insight/snapshot.js';
 import { Link } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
@@ -24,6 +26,8 @@ export interface Agent {
   start(): Promise<void>;
   /** Ends the stream and leaves every workload as it is. */
   stop(): Promise<void>;
+  /** How the host stands now. */
+  snapshot(): Promise<Snapshot>;
 }
 
 /** What the agent stands on: the host, Docker, the way to the control plane. */
@@ -61,6 +65,11 @@ export function assembleAgent(parts: Parts): Agent {
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const upkeep = new Upkeep(parts.upkeep, clock, logger);
+  const counts = new Map<string, CommandCount>();
+  executor.onFinished = (kind, outcome) => {
+    const { count } = counts.get(`${kind} ${outcome}`) ?? { count: 0 };
+    counts.set(`${kind} ${outcome}`, { kind, outcome, count: count + 1 });
+  };
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
@@ -109,6 +118,22 @@ export function assembleAgent(parts: Parts): Agent {
       // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
       await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
       journal.close();
+    },
+    async snapshot() {
+      const { dockerAvailable } = interruptions;
+      const listed = dockerAvailable ? await runtime.list() : [];
+      return {
+        ...(await gpus.inventory()),
+        version: VERSION,
+        connected: link?.connected ?? false,
+        dockerAvailable,
+        diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
+        workloads: listed.map(({ instanceId, state, gpuUuids, diskGb, sshPort, ports }) => {
+          const desired = journal.instance(instanceId)?.desired ?? 'unknown';
+          return { instanceId, state, desired, gpuUuids, diskGb, sshPort, ports };
+        }),
+        commands: [...counts.values()],
+      };
     },
   };
 }

@@ -34,6 +34,8 @@ export interface AgentConfig {
   gpus: GpuSource;
   /** What renters' disks may take together; null: nine tenths of the file system. */
   diskGb: number | null;
+  /** Where Prometheus scrapes; null: on the agent's own socket only. */
+  metrics: { host: string; port: number } | null;
   logLevel: string;
 }
 
@@ -54,6 +56,7 @@ const DEFAULTS = {
   GPURENT_AGENT_GPUS: 'nvidia',
   GPURENT_AGENT_GPU_ATTACH: 'device-requests',
   GPURENT_AGENT_DISK_GB: '',
+  GPURENT_AGENT_METRICS_ADDRESS: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
   GPURENT_AGENT_CONFIG: '',
 };
@@ -92,12 +95,29 @@ export function parseConfig(
     egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), resolvers),
     gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
     diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
+    metrics: parseMetrics(get('GPURENT_AGENT_METRICS_ADDRESS')),
     logLevel,
   };
 }
 
 export function journalFile(config: AgentConfig): string {
   return join(config.stateDir, 'journal.db');
+}
+
+/** Where the agent answers its own command line. */
+export function agentSocket(config: AgentConfig): string {
+  return join(config.stateDir, 'agent.sock');
+}
+
+function parseMetrics(value: string): AgentConfig['metrics'] {
+  if (value === '') return null;
+  const [, host = '', port = ''] = /^(127\.[\d.]+|\[::1\]):(\d{1,5})$/.exec(value) ?? [];
+  if (host === '' || Number(port) > 65_535) {
+    throw new SetupError(
+      `GPURENT_AGENT_METRICS_ADDRESS is "${value}"; give an address on loopback, such as 127.0.0.1:9464`,
+    );
+  }
+  return { host: host.replace(/[[\]]/g, ''), port: Number(port) };
 }
 
 function parseSocket(value: string): string {

@@ -3,9 +3,12 @@ import { Command } from 'commander';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
-import { createAgent, inspectHost } from './app.js';
-import { parseConfig } from './config.js';
+import { checksOf, createAgent, inspectHost } from './app.js';
+import { agentSocket, parseConfig } from './config.js';
+import { examine, isHealthy, report } from './doctor/doctor.js';
 import { readEnvironment } from './env.js';
+import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
+import { lookIn } from './insight/window.js';
 import { checkBeforeEnroll, enroll, loadIdentity } from './link/identity.js';
 
 const program = new Command('gpurent-agent')
@@ -45,6 +48,27 @@ program
     };
     process.once('SIGTERM', stop);
     process.once('SIGINT', stop);
+  });
+
+program
+  .command('status')
+  .description('show how this host stands')
+  .option('--json', 'for scripts')
+  .option('--metrics', 'as Prometheus would see it')
+  .action(async ({ json, metrics }: { json?: boolean; metrics?: boolean }) => {
+    const socket = agentSocket(parseConfig(readEnvironment()));
+    const text = await lookIn(socket, metrics ? '/metrics' : '/status');
+    process.stdout.write(`${json || metrics ? text.trimEnd() : describeSnapshot(JSON.parse(text) as Snapshot)}\n`);
+  });
+
+program
+  .command('doctor')
+  .description('look for what is wrong on this host, and say what to do')
+  .option(...gpuOption)
+  .action(async (options: { gpus?: string }) => {
+    const results = await examine(checksOf(parseConfig(readEnvironment(), options)));
+    process.stdout.write(`${report(results)}\n`);
+    if (!isHealthy(results)) process.exitCode = 1;
   });
 
 try {

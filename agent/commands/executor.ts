@@ -33,6 +33,8 @@ export class Executor {
   private readonly lanes = new Map<string, Lane>();
   private readonly floors = new Map<string, number>();
   private stopping = false;
+  /** A command has got its last answer. */
+  onFinished: (kind: string, outcome: string) => void = () => {};
 
   constructor(
     private readonly hands: Hands,
@@ -206,12 +208,17 @@ export class Executor {
     // A newer command has said by now what the instance is meant to be.
     const isNewest = this.highestOf(command) === command.sequence;
     this.journal.finish(result, isNewest ? desired : undefined);
+    this.onFinished(kindOf(command), CommandOutcome[result.outcome].replace('COMMAND_OUTCOME_', '').toLowerCase());
     this.outbox.result(result);
   }
 }
 
 function idOf(job: Job | undefined): string | undefined {
   return job?.attempt.command.commandId;
+}
+
+function kindOf(command: Command): string {
+  return isProvision(command) ? 'provision' : (command.desired?.$case ?? 'unknown');
 }
 
 function isProvision({ desired }: Command): boolean {

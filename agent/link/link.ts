@@ -26,6 +26,7 @@ export class Link {
   private heartbeat: Timer | undefined;
   private welcomeDeadline: Timer | undefined;
   private attempts = 0;
+  private welcomed = false;
   private stopped = false;
 
   constructor(
@@ -36,6 +37,11 @@ export class Link {
     private readonly random: () => number,
     private readonly logger: Logger,
   ) {}
+
+  /** Whether the control plane has answered, and the stream stands. */
+  get connected(): boolean {
+    return this.welcomed;
+  }
 
   start(): void {
     void this.dial();
@@ -91,6 +97,7 @@ export class Link {
     }
     this.welcomeDeadline?.cancel();
     this.attempts = 0;
+    this.welcomed = true;
     this.logger.info('connected to the control plane');
     const beat = async () => {
       const value = await this.subscriber.heartbeat();
@@ -105,6 +112,7 @@ export class Link {
   private lost(stream: Wire | undefined, reason: string): void {
     if (stream !== this.stream) return;
     this.stream = undefined;
+    this.welcomed = false;
     this.heartbeat?.cancel();
     this.welcomeDeadline?.cancel();
     stream?.cancel();

@@ -120,6 +120,17 @@ export class RealPlatform {
     return { code: status, stderr };
   }
 
+  /** What the agent's command line answers on this host. */
+  ask(...args: string[]): { code: number | null; stdout: string } {
+    const env = { ...process.env, ...this.agentEnv };
+    const { status, stdout } = spawnSync(process.execPath, [AGENT, ...args], {
+      env,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    return { code: status, stdout };
+  }
+
   loseJournal(): void {
     for (const file of readdirSync(this.path('agent'))) {
       if (file.startsWith('journal')) rmSync(join(this.path('agent'), file));

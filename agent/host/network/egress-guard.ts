@@ -29,6 +29,13 @@ export class EgressGuard {
     return this.ensuring;
   }
 
+  /** Whether renters' packets go through the rules at this moment. */
+  async stands(): Promise<boolean> {
+    const input = await succeeds('iptables', '-C', 'INPUT', ...jumpTo(INPUT_CHAIN));
+    const forward = await succeeds('iptables', '-C', await forwardChain('iptables'), ...jumpTo(FORWARD_CHAIN));
+    return input && forward;
+  }
+
   private async write(): Promise<void> {
     try {
       await apply('iptables', ipv4Rules(this.policy));
@@ -44,15 +51,22 @@ export class EgressGuard {
 
 async function apply(tool: string, rules: string): Promise<void> {
   await run(`${tool}-restore`, ['--noflush', ...WAIT], rules);
-  const forward = (await succeeds(tool, '-S', DOCKER_CHAIN)) ? DOCKER_CHAIN : 'FORWARD';
-  await enter(tool, forward, FORWARD_CHAIN);
+  await enter(tool, await forwardChain(tool), FORWARD_CHAIN);
   await enter(tool, 'INPUT', INPUT_CHAIN);
 }
 
 /** Renters' packets in chain `from` go through `chain` first. */
 async function enter(tool: string, from: string, chain: string): Promise<void> {
-  const rule = ['-i', `${BRIDGE_PREFIX}+`, '-j', chain];
+  const rule = jumpTo(chain);
   if (!(await succeeds(tool, '-C', from, ...rule))) await run(tool, [...WAIT, '-I', from, '1', ...rule]);
+}
+
+async function forwardChain(tool: string): Promise<string> {
+  return (await succeeds(tool, '-S', DOCKER_CHAIN)) ? DOCKER_CHAIN : 'FORWARD';
+}
+
+function jumpTo(chain: string): string[] {
+  return ['-i', `${BRIDGE_PREFIX}+`, '-j', chain];
 }
 
 function succeeds(tool: string, ...args: string[]): Promise<boolean> {

@@ -1,0 +1,17 @@
+/** What a look at one thing of the host has found. */
+export interface Finding {
+  /** `bad`: renters cannot be served, or not safely. `doubtful`: it works, and something better would be wise. */
+  verdict: 'good' | 'doubtful' | 'bad';
+  what: string;
+  /** What to do about it. */
+  advice?: string;
+}
+
+export interface Check {
+  name: string;
+  look: () => Promise<Finding[]>;
+}
+
+export const good = (what: string): Finding => ({ verdict: 'good', what });
+export const doubtful = (what: string, advice: string): Finding => ({ verdict: 'doubtful', what, advice });
+export const bad = (what: string, advice: string): Finding => ({ verdict: 'bad', what, advice });

@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import { messageOf } from '../../shared/coded-error.js';
+import type { AgentConfig } from '../config.js';
+import { requireGuestTools } from '../host/guest-tools.js';
+import { EgressGuard } from '../host/network/egress-guard.js';
+import { loadIdentity } from '../link/identity.js';
+import { bad, doubtful, good, type Check } from './finding.js';
+
+const run = promisify(execFile);
+const DIAL_MS = 5_000;
+
+/** What of the machine itself has to be right. */
+export function hostChecks(config: AgentConfig): Check[] {
+  return [
+    { name: 'user', look: async () => [checkUser()] },
+    { name: 'enrolment', look: async () => [await checkControlPlane(config)] },
+    { name: 'guest tools', look: async () => [checkTools(config)] },
+    { name: 'ports', look: async () => [await checkPorts(config)] },
+    { name: 'egress guard', look: async () => [await checkGuard(config)] },
+    { name: 'clock', look: async () => [await checkClock()] },
+  ];
+}
+
+function checkUser() {
+  return process.getuid?.() === 0 ? good('root') : bad('not root', 'run this, and the agent, as root');
+}
+
+async function checkControlPlane({ stateDir }: AgentConfig) {
+  let address: string;
+  try {
+    address = loadIdentity(stateDir).controlPlane;
+  } catch (error) {
+    return bad('this host is not enrolled', messageOf(error));
+  }
+  const [, host = '', port = ''] = /^\[?(.+?)\]?:(\d+)$/.exec(address) ?? [];
+  const answers = await new Promise<boolean>((resolve) => {
+    const socket = connect({ host, port: Number(port), timeout: DIAL_MS }, () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('timeout', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+  return answers
+    ? good(`enrolled at ${address}, which answers`)
+    : bad(
+        `enrolled at ${address}, where nothing answers`,
+        'see that the control plane runs, and the way to it (tunnel, firewall) is open',
+      );
+}
+
+function checkTools({ guestTools }: AgentConfig) {
+  try {
+    requireGuestTools(guestTools);
+    return good(guestTools);
+  } catch (error) {
+    return bad(messageOf(error), 'without them nobody reaches a container');
+  }
+}
+
+/** The kernel hands out ports of its own for outgoing connections: an instance's port must not be among them. */
+async function checkPorts({ ports: { first, last } }: AgentConfig) {
+  const read = async (name: string) => (await readFile(`/proc/sys/net/ipv4/${name}`, 'utf8')).trim();
+  const [low = 0, high = 0] = (await read('ip_local_port_range')).split(/\s+/).map(Number);
+  if (last < low || first > high) return good(`${first}-${last}`);
+  const reserved = (await read('ip_local_reserved_ports')).split(',').map((part) => part.split('-').map(Number));
+  const covers = reserved.some(
+    ([from = Infinity, to = from]) => from <= Math.max(first, low) && to >= Math.min(last, high),
+  );
+  return covers
+    ? good(`${first}-${last}, reserved`)
+    : doubtful(
+        `${first}-${last} overlaps the kernel's own ${low}-${high}, which may take one away`,
+        `sysctl -w net.ipv4.ip_local_reserved_ports=${first}-${last}, and the same in /etc/sysctl.d`,
+      );
+}
+
+async function checkGuard({ egress }: AgentConfig) {
+  if (!egress) return doubtful('is off', 'see that something else keeps renters away from this host and its networks');
+  return (await new EgressGuard(egress).stands())
+    ? good('stands')
+    : doubtful('does not stand', 'the agent sets it up when it starts, and again every half minute; see its log');
+}
+
+async function checkClock() {
+  const { stdout } = await run('timedatectl', ['show', '--property=NTPSynchronized', '--value']).catch(() => ({
+    stdout: '',
+  }));
+  if (stdout.trim() === 'yes') return good('synchronized');
+  return doubtful(
+    stdout.trim() === 'no' ? 'is not synchronized' : 'nobody tells whether it is synchronized',
+    'install and enable a time service (systemd-timesyncd or chrony): logs and charges carry its times',
+  );
+}

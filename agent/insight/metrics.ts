@@ -1,0 +1,47 @@
+import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Snapshot } from './snapshot.js';
+
+/** What Prometheus scrapes: gauges that are set from a snapshot at each scrape. */
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly gauges = {
+    info: this.gauge('agent_info', 'The agent’s version', 'version'),
+    connected: this.gauge('agent_connected', 'Whether the control plane is connected'),
+    docker: this.gauge('agent_docker_available', 'Whether Docker answers'),
+    diskFree: this.gauge('agent_disk_free_gigabytes', 'What renters’ disks may still take'),
+    gpuHealthy: this.gauge('agent_gpu_healthy', 'Whether a GPU is sound', 'uuid', 'model'),
+    gpuUsed: this.gauge('agent_gpu_rented', 'Whether a workload that runs has the GPU', 'uuid', 'model'),
+    workloads: this.gauge('agent_workloads', 'Workloads by state', 'state'),
+    commands: this.gauge('agent_commands_finished', 'Commands since the start', 'kind', 'outcome'),
+  };
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  /** In Prometheus' text format. */
+  async render(snapshot: Snapshot): Promise<string> {
+    const { info, connected, docker, diskFree, gpuHealthy, gpuUsed, workloads, commands } = this.gauges;
+    for (const gauge of Object.values(this.gauges)) gauge.reset();
+    info.set({ version: snapshot.version }, 1);
+    connected.set(Number(snapshot.connected));
+    docker.set(Number(snapshot.dockerAvailable));
+    diskFree.set(snapshot.diskFreeGb);
+    const used = new Set(snapshot.workloads.flatMap(({ state, gpuUuids }) => (state === 'running' ? gpuUuids : [])));
+    for (const { uuid, model, healthy } of snapshot.gpus) {
+      gpuHealthy.set({ uuid, model }, Number(healthy));
+      gpuUsed.set({ uuid, model }, Number(used.has(uuid)));
+    }
+    for (const { state } of snapshot.workloads) workloads.inc({ state });
+    for (const { kind, outcome, count } of snapshot.commands) commands.set({ kind, outcome }, count);
+    return this.registry.metrics();
+  }
+
+  private gauge(name: string, help: string, ...labelNames: string[]): Gauge {
+    return new Gauge({ name: `gpurent_${name}`, help, labelNames, registers: [this.registry] });
+  }
+}

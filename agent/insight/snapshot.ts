@@ -1,0 +1,52 @@
+import type { PublishedPort } from '../domain/ports.js';
+import type { GpuInventory } from '../host/gpus/driver.js';
+
+/** How this host stands at one moment, for its owner. */
+export interface Snapshot extends GpuInventory {
+  version: string;
+  connected: boolean;
+  dockerAvailable: boolean;
+  diskFreeGb: number;
+  workloads: WorkloadStatus[];
+  /** Finished since the agent started. */
+  commands: CommandCount[];
+}
+
+export interface WorkloadStatus {
+  instanceId: string;
+  state: string;
+  /** What it is meant to be. */
+  desired: string;
+  gpuUuids: string[];
+  diskGb: number;
+  sshPort: number | null;
+  ports: PublishedPort[];
+}
+
+export interface CommandCount {
+  kind: string;
+  outcome: string;
+  count: number;
+}
+
+/** Tells a host's owner what `gpurent-agent status` shows. */
+export function describeSnapshot(snapshot: Snapshot): string {
+  const { gpus, workloads } = snapshot;
+  return [
+    `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
+    `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
+    '',
+    `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,
+    ...gpus.map(({ index, uuid, model, healthy, reason }) => {
+      const user = workloads.find(({ gpuUuids, state }) => state === 'running' && gpuUuids.includes(uuid));
+      const use = healthy ? (user?.instanceId ?? 'free') : `NOT RENTED OUT: ${reason}`;
+      return `  ${index}  ${model}  ${uuid}  ${use}`;
+    }),
+    '',
+    `${workloads.length} workloads`,
+    ...workloads.map(({ instanceId, state, desired, diskGb, sshPort }) => {
+      const meant = state === desired ? '' : ` (meant to be ${desired})`;
+      return `  ${instanceId}  ${state}${meant}  ${diskGb} GB  ${sshPort === null ? 'no SSH' : `SSH on ${sshPort}`}`;
+    }),
+  ].join('\n');
+}

@@ -1,0 +1,93 @@
+import { rmSync } from 'node:fs';
+import { createServer, request, type RequestListener, type Server } from 'node:http';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { Metrics } from './metrics.js';
+import type { Snapshot } from './snapshot.js';
+
+const PATIENCE_MS = 10_000;
+
+/** Where the owner of a host looks in: `/status` and `/metrics`, on a socket that only root may open and, where wanted, on loopback. */
+export class Window {
+  private readonly metrics = new Metrics();
+  private readonly servers: Server[] = [];
+
+  constructor(
+    private readonly look: () => Promise<Snapshot>,
+    private readonly socket: string,
+    /** Where Prometheus scrapes; null: nowhere. */
+    private readonly metricsAddress: { host: string; port: number } | null,
+  ) {}
+
+  /** Throws SetupError when an address cannot be listened on. */
+  async open(): Promise<void> {
+    rmSync(this.socket, { force: true });
+    const mask = process.umask(0o177);
+    try {
+      await this.listen((request_, response) => void this.serve(request_.url ?? '', response, true), {
+        path: this.socket,
+      });
+    } finally {
+      process.umask(mask);
+    }
+    if (this.metricsAddress) {
+      await this.listen(
+        (request_, response) => void this.serve(request_.url ?? '', response, false),
+        this.metricsAddress,
+      );
+    }
+  }
+
+  close(): void {
+    for (const server of this.servers.splice(0)) {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+
+  private listen(listener: RequestListener, at: { path: string } | { host: string; port: number }): Promise<void> {
+    const server = createServer(listener);
+    this.servers.push(server);
+    return new Promise((resolve, reject) => {
+      server.once('error', (error) => {
+        const address = 'path' in at ? at.path : `${at.host}:${at.port}`;
+        reject(new SetupError(`cannot listen on ${address}: ${messageOf(error)}`, { cause: error }));
+      });
+      server.listen(at, resolve);
+    });
+  }
+
+  private async serve(url: string, response: Parameters<RequestListener>[1], isOwner: boolean): Promise<void> {
+    try {
+      if (url === '/metrics') {
+        const text = await this.metrics.render(await this.look());
+        response.writeHead(200, { 'content-type': this.metrics.contentType }).end(text);
+      } else if (url === '/status' && isOwner) {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(await this.look()));
+      } else response.writeHead(404).end();
+    } catch (error) {
+      response.writeHead(503).end(`${messageOf(error)}\n`);
+    }
+  }
+}
+
+/** What the agent of this host answers on its socket. Throws SetupError when it does not run. */
+export function lookIn(socket: string, path: '/status' | '/metrics'): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asking = request({ socketPath: socket, path, timeout: PATIENCE_MS }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => (text += String(chunk)));
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve(text) : reject(new SetupError(`the agent cannot tell: ${text.trim()}`)),
+      );
+    });
+    asking.on('timeout', () => asking.destroy(new Error('it does not answer')));
+    asking.on('error', (error) =>
+      reject(
+        new SetupError(`the agent does not run on this host, or you are not root (${messageOf(error)})`, {
+          cause: error,
+        }),
+      ),
+    );
+    asking.end();
+  });
+}

@@ -1,0 +1,62 @@
+import { statSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { statusIs } from '../harness/control-plane.js';
+import { RealPlatform, RealRenter } from '../harness/real.js';
+
+const LONG_MS = 60_000;
+const METRICS = '127.0.0.1:23269';
+
+let real: RealPlatform;
+let up: InstanceBody;
+
+beforeAll(async () => {
+  real = await RealPlatform.start({ ports: '23260-23268', agentEnv: { GPURENT_AGENT_METRICS_ADDRESS: METRICS } });
+  const renter = await RealRenter.on(real);
+  const { id } = await renter.deploy();
+  up = await statusIs(renter.api, id, 'running', LONG_MS);
+});
+afterAll(() => real.stop());
+
+it('the owner of a host sees what runs on it, and nobody else does', () => {
+  const { code, stdout } = real.ask('status');
+  expect(code).toBe(0);
+  expect(stdout).toContain('connected to the control plane');
+  expect(stdout).toContain(`${up.id}  running  10 GB  SSH on ${up.ssh_port}`);
+  expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({
+    connected: true,
+    dockerAvailable: true,
+    workloads: [{ instanceId: up.id, state: 'running', desired: 'running' }],
+    commands: [{ kind: 'provision', outcome: 'done', count: 1 }],
+  });
+  expect(statSync(real.path('agent/agent.sock')).mode & 0o777).toBe(0o600);
+});
+
+it('Prometheus scrapes it, on loopback, and nothing more', async () => {
+  const text = await (await fetch(`http://${METRICS}/metrics`)).text();
+  expect(text).toContain('gpurent_agent_connected 1');
+  expect(text).toContain('gpurent_agent_workloads{state="running"} 1');
+  expect(text).toContain('gpurent_agent_commands_finished{kind="provision",outcome="done"} 1');
+  expect(text.match(/gpurent_agent_gpu_healthy\{.*\} 1/g)).toHaveLength(4);
+  expect(text.match(/gpurent_agent_gpu_rented\{.*\} 1/g)).toHaveLength(1);
+  expect(text).toContain('process_resident_memory_bytes');
+  expect((await fetch(`http://${METRICS}/status`)).status).toBe(404);
+});
+
+it('the doctor finds nothing bad on a sound host, and says what to do on another', () => {
+  const sound = real.ask('doctor');
+  expect(sound.stdout).not.toContain('BAD');
+  expect(sound.code).toBe(0);
+  for (const line of ['enrolment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
+    expect(sound.stdout).toMatch(new RegExp(`^(ok|hm) +${line}: `, 'm'));
+  }
+  expect(sound.stdout).toMatch(/hm +disk quota: a renter may fill the disk of all\n +put Docker’s data on XFS/);
+  const without = real.ask('doctor', '--gpus', 'nvidia');
+  expect(without.code).toBe(1);
+  expect(without.stdout).toMatch(/BAD +GPUs: .*install the driver/);
+});
+
+it('an agent that does not run is said so', async () => {
+  await real.killAgent();
+  expect(real.ask('status').code).toBe(1);
+});
