@@ -1,0 +1,38 @@
+import { Command } from 'commander';
+import { readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ApiClient, ApiError } from './client.js';
+
+const FOLDER = fileURLToPath(new URL('../../templates/', import.meta.url));
+
+interface Options {
+  api: string;
+  images: string;
+}
+
+/** Makes the system templates of `templates/` on a control plane, less those that are there by name. */
+async function addTemplates({ api, images }: Options, token: string): Promise<void> {
+  const client = new ApiClient(api, token);
+  const { items } = await client.get<{ items: { name: string }[] }>('/v1/templates?tab=system');
+  for (const file of readdirSync(FOLDER)) {
+    const text = readFileSync(`${FOLDER}/${file}`, 'utf8').replaceAll('{images}', images);
+    const template = JSON.parse(text) as { name: string; image: string };
+    const isThere = items.some(({ name }) => name === template.name);
+    if (!isThere) await client.post('/v1/operator/templates', template);
+    process.stdout.write(`${template.name}: ${isThere ? 'is there already' : template.image}\n`);
+  }
+}
+
+const program = new Command('add-templates')
+  .description('Offer the system templates on a control plane. GPURENT_OPERATOR_TOKEN is an operator’s session token.')
+  .option('--api <url>', 'where the control plane serves its API', 'http://127.0.0.1:8080')
+  .requiredOption('--images <prefix>', 'where scripts/build-images has put the images')
+  .action(async (options: Options) => {
+    const token = process.env['GPURENT_OPERATOR_TOKEN'] ?? '';
+    await addTemplates(options, token).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+      process.stderr.write(`add-templates: ${error.message}\n`);
+      process.exitCode = 1;
+    });
+  });
+await program.parseAsync();
