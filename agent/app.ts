@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
+import { messageOf } from '../shared/coded-error.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { assembleAgent, type Agent } from './assemble.js';
@@ -36,7 +37,8 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   const engine = new Engine(config.dockerSocket, clock);
   await engine.require(config.dockerSocket);
   requireGuestTools(config.guestTools);
-  const docker = { root: await dockerRoot(engine), hasDiskQuota: await probeDiskQuota(engine, config.guestTools) };
+  const hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch(() => false);
+  const docker = { root: await dockerRoot(engine), hasDiskQuota };
   return readInventory(config, gpuDriver(config, clock), docker);
 }
 
@@ -55,7 +57,8 @@ export function createAgent(
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
   const { hostId } = identity;
-  const freeShare = async () => freeShareOf(await dockerRoot(engine));
+  const root = rootOf(engine);
+  const freeShare = async () => freeShareOf(await root());
   const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
@@ -90,11 +93,14 @@ export function createAgent(
       await engine.require(config.dockerSocket);
       await guard.ensure();
       await runtime.prepare();
-      hasDiskQuota = await probeDiskQuota(engine, config.guestTools);
+      hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
+        logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);
+        return false;
+      });
       await gpus.inventory();
     },
-    diskFreeGb: async () => diskFreeGb(await dockerRoot(engine)),
-    describe: async () => readInventory(config, gpus, { root: await dockerRoot(engine), hasDiskQuota }),
+    diskFreeGb: async () => diskFreeGb(await root()),
+    describe: async () => readInventory(config, gpus, { root: await root(), hasDiskQuota }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
   const window = new Window(() => agent.snapshot(), agentSocket(config), config.metrics);
@@ -118,6 +124,12 @@ export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check
 
 function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {
   return gpus.kind === 'nvidia' ? new NvidiaGpus(clock, gpus.attach) : new SimulatedGpus(gpus.count, name);
+}
+
+/** Asked once: a heartbeat must not wait for it. */
+function rootOf(engine: Engine): () => Promise<string> {
+  let root: string | undefined;
+  return async () => (root ??= await dockerRoot(engine));
 }
 
 async function dockerRoot(engine: Engine): Promise<string> {

@@ -3,6 +3,7 @@ import { SetupError } from '../shared/coded-error.js';
 import {
   WorkloadState,
   type ControlMessage,
+  type Gpu,
   type Heartbeat,
   type Hello,
   type Inventory,
@@ -38,6 +39,8 @@ export interface HostFacts {
 
 /** What this host says to its control plane, and what it does with what it hears. */
 export class Session implements Subscriber {
+  private gpus: Gpu[] = [];
+
   constructor(
     private readonly facts: HostFacts,
     private readonly hands: Hands,
@@ -56,23 +59,38 @@ export class Session implements Subscriber {
       protocolMax: PROTOCOL_MAX,
       agentVersion: VERSION,
       bootId: this.facts.bootId,
-      inventory: await this.facts.describe(),
+      inventory: await this.describe(),
       instances: await this.describeInstances(),
       ...this.seen(),
     };
+  }
+
+  private async describe(): Promise<Inventory> {
+    const inventory = await this.facts.describe();
+    this.gpus = inventory.gpus;
+    return inventory;
   }
 
   /** Also the moment at which reports that were not acknowledged go out again. */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { dockerAvailable } = this.hands.interruptions;
-    const { gpus } = await this.hands.gpus.inventory();
-    return {
-      dockerAvailable,
-      gpus,
-      running: dockerAvailable ? await this.running() : [],
-      diskFreeGb: await this.facts.diskFreeGb(),
-    };
+    const gpus = await this.latestGpus();
+    if (!dockerAvailable) return { dockerAvailable, gpus, running: [], diskFreeGb: 0 };
+    const diskFreeGb = await this.facts.diskFreeGb().catch(() => 0);
+    return { dockerAvailable, gpus, running: await this.running(), diskFreeGb };
+  }
+
+  /** As they were, where they cannot be seen soon: the host must stay within reach. */
+  private async latestGpus(): Promise<Gpu[]> {
+    const { gpus, clock } = this.hands;
+    this.gpus = await withTimeout(
+      clock,
+      LOOK_MS,
+      gpus.inventory().then((inventory) => inventory.gpus),
+      () => this.gpus,
+    );
+    return this.gpus;
   }
 
   /** What cannot be seen at once is left out: it is attested later, or never. */

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 import { messageOf } from '../../shared/coded-error.js';
 import type { AgentConfig } from '../config.js';
+import { BRIDGE_PREFIX } from '../domain/egress.js';
+import { networkOf, overlap } from '../domain/subnets.js';
 import { requireGuestTools } from '../host/guest-tools.js';
 import { EgressGuard } from '../host/network/egress-guard.js';
 import { loadIdentity } from '../link/identity.js';
@@ -19,6 +22,7 @@ export function hostChecks(config: AgentConfig): Check[] {
     { name: 'enrolment', look: async () => [await checkControlPlane(config)] },
     { name: 'guest tools', look: async () => [checkTools(config)] },
     { name: 'ports', look: async () => [await checkPorts(config)] },
+    { name: 'networks', look: async () => [checkNetworks(config)] },
     { name: 'egress guard', look: async () => [await checkGuard(config)] },
     { name: 'clock', look: async () => [await checkClock()] },
   ];
@@ -74,6 +78,20 @@ async function checkPorts({ ports: { first, last } }: AgentConfig) {
         `${first}-${last} overlaps the kernel's own ${low}-${high}, which may take one away`,
         `sysctl -w net.ipv4.ip_local_reserved_ports=${first}-${last}, and the same in /etc/sysctl.d`,
       );
+}
+
+/** An instance's network must hide none that the host is in. */
+function checkNetworks({ subnet }: AgentConfig) {
+  const others = Object.entries(networkInterfaces()).filter(([name]) => !name.startsWith(BRIDGE_PREFIX));
+  const clash = others.find(([, addresses]) =>
+    addresses?.some(({ cidr }) => {
+      const network = networkOf(cidr ?? '');
+      return network && overlap(network, subnet);
+    }),
+  );
+  return clash === undefined
+    ? good('instances have their own')
+    : bad(`${clash[0]} is in the network of which instances get theirs`, 'set GPURENT_AGENT_SUBNET to another one');
 }
 
 async function checkGuard({ egress }: AgentConfig) {

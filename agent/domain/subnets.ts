@@ -11,12 +11,18 @@ const INSTANCE_SIZE = 2 ** (32 - INSTANCE_PREFIX);
 
 /** Undefined where `text` is no IPv4 network, or has bits beyond its prefix. */
 export function parseSubnet(text: string): Subnet | undefined {
+  const subnet = networkOf(text);
+  return subnet && format(subnet.first, subnet.prefix) === text ? subnet : undefined;
+}
+
+/** The network of an address such as `10.1.2.3/16`; undefined where `text` is none. */
+export function networkOf(text: string): Subnet | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (!match) return undefined;
   const [a = 0, b = 0, c = 0, d = 0, prefix = 0] = match.slice(1).map(Number);
   if (Math.max(a, b, c, d) > 255 || prefix > 32) return undefined;
-  const first = ((a * 256 + b) * 256 + c) * 256 + d;
-  return first % 2 ** (32 - prefix) === 0 ? { first, prefix } : undefined;
+  const address = ((a * 256 + b) * 256 + c) * 256 + d;
+  return { first: address - (address % 2 ** (32 - prefix)), prefix };
 }
 
 /** How many instances a pool has networks for. */
@@ -29,16 +35,17 @@ export function* freeSubnets(pool: Subnet, used: readonly Subnet[], offset: numb
   const count = capacityOf(pool);
   for (let i = 0; i < count; i++) {
     const first = pool.first + ((offset + i) % count) * INSTANCE_SIZE;
-    if (!used.some((other) => overlap({ first, prefix: INSTANCE_PREFIX }, other))) yield format(first);
+    if (!used.some((other) => overlap({ first, prefix: INSTANCE_PREFIX }, other))) yield format(first, INSTANCE_PREFIX);
   }
 }
 
-function overlap(one: Subnet, other: Subnet): boolean {
+/** Whether two networks share an address. */
+export function overlap(one: Subnet, other: Subnet): boolean {
   const end = ({ first, prefix }: Subnet) => first + 2 ** (32 - prefix);
   return one.first < end(other) && other.first < end(one);
 }
 
-function format(first: number): string {
+function format(first: number, prefix: number): string {
   const bytes = [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256);
-  return `${bytes.join('.')}/${INSTANCE_PREFIX}`;
+  return `${bytes.join('.')}/${prefix}`;
 }

@@ -70,7 +70,8 @@ export class Endpoints {
     const waiting = new Set(workload.ports.filter(({ link }) => link !== null));
     while (waiting.size > 0 && this.isCurrent(workload)) {
       for (const port of waiting) {
-        if (!(await answers(workload.address, port.port)) || !this.isCurrent(workload)) continue;
+        if (workload.address === '' || !(await answers(workload.address, port.port)) || !this.isCurrent(workload))
+          continue;
         waiting.delete(port);
         observer.noteLinks(workload, await this.linkTo(port));
         this.onLink(workload.instanceId);
@@ -92,6 +93,8 @@ export class Endpoints {
 }
 
 function guardedPorts({ ports, tokenHash, address }: RunningWorkload): GuardedPort[] {
+  // A workload that is on no network is at no address, and nothing of the host is taken for it.
+  if (address === '') return [];
   return ports
     .filter(({ guarded }) => guarded)
     .map(({ hostPort, port }) => ({ hostPort, tokenHash, target: { host: address, port } }));

@@ -14,6 +14,8 @@ export interface GuardedPort extends Door {
 interface Open {
   port: GuardedPort;
   server: Server;
+  /** Of WebSockets, which the server does not know any more. */
+  upgraded: Set<Socket>;
 }
 
 const MAX_CONNECTIONS = 1_000;
@@ -32,6 +34,12 @@ export class AccessProxy {
     private readonly bindAddress: string,
     private readonly logger: Logger,
   ) {
+    // What a workload answers is copied to the visitor: it must be something that can be said.
+    this.proxy.on('proxyRes', (answered) => {
+      const { statusCode = 0, statusMessage = '' } = answered;
+      if (statusCode < 200 || statusCode > 999) answered.statusCode = 502;
+      if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
+    });
     this.proxy.on('error', (_, __, to) => {
       if (to instanceof ServerResponse && !to.headersSent) answer(to, 502, 'Nothing answers there yet.');
       else to?.destroy();
@@ -56,13 +64,13 @@ export class AccessProxy {
       return;
     }
     const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: 0 });
-    const open = { port, server };
+    const open: Open = { port, server, upgraded: new Set() };
     server.maxConnections = MAX_CONNECTIONS;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.serve(open.port, request, response);
+      guarded(response, () => this.serve(open.port, request, response));
     });
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      this.upgrade(open.port, request, socket, head);
+      guarded(socket, () => this.upgrade(open, request, socket, head));
     });
     server.on('clientError', (_, socket) => socket.destroy());
     await new Promise<void>((resolve, reject) => {
@@ -78,6 +86,7 @@ export class AccessProxy {
     this.open.delete(hostPort);
     open?.server.close();
     open?.server.closeAllConnections();
+    for (const socket of open?.upgraded ?? []) socket.destroy();
   }
 
   private serve(port: GuardedPort, request: IncomingMessage, response: ServerResponse): void {
@@ -98,19 +107,31 @@ export class AccessProxy {
     void this.proxy.web(request, response, { target: targetOf(port) });
   }
 
-  private upgrade(port: GuardedPort, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  private upgrade({ port, upgraded }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy());
+    upgraded.add(socket);
+    socket.once('close', () => upgraded.delete(socket));
     if (!admit(port, visitOf(request)).admitted) {
-      socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
-      return;
+      const refusal = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+      return void socket.end(refusal, () => socket.destroy());
     }
     strip(request);
     void this.proxy.ws(request, socket, { target: targetOf(port) }, head);
   }
 }
 
+/** Whatever a stranger sends, it ends with that visit. */
+function guarded(visitor: { destroy(): unknown }, work: () => void): void {
+  try {
+    work();
+  } catch {
+    visitor.destroy();
+  }
+}
+
 function answer(response: ServerResponse, status: number, text: string): void {
-  const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+  // Whoever has no answer to read has nothing more to send.
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', connection: 'close' };
   response.writeHead(status, headers).end(`${text}\n`);
 }
 

@@ -1,6 +1,6 @@
 import { createServer, request, type IncomingMessage, type RequestOptions, type Server } from 'node:http';
 import { createHash } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import { createServer as createRawServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { AccessProxy, type GuardedPort } from '../../agent/proxy/access-proxy.js';
@@ -93,6 +93,10 @@ describe('A guarded port', () => {
     ['a wrong token', '/?token=beef', {}],
     ['a wrong key', '/', { authorization: 'Bearer beef' }],
     ['a made-up cookie', '/', { cookie: 'gpurent_1=1' }],
+    ['an address that is none', 'http://[', {}],
+    ['an address of somewhere else', `//elsewhere/?token=beef`, {}],
+    ['an address of nowhere', '//', {}],
+    ['a cookie that is no text', '/', { cookie: `gpurent_${'0'.repeat(5)}=${'a'.repeat(63)}é` }],
   ])('lets nobody in with %s', async (_, path, headers) => {
     seen = [];
     expect((await ask(path, headers)).status).toBe(401);
@@ -167,6 +171,36 @@ describe('A guarded port', () => {
     await proxy.set([], [silent]);
     await expect(ask('/', {}, options)).rejects.toThrow(/ECONNREFUSED/);
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
+  });
+
+  it('passes on no answer that cannot be said, and goes on', async () => {
+    for (const line of ['200 O\u0001K', '099 X']) {
+      const odd = createRawServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', () => socket.end(`HTTP/1.1 ${line}\r\nContent-Length: 2\r\n\r\nhi`));
+      });
+      const port = await new Promise<number>((resolve) =>
+        odd.listen(0, HOST, () => resolve((odd.address() as AddressInfo).port)),
+      );
+      const before = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
+      await proxy.set([before], []);
+      const { status } = await ask(`/?token=${TOKEN}`, {}, { port: before.hostPort });
+      expect([200, 502]).toContain(status);
+      await proxy.set([], [before]);
+      odd.close();
+    }
+    expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
+  });
+
+  it('ends the WebSockets that it has let through when it closes', async () => {
+    const brief = { ...guarded, hostPort: await freePort() };
+    await proxy.set([brief], []);
+    const socket = new WebSocket(`ws://${HOST}:${brief.hostPort}/?token=${TOKEN}`);
+    await new Promise((resolve) => socket.once('open', resolve));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => {});
+    await proxy.set([], [brief]);
+    await closed;
   });
 
   it('of a workload without a token lets nobody in', async () => {

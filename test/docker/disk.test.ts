@@ -42,6 +42,21 @@ it('whether Docker holds a disk to its size is found out by trying', async () =>
   expect((await own.docker.listImages()).flatMap(({ RepoTags }) => RepoTags)).toEqual([SAMPLE_IMAGE]);
 });
 
+it('an image whose folders Docker keeps outside of the container is refused, for they would be held to nothing', async () => {
+  const container = await own.docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'] });
+  await container.commit({ repo: 'gpurent/volumes', tag: '1', changes: 'VOLUME /data' });
+  await container.remove();
+  const options = { socket: own.socket, ports: { first: 22_110, last: 22_114 } };
+  const id = randomUUID();
+  const held = await makeRuntime({ ...options, hasDiskQuota: true });
+  await expect(held.create(id, 1, specOf('gpurent/volumes:1'))).rejects.toThrow(/declares VOLUME \/data/);
+  expect(await held.find(id)).toEqual({ state: 'absent' });
+  const free = await makeRuntime(options);
+  await free.create(id, 1, specOf('gpurent/volumes:1'));
+  await free.remove(id);
+  expect((await own.docker.listVolumes()).Volumes).toEqual([]);
+});
+
 it('a renter who writes more than was rented fails, and a neighbour notices nothing', async () => {
   const runtime = await makeRuntime({ socket: own.socket, ports: { first: 22_110, last: 22_114 }, hasDiskQuota: true });
   const [greedy, neighbour] = [randomUUID(), randomUUID()];

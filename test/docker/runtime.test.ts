@@ -67,6 +67,19 @@ describe('a container', () => {
     for (const each of [id, neighbour]) await runtime.remove(each);
   });
 
+  it('starts again when somebody has tidied up what looked unused', async () => {
+    const runtime = await makeRuntime({ ports });
+    await runtime.create(id, 1, specOf(SAMPLE_IMAGE));
+    await runtime.stop(id);
+    await docker.getNetwork(`gpurent-${id}`).remove();
+    await runtime.start(id);
+    const found = await runtime.find(id);
+    expect(found).toMatchObject({ state: 'running', address: expect.stringMatching(/^10\./) as string });
+    const { sshPort } = found as { sshPort: number };
+    await eventually('SSH', () => runtime.sshAnswers(sshPort));
+    await runtime.remove(id);
+  });
+
   it('of another host on the same Docker is not its own', async () => {
     const [mine, other] = [await makeRuntime({ ports }), await makeRuntime({ ports })];
     await mine.create(id, 1, specOf(SAMPLE_IMAGE));

@@ -103,10 +103,22 @@ describe('A renter', () => {
   });
 
   it('is kept in again when somebody has wiped the host’s rules', async () => {
-    execFileSync('iptables', ['-F', 'DOCKER-USER']);
-    execFileSync('iptables', ['-A', 'DOCKER-USER', '-j', 'RETURN']);
+    execFileSync('iptables', ['-F', 'GPURENT-FORWARD']);
     expect(await reach(METADATA, 80)).toContain('reached');
     await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
+  });
+
+  it('is kept in again when somebody has put other rules before the agent’s', async () => {
+    const rules = [
+      ['DOCKER-USER', '-i', 'gpr+', '-j', 'ACCEPT'],
+      ['INPUT', '-i', 'gpr+', '-j', 'ACCEPT'],
+    ];
+    for (const rule of rules) execFileSync('iptables', ['-I', ...rule]);
+    expect(await reach(METADATA, 80)).toContain('reached');
+    expect(await reach(Outside.HOST, servicePort)).toContain('reached');
+    await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
+    await eventually('the rules', async () => !(await reach(Outside.HOST, servicePort)).includes('reached'), LONG_MS);
+    for (const rule of rules) execFileSync('iptables', ['-D', ...rule]);
   });
 
   it('finds no Docker, no device and no process of the host', async () => {

@@ -137,6 +137,16 @@ it('a GPU that is broken leaves the market with a reason', async () => {
   expect(code).toBe(1);
   expect(stdout).toMatch(/BAD +GPUs: 0: NVIDIA H100.*Xid 79/);
   expect(stdout).toMatch(/ok +container toolkit/);
+  // Another one has gone, so that the tool fails for all: what was broken stays so.
+  rig.loses(GPUS[1] ?? '');
+  await eventually(
+    'both to be off the market',
+    async () => (await machine()).gpus.every(({ healthy }) => !healthy),
+    LONG_MS,
+  );
+  rig.loses('');
+  await eventually('the sound one to be back', async () => (await machine()).gpus[1]?.healthy === true, LONG_MS);
+  expect((await machine()).gpus[0]).toMatchObject({ healthy: false });
   const { id } = await renter.deploy();
   await running(id);
   expect(await gpuOf(id)).toBe(GPUS[1]);

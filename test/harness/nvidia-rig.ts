@@ -17,9 +17,13 @@ bundle=$(printf %s "$state" | sed 's/.*"bundle":"\\([^"]*\\)".*/\\1/')
 cp "$bundle/config.json" "${folder}/hooks/$id.json"
 `;
 const SMI = (folder: string) => `#!/bin/sh
-[ ! -e "${folder}/broken" ] || { cat "${folder}/broken"; exit 9; }
 [ "$1 $2" = '-q -x' ] || exit 2
-cat "${folder}/report.xml"
+lost=$(cat "${folder}/lost")
+if [ -n "$lost" ] && [ "\${4:-$lost}" = "$lost" ]; then
+  echo 'Unable to determine the device handle for GPU: GPU is lost. Reboot the system to recover this GPU'
+  exit 15
+fi
+cat "${folder}/\${4:-report}.xml"
 `;
 
 /** A host with NVIDIA GPUs, as far as its Docker and our driver can tell: their tools answer what the test says. */
@@ -34,26 +38,26 @@ export class NvidiaRig {
     this.program('nvidia-smi', SMI(this.folder));
     this.program('dmesg', `#!/bin/sh\ncat "${this.folder}/kernel.log"\n`);
     this.logKernel('');
+    this.loses('');
     this.report();
   }
 
-  /** What nvidia-smi says from now on. */
+  /** What nvidia-smi says from now on, of all and of each alone. */
   report(): void {
-    const gpus = this.gpus.map(
-      ({ uuid, faults = '', processes = [] }, index) => `<gpu id="00000000:0${index + 1}:00.0">
-        <product_name>NVIDIA H100 80GB HBM3</product_name><uuid>${uuid}</uuid>
-        <pci><pci_bus_id>00000000:0${index + 1}:00.0</pci_bus_id></pci>
-        <fb_memory_usage><total>81559 MiB</total></fb_memory_usage>${faults}
-        <processes>${processes
-          .map(
-            ({ pid, name }) =>
-              `<process_info><pid>${pid}</pid><type>C</type><process_name>${name}</process_name></process_info>`,
-          )
-          .join('')}</processes></gpu>`,
-    );
+    const gpus = this.gpus.map(describe);
+    for (const [index, { uuid }] of this.gpus.entries()) this.write(uuid, gpus.slice(index, index + 1));
+    this.write('report', gpus);
+  }
+
+  private write(name: string, gpus: string[]): void {
     const versions = '<driver_version>550.54.15</driver_version><cuda_version>12.4</cuda_version>';
     const text = `<?xml version="1.0" ?>\n<nvidia_smi_log>${versions}${gpus.join('')}</nvidia_smi_log>\n`;
-    writeFileSync(join(this.folder, 'report.xml'), text);
+    writeFileSync(join(this.folder, `${name}.xml`), text);
+  }
+
+  /** A GPU falls off the bus, and with it the tool for all of them; empty: none. */
+  loses(uuid: string): void {
+    writeFileSync(join(this.folder, 'lost'), uuid);
   }
 
   logKernel(text: string): void {
@@ -77,4 +81,16 @@ export class NvidiaRig {
   private program(name: string, text: string): void {
     writeFileSync(join(this.bin, name), text, { mode: 0o755 });
   }
+}
+
+function describe({ uuid, faults = '', processes = [] }: RigGpu, index: number): string {
+  const computing = processes.map(
+    ({ pid, name }) =>
+      `<process_info><pid>${pid}</pid><type>C</type><process_name>${name}</process_name></process_info>`,
+  );
+  return `<gpu id="00000000:0${index + 1}:00.0">
+    <product_name>NVIDIA H100 80GB HBM3</product_name><uuid>${uuid}</uuid>
+    <pci><pci_bus_id>00000000:0${index + 1}:00.0</pci_bus_id></pci>
+    <fb_memory_usage><total>81559 MiB</total></fb_memory_usage>${faults}
+    <processes>${computing.join('')}</processes></gpu>`;
 }

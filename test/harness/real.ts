@@ -153,6 +153,10 @@ export class RealPlatform {
       ? []
       : await docker.listContainers({ all: true, filters: { label: [`gpurent.host=${this.hostId}`] } });
     for (const { Id } of left) await docker.getContainer(Id).remove({ force: true, v: true });
+    if (!this.options.dockerSocket) {
+      const networks = await docker.listNetworks({ filters: { label: [`gpurent.host=${this.hostId}`] } });
+      for (const { Id } of networks) await docker.getNetwork(Id).remove();
+    }
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -136,14 +136,15 @@ export const BUGS: readonly Bug[] = [
     changes: [
       noClaims,
       performing((hands, attempt, perform) => {
-        const blind = new Proxy(hands.runtime, {
-          get: (runtime, name) => {
-            const value: unknown = Reflect.get(runtime, name);
-            if (name === 'list') return async () => [];
-            return typeof value === 'function' ? (value.bind(runtime) as unknown) : value;
+        const blind = new Proxy(hands.gpuAccess, {
+          get: (access, name) => {
+            const value: unknown = Reflect.get(access, name);
+            if (name === 'check') return async () => {};
+            if (name === 'give') return (_: string, __: string[], work: () => Promise<void>) => work();
+            return typeof value === 'function' ? (value.bind(access) as unknown) : value;
           },
         });
-        return perform({ ...hands, runtime: blind }, attempt);
+        return perform({ ...hands, gpuAccess: blind }, attempt);
       }),
     ],
   },

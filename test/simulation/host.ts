@@ -113,7 +113,10 @@ export class SimHost {
         if (!this.docker.up) throw new Error('Docker is down');
       },
       describe: async () => this.inventory(),
-      diskFreeGb: async () => 500,
+      diskFreeGb: async () => {
+        if (!this.docker.up) throw new Error('Docker is down');
+        return 500;
+      },
       boot: async () => ({ id: `boot-${this.boots}`, at: clock.now() - (this.timeline.now - this.poweredAt) }),
     });
     agent.start().catch(() => this.crashAgent(life));

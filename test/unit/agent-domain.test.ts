@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
+import { freeSubnets, networkOf, parseSubnet } from '../../agent/domain/subnets.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
 import { containerOptions } from '../../agent/runtime/docker/container-options.js';
 import { imageDefaults } from '../../agent/runtime/docker/images.js';
@@ -10,6 +11,24 @@ describe('ports', () => {
   it('come once each, from the offset on, less the used ones', () => {
     expect(candidatePorts({ first: 10, last: 14 }, new Set([12]), 1)).toEqual([11, 13, 14, 10]);
     expect(candidatePorts({ first: 10, last: 10 }, new Set([10]), 7)).toEqual([]);
+  });
+});
+
+describe('networks', () => {
+  it('of instances come once each, less those that overlap others', () => {
+    const pool = parseSubnet('10.0.0.0/27');
+    if (!pool) throw new Error('no pool');
+    const used = ['10.0.0.8/30', '192.168.0.0/16'].flatMap((text) => parseSubnet(text) ?? []);
+    expect([...freeSubnets(pool, used, 3)]).toEqual(['10.0.0.24/29', '10.0.0.0/29', '10.0.0.16/29']);
+    expect([...freeSubnets(pool, [pool], 0)]).toEqual([]);
+  });
+
+  it('are read, and what is none is not', () => {
+    expect(parseSubnet('10.213.0.0/16')).toEqual({ first: 0x0ad50000, prefix: 16 });
+    for (const text of ['10.213.0.1/16', '10.0.0.0/33', '10.0.0.256/32', 'fd00::/8', '']) {
+      expect(parseSubnet(text)).toBeUndefined();
+    }
+    expect(networkOf('10.213.7.9/16')).toEqual({ first: 0x0ad50000, prefix: 16 });
   });
 });
 
@@ -70,7 +89,14 @@ describe('a container', () => {
     hasDiskQuota: false,
     gpuAttachment: { env: ['NVIDIA_VISIBLE_DEVICES=GPU-1'], deviceRequests: [] },
   };
-  const image = { entrypoint: ['/entry'], command: ['run'], user: 'app:app', stopSignal: 'SIGQUIT', setsHome: false };
+  const image = {
+    entrypoint: ['/entry'],
+    command: ['run'],
+    user: 'app:app',
+    stopSignal: 'SIGQUIT',
+    volumes: [],
+    setsHome: false,
+  };
 
   it('takes nothing but values from what is sent', () => {
     const env = [
@@ -122,7 +148,7 @@ describe('a container', () => {
 
 describe('an image', () => {
   it('that says nothing, or null, has no defaults', () => {
-    const nothing = { entrypoint: [], command: [], user: '', stopSignal: '', setsHome: false };
+    const nothing = { entrypoint: [], command: [], user: '', stopSignal: '', volumes: [], setsHome: false };
     expect(imageDefaults({})).toEqual(nothing);
     expect(imageDefaults({ Entrypoint: null, Cmd: null, User: null, Env: null })).toEqual(nothing);
   });
@@ -133,6 +159,7 @@ describe('an image', () => {
       command: ['bash'],
       user: '1000',
       stopSignal: '',
+      volumes: [],
       setsHome: true,
     });
   });

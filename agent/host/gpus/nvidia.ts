@@ -3,12 +3,13 @@ import { promisify } from 'node:util';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import type { NvidiaAttach } from '../../config.js';
-import { parseReport, type NvidiaReport } from './nvidia-report.js';
+import { parseReport, type NvidiaGpu, type NvidiaReport } from './nvidia-report.js';
 import { parseXids } from './xid.js';
 import type { Gpu, GpuAttachment, GpuDriver, GpuInventory } from './driver.js';
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 30_000;
+const MAX_REASON_CHARS = 400;
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
 const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
 /** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
@@ -18,6 +19,7 @@ const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', '
 export class NvidiaGpus implements GpuDriver {
   private last: GpuInventory | undefined;
   private reading: Promise<GpuInventory> | undefined;
+  private readonly asked = new Map<string, Promise<NvidiaReport>>();
   /** By address: the kernel forgets old lines, a broken GPU stays broken until the host boots. */
   private readonly xids = new Map<string, string>();
 
@@ -48,7 +50,6 @@ export class NvidiaGpus implements GpuDriver {
 
   private async refresh(): Promise<GpuInventory> {
     try {
-      // A tool that is stuck in the kernel heeds no signal.
       this.last = await withTimeout(this.clock, 2 * TIMEOUT_MS, this.read(), () => {
         throw new Error('nvidia-smi does not answer');
       });
@@ -60,28 +61,32 @@ export class NvidiaGpus implements GpuDriver {
   }
 
   private async read(): Promise<GpuInventory> {
-    const [report] = await Promise.all([query(), this.readXids()]);
-    const gpus = report.gpus.map(({ pciAddress, faults, ...gpu }, index) => {
-      const xid = this.xids.get(pciAddress);
-      const reason = [...faults, ...(xid === undefined ? [] : [xid])].join('; ');
-      return { ...gpu, index, healthy: reason === '', reason };
-    });
-    return { gpus, driverVersion: report.driverVersion, cudaVersion: report.cudaVersion };
+    const [{ gpus, driverVersion, cudaVersion }] = await Promise.all([this.query(), this.readXids()]);
+    return { gpus: gpus.map((gpu, index) => this.judge(gpu, index)), driverVersion, cudaVersion };
   }
 
-  /** One GPU that has gone makes the tool fail for all: those that answer alone are as they were. */
+  /** One GPU that has gone makes the tool fail for all: those that answer alone are as they say. */
   private oneByOne(gpus: readonly Gpu[], reason: string): Promise<Gpu[]> {
     return Promise.all(
       gpus.map(async (gpu) => {
-        const report = await withTimeout(this.clock, 2 * TIMEOUT_MS, query('-i', gpu.uuid), () => undefined).catch(
-          () => undefined,
-        );
-        const [found] = report?.gpus ?? [];
-        if (!found) return { ...gpu, healthy: false, reason };
-        const { faults, processes } = found;
-        return { ...gpu, processes, healthy: faults.length === 0, reason: faults.join('; ') };
+        const asked = withTimeout(this.clock, 2 * TIMEOUT_MS, this.query('-i', gpu.uuid), () => undefined);
+        const [found] = (await asked.catch(() => undefined))?.gpus ?? [];
+        return found ? this.judge(found, gpu.index) : { ...gpu, healthy: false, reason: shortened(reason) };
       }),
     );
+  }
+
+  private judge({ pciAddress, faults, ...gpu }: NvidiaGpu, index: number): Gpu {
+    const reason = shortened([...faults, this.xids.get(pciAddress) ?? ''].filter(Boolean).join('; '));
+    return { ...gpu, index, healthy: reason === '', reason };
+  }
+
+  /** A tool that is stuck in the kernel heeds no signal: no second one is started beside it. */
+  private query(...which: string[]): Promise<NvidiaReport> {
+    const key = which.join(' ');
+    const asked = this.asked.get(key) ?? query(...which).finally(() => this.asked.delete(key));
+    this.asked.set(key, asked);
+    return asked;
   }
 
   /** Where the kernel's log cannot be read, `doctor` says so. */
@@ -91,6 +96,11 @@ export class NvidiaGpus implements GpuDriver {
       this.xids.set(pciAddress, `the driver has reported Xid ${number} (${text}); reboot the host`);
     }
   }
+}
+
+/** The control plane takes no longer words. */
+function shortened(reason: string): string {
+  return reason.slice(0, MAX_REASON_CHARS);
 }
 
 async function query(...which: string[]): Promise<NvidiaReport> {

@@ -16,6 +16,8 @@ const WAIT = ['--wait', '10'];
 
 /** Docker asks this one first, and keeps what stands in it when it makes its own rules anew. */
 const DOCKER_CHAIN = 'DOCKER-USER';
+const IPV6 = '/proc/sys/net/ipv6';
+const MOST_COPIES = 20;
 
 /** Keeps renters' packets away from the host, its networks and its neighbours, by the kernel's packet filter. */
 export class EgressGuard {
@@ -29,17 +31,15 @@ export class EgressGuard {
     return this.ensuring;
   }
 
-  /** Whether renters' packets go through the rules at this moment. */
+  /** Whether renters' packets go through the rules first at this moment. */
   async stands(): Promise<boolean> {
-    const input = await succeeds('iptables', '-C', 'INPUT', ...jumpTo(INPUT_CHAIN));
-    const forward = await succeeds('iptables', '-C', await forwardChain('iptables'), ...jumpTo(FORWARD_CHAIN));
-    return input && forward;
+    return (await isEntered('iptables')) && (!existsSync(IPV6) || (await isEntered('ip6tables')));
   }
 
   private async write(): Promise<void> {
     try {
       await apply('iptables', ipv4Rules(this.policy));
-      if (existsSync('/proc/sys/net/ipv6')) await apply('ip6tables', ipv6Rules());
+      if (existsSync(IPV6)) await apply('ip6tables', ipv6Rules());
     } catch (error) {
       throw new SetupError(
         `renters cannot be kept away from this host's networks (${messageOf(error)}); run the agent as root and install iptables`,
@@ -51,18 +51,44 @@ export class EgressGuard {
 
 async function apply(tool: string, rules: string): Promise<void> {
   await run(`${tool}-restore`, ['--noflush', ...WAIT], rules);
-  await enter(tool, await forwardChain(tool), FORWARD_CHAIN);
   await enter(tool, 'INPUT', INPUT_CHAIN);
+  const hasDocker = await succeeds(tool, '-S', DOCKER_CHAIN);
+  if (hasDocker) await enter(tool, DOCKER_CHAIN, FORWARD_CHAIN);
+  // Docker puts its own chain first whenever it makes a network: ours is in that, too.
+  if (!hasDocker || !(await isFirst(tool, 'FORWARD', ['-j', DOCKER_CHAIN])))
+    await enter(tool, 'FORWARD', FORWARD_CHAIN);
 }
 
-/** Renters' packets in chain `from` go through `chain` first. */
+/** Renters' packets in chain `from` go through `chain` before anything else. */
 async function enter(tool: string, from: string, chain: string): Promise<void> {
-  const rule = jumpTo(chain);
-  if (!(await succeeds(tool, '-C', from, ...rule))) await run(tool, [...WAIT, '-I', from, '1', ...rule]);
+  if (await isFirst(tool, from, jumpTo(chain))) return;
+  await run(tool, [...WAIT, '-I', from, '1', ...jumpTo(chain)]);
+  // What stood further down is not needed any more.
+  for (let copies = 0; copies < MOST_COPIES; copies++) {
+    const last = await lastOf(tool, from, chain);
+    if (last <= 1) return;
+    await run(tool, [...WAIT, '-D', from, String(last)]);
+  }
 }
 
-async function forwardChain(tool: string): Promise<string> {
-  return (await succeeds(tool, '-S', DOCKER_CHAIN)) ? DOCKER_CHAIN : 'FORWARD';
+/** The number of the last rule of a chain that is this jump; 0 where there is none. */
+async function lastOf(tool: string, from: string, chain: string): Promise<number> {
+  const rules = (await run(tool, [...WAIT, '-S', from])).split('\n').filter((line) => line.startsWith('-A '));
+  return rules.lastIndexOf(['-A', from, ...jumpTo(chain)].join(' ')) + 1;
+}
+
+async function isEntered(tool: string): Promise<boolean> {
+  const viaDocker =
+    (await isFirst(tool, 'FORWARD', ['-j', DOCKER_CHAIN])) &&
+    (await isFirst(tool, DOCKER_CHAIN, jumpTo(FORWARD_CHAIN)));
+  const forward = viaDocker || (await isFirst(tool, 'FORWARD', jumpTo(FORWARD_CHAIN)));
+  return forward && (await isFirst(tool, 'INPUT', jumpTo(INPUT_CHAIN)));
+}
+
+/** Whether a chain's first rule is this one. */
+async function isFirst(tool: string, chain: string, rule: string[]): Promise<boolean> {
+  const first = await run(tool, [...WAIT, '-S', chain, '1']).catch(() => '');
+  return first.trim() === ['-A', chain, ...rule].join(' ');
 }
 
 function jumpTo(chain: string): string[] {
@@ -76,11 +102,12 @@ function succeeds(tool: string, ...args: string[]): Promise<boolean> {
   );
 }
 
-function run(command: string, args: string[], input = ''): Promise<void> {
+/** Answers what it has printed. */
+function run(command: string, args: string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = execFile(command, args, { timeout: TIMEOUT_MS }, (error, _, stderr) => {
+    const child = execFile(command, args, { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
       if (error) reject(new Error(`${command}: ${stderr.trim() || error.message}`, { cause: error }));
-      else resolve();
+      else resolve(stdout);
     });
     child.stdin?.on('error', () => {}).end(input);
   });

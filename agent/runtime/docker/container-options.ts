@@ -62,6 +62,8 @@ export interface ImageDefaults {
   user: string;
   /** How its command wants to be ended; empty: SIGTERM. */
   stopSignal: string;
+  /** Folders that Docker keeps outside the container. */
+  volumes: string[];
   setsHome: boolean;
 }
 

@@ -99,6 +99,7 @@ export class DockerRuntime implements Runtime {
     const image = await readImage(this.engine, spec.image);
     if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} has vanished from this host`);
     await this.images.used(image.id, false);
+    await this.checkVolumes(image);
     const hasSsh = spec.sshAuthorizedKey !== '';
     const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();
@@ -121,8 +122,17 @@ export class DockerRuntime implements Runtime {
     }
   }
 
+  /** What Docker keeps outside the container is held to no size. */
+  private async checkVolumes({ reference, defaults: { volumes } }: LocalImage): Promise<void> {
+    if (volumes.length === 0 || !(await this.host.hasDiskQuota())) return;
+    throw new Failure(
+      'IMAGE_UNAVAILABLE',
+      `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot hold to the size that was rented; use an image without`,
+    );
+  }
+
   private async createContainer(spec: WorkloadSpec, image: LocalImage, traits: Traits): Promise<void> {
-    const network = await this.networks.ensure(traits.instanceId);
+    const { name: network } = await this.networks.ensure(traits.instanceId);
     const options = containerOptions(spec, image.defaults, {
       ...this.host,
       publicAddress: await this.host.publicAddress(),
@@ -142,6 +152,7 @@ export class DockerRuntime implements Runtime {
   async start(instanceId: string): Promise<void> {
     await this.guard.ensure();
     try {
+      await this.networks.restore(instanceId, containerName(instanceId));
       await this.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
       );

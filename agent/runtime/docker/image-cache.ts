@@ -90,22 +90,22 @@ export class ImageCache {
 
   private async load(): Promise<Map<string, number>> {
     this.usedAt ??= new Map(
-      await readFile(this.host.file, 'utf8').then(
-        (text) => Object.entries(JSON.parse(text) as Record<string, number>),
-        () => [],
-      ),
+      await readFile(this.host.file, 'utf8')
+        .then((text) => Object.entries(JSON.parse(text) as Record<string, number>))
+        .catch(() => []),
     );
     return this.usedAt;
   }
 
   private save(known: Map<string, number>): Promise<void> {
     this.writing = this.writing
-      .catch(() => undefined)
       .then(async () => {
         const { file } = this.host;
         await writeFile(`${file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
         await rename(`${file}.new`, file);
-      });
+      })
+      // Nobody's deploy fails for it: what is not noted is not removed.
+      .catch((error: unknown) => this.logger.warn(`the use of an image could not be noted: ${messageOf(error)}`));
     return this.writing;
   }
 }

@@ -92,6 +92,7 @@ interface ImageConfig {
   User?: string | null | undefined;
   StopSignal?: string | null | undefined;
   Env?: string[] | null | undefined;
+  Volumes?: Record<string, unknown> | null | undefined;
 }
 
 /** Docker leaves out, or answers null for, what an image does not say. */
@@ -102,6 +103,7 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
     command: list(config.Cmd),
     user: config.User ?? '',
     stopSignal: config.StopSignal ?? '',
+    volumes: Object.keys(config.Volumes ?? {}),
     setsHome: config.Env?.some((entry) => entry.startsWith('HOME=')) ?? false,
   };
 }

@@ -20,35 +20,69 @@ export class InstanceNetworks {
     private readonly pool: Subnet,
   ) {}
 
-  /** Makes it unless it is there; answers its name. Throws Failure CONTAINER_FAILED when the pool is used up. */
-  async ensure(instanceId: string): Promise<string> {
+  /** Makes it unless it is there. Throws Failure CONTAINER_FAILED when the pool is used up. */
+  async ensure(instanceId: string): Promise<{ name: string; isNew: boolean }> {
     const name = networkName(instanceId);
     // One after the other, so that no two choose the same addresses.
     const made = this.making.then(() => this.make(instanceId, name));
     this.making = made.catch(() => undefined);
-    await made;
-    return name;
+    return { name, isNew: await made };
+  }
+
+  /** Of a container that is down: Docker takes its network for unused, and somebody may have tidied that up. */
+  async restore(instanceId: string, Container: string): Promise<void> {
+    const { name, isNew } = await this.ensure(instanceId);
+    if (!isNew) return;
+    const network = this.engine.docker.getNetwork(name);
+    // The container still names the one before.
+    await this.engine
+      .call('leave the network', DEADLINE_MS.remove, () => network.disconnect({ Container, Force: true }))
+      .catch(() => undefined);
+    await this.engine.bring(instanceId, 'join the network', DEADLINE_MS.create, () => network.connect({ Container }));
   }
 
   async remove(instanceId: string): Promise<void> {
-    await this.engine
-      .call('remove the network', DEADLINE_MS.remove, (docker) => docker.getNetwork(networkName(instanceId)).remove())
-      .catch((error: unknown) => {
-        if (statusOf(error) !== 404) throw error;
+    const remove = () =>
+      this.engine.call('remove the network', DEADLINE_MS.remove, (docker) =>
+        docker.getNetwork(networkName(instanceId)).remove(),
+      );
+    try {
+      // 403: something is still, or is said to be, on it.
+      await remove().catch(async (error: unknown) => {
+        if (statusOf(error) !== 403) throw error;
+        await this.clear(instanceId);
+        await remove();
       });
+    } catch (error) {
+      if (statusOf(error) !== 404) throw error;
+    }
+  }
+
+  private async clear(instanceId: string): Promise<void> {
+    const network = this.engine.docker.getNetwork(networkName(instanceId));
+    const info = (await this.engine.call('inspect the network', DEADLINE_MS.inspect, () => network.inspect())) as {
+      Containers?: Record<string, unknown> | null;
+    };
+    for (const Container of Object.keys(info.Containers ?? {})) {
+      await this.engine.call('clear the network', DEADLINE_MS.remove, () =>
+        network.disconnect({ Container, Force: true }),
+      );
+    }
   }
 
   /** Removes those of this host whose instance is not in `kept`: a crash came between them and their containers. */
   async prune(kept: ReadonlySet<string>): Promise<void> {
     for (const { Labels } of await this.list()) {
       const instanceId = Labels?.[LABEL.instance];
-      if (Labels?.[LABEL.host] === this.hostId && instanceId && !kept.has(instanceId)) await this.remove(instanceId);
+      if (Labels?.[LABEL.host] !== this.hostId || !instanceId || kept.has(instanceId)) continue;
+      // One that cannot be removed is none that anybody waits for.
+      await this.remove(instanceId).catch(() => undefined);
     }
   }
 
-  private async make(instanceId: string, name: string): Promise<void> {
+  private async make(instanceId: string, name: string): Promise<boolean> {
     const networks = await this.list();
-    if (networks.some(({ Name }) => Name === name)) return;
+    if (networks.some(({ Name }) => Name === name)) return false;
     const used = networks.flatMap(({ IPAM }) =>
       ((IPAM?.Config as { Subnet?: string }[] | null | undefined) ?? []).flatMap(
         ({ Subnet: subnet = '' }) => parseSubnet(subnet) ?? [],
@@ -58,7 +92,8 @@ export class InstanceNetworks {
     let tries = 0;
     for (const subnet of freeSubnets(this.pool, used, digest.readUInt32BE(0))) {
       try {
-        return await this.create(instanceId, name, subnet);
+        await this.create(instanceId, name, subnet);
+        return true;
       } catch (error) {
         // Another agent on the same Docker has just taken it.
         if (!/overlap/i.test(reasonOf(error)) || ++tries === TRIES) throw error;

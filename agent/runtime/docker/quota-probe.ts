@@ -1,42 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { statfs } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { DEADLINE_MS, type Engine } from './engine.js';
+import { DEADLINE_MS, statusOf, type Engine } from './engine.js';
 
-const IMAGE = { repo: 'gpurent/probe', tag: '1' };
 const LIMIT_BYTES = 64 * 1024 * 1024;
-const WRITES_MIB = 256;
-const WRITE = `dd if=/dev/zero of=/probe bs=1M count=${WRITES_MIB}`;
+const WRITE = (name: string, mib: number) => `dd if=/dev/zero of=/${name} bs=1M count=${mib}`;
+/** What it may write it can, and what it may not it cannot: any other end proves nothing. */
+const SCRIPT = `${WRITE('small', 8)} || exit 3; ${WRITE('large', 256)} && exit 4; exit 0`;
+/** With less, the disk itself would be full first. */
+const LEAST_FREE_BYTES = 1024 * 1024 * 1024;
 /** An archive without a file. */
 const EMPTY_TAR = Buffer.alloc(1024);
 
 /**
  * Whether Docker's storage really keeps a container to its size: some refuse the option, others take it and do nothing. A
- * throw-away container writes more than it may.
+ * throw-away container writes more than it may. Throws where that cannot be found out.
  */
 export async function probeDiskQuota(engine: Engine, guestTools: string): Promise<boolean> {
-  await importImage(engine);
+  const image = `gpurent/probe:${randomUUID()}`;
+  const { DockerRootDir } = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
+    DockerRootDir: string;
+  };
+  const { bavail, bsize } = await statfs(DockerRootDir);
+  if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} is full`);
+  await importEmpty(engine, image);
   try {
-    return await overflows(engine, guestTools);
+    return await isHeld(engine, image, guestTools);
   } finally {
-    await engine.call('remove an image', DEADLINE_MS.remove, (docker) =>
-      docker.getImage(`${IMAGE.repo}:${IMAGE.tag}`).remove({ force: true }),
-    );
+    await engine
+      .call('remove an image', DEADLINE_MS.remove, (docker) => docker.getImage(image).remove({ force: true }))
+      .catch(() => undefined);
   }
 }
 
-async function importImage(engine: Engine): Promise<void> {
+async function importEmpty(engine: Engine, image: string): Promise<void> {
+  const [repo = '', tag = ''] = image.split(':');
   await engine.call('import an image', DEADLINE_MS.create, async (docker) => {
-    const done = await docker.importImage(Readable.from([EMPTY_TAR]), IMAGE);
+    const done = await docker.importImage(Readable.from([EMPTY_TAR]), { repo, tag });
     for await (const _ of done);
   });
 }
 
-/** Whether a container that writes more than it may is stopped from doing so. */
-async function overflows(engine: Engine, guestTools: string): Promise<boolean> {
+async function isHeld(engine: Engine, Image: string, guestTools: string): Promise<boolean> {
   const container = await engine
     .call('create a container', DEADLINE_MS.create, (docker) =>
       docker.createContainer({
-        Image: `${IMAGE.repo}:${IMAGE.tag}`,
-        Entrypoint: ['/.gpurent/bin/sh', '-c', WRITE],
+        Image,
+        Entrypoint: ['/.gpurent/bin/sh', '-c', SCRIPT],
         HostConfig: {
           NetworkMode: 'none',
           CapDrop: ['ALL'],
@@ -45,14 +55,17 @@ async function overflows(engine: Engine, guestTools: string): Promise<boolean> {
         },
       }),
     )
-    .catch(() => undefined);
+    .catch((error: unknown) => {
+      // Docker's own refusal is the answer.
+      if (statusOf(error) === undefined) throw error;
+    });
   if (!container) return false;
   try {
     await engine.call('start a container', DEADLINE_MS.start, () => container.start());
     const { StatusCode } = (await engine.call('end a container', DEADLINE_MS.start, () => container.wait())) as {
       StatusCode: number;
     };
-    return StatusCode !== 0;
+    return StatusCode === 0;
   } finally {
     await engine.call('remove a container', DEADLINE_MS.remove, () => container.remove({ force: true, v: true }));
   }

@@ -1,4 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
+import { instancePorts } from '../../domain/template-port.js';
 import { allowedActions, type InstanceStatus } from '../../domain/instance-state.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
@@ -61,7 +62,7 @@ export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instanc
   const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
   const accessToken = access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string);
   const template = JSON.parse(template_snapshot) as TemplateDetails;
-  const opened = template.ports.find(({ open_button }) => open_button);
+  const opened = instancePorts(template.mode, template.ports).find(({ open_button }) => open_button);
   return {
     ...row,
     jupyter_url: withToken(row.jupyter_url, accessToken),

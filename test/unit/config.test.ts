@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parseConfig as parseAgentConfig } from '../../agent/config.js';
+import { parseConfig } from '../../control-plane/config.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'gpurent-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the agent’s settings', () => {
+  it.each([
+    ['GPURENT_AGENT_SUBNET', '10.213.0.0/25', /of \/8 to \/24/],
+    ['GPURENT_AGENT_SUBNET', '10.213.0.1/16', /IPv4 network/],
+    ['GPURENT_AGENT_DNS', 'dns.example.com', /addresses of name servers/],
+    ['GPURENT_AGENT_DNS', ' , ', /addresses of name servers/],
+    ['GPURENT_AGENT_EGRESS_GUARD', 'yes', /"on", or "off"/],
+    ['GPURENT_AGENT_EGRESS_ALLOW', '10.0.0.0/8,nas', /names "nas"/],
+    ['GPURENT_AGENT_GPU_ATTACH', 'all', /"device-requests" or "cdi"/],
+    ['GPURENT_AGENT_METRICS_ADDRESS', '0.0.0.0:9464', /on loopback/],
+    ['GPURENT_AGENT_METRICS_ADDRESS', '127.0.0.1:99999', /on loopback/],
+    ['GPURENT_AGENT_PORTS', '1-2', /GPURENT_AGENT_PORTS is "1-2"/],
+  ])('%s=%s is refused, saying what to give', (name, value, saying) => {
+    expect(() => parseAgentConfig({ [name]: value })).toThrow(saying);
+    expect(() => parseAgentConfig({ [name]: value })).toThrow(name);
+  });
+
+  it('keep renters in unless the owner says otherwise', () => {
+    expect(parseAgentConfig({}).egress).toEqual({ resolvers: ['1.1.1.1', '8.8.8.8'], allowed: [] });
+    const own = { GPURENT_AGENT_DNS: '192.168.1.1', GPURENT_AGENT_EGRESS_ALLOW: '192.168.7.0/24' };
+    expect(parseAgentConfig(own).egress).toEqual({ resolvers: ['192.168.1.1'], allowed: ['192.168.7.0/24'] });
+    expect(parseAgentConfig({ GPURENT_AGENT_EGRESS_GUARD: 'off' }).egress).toBeNull();
+  });
+});
+
+describe('payments by Stripe', () => {
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'sk_test_1\n');
+  writeFileSync(join(folder, 'empty'), '\n');
+  const settings = {
+    GPURENT_DATABASE: join(folder, 'gpurent.db'),
+    GPURENT_PAYMENTS: 'stripe',
+    GPURENT_STRIPE_SECRET_KEY_FILE: secret,
+    GPURENT_STRIPE_WEBHOOK_SECRET_FILE: secret,
+    GPURENT_STRIPE_RETURN_URL: 'https://example.com/billing',
+  };
+
+  it('take a key, a webhook secret and a way back', () => {
+    expect(parseConfig(settings).stripe).toMatchObject({ secretKey: 'sk_test_1', webhookSecret: 'sk_test_1' });
+    expect(parseConfig({ GPURENT_DATABASE: settings.GPURENT_DATABASE }).stripe).toBeUndefined();
+  });
+
+  it.each([
+    ['GPURENT_STRIPE_SECRET_KEY_FILE', '', /needs GPURENT_STRIPE_SECRET_KEY_FILE/],
+    ['GPURENT_STRIPE_WEBHOOK_SECRET_FILE', join(folder, 'none'), /GPURENT_STRIPE_WEBHOOK_SECRET_FILE/],
+    ['GPURENT_STRIPE_SECRET_KEY_FILE', join(folder, 'empty'), /GPURENT_STRIPE_SECRET_KEY_FILE/],
+    ['GPURENT_STRIPE_RETURN_URL', 'back', /GPURENT_STRIPE_RETURN_URL/],
+    ['GPURENT_PAYMENTS', 'cash', /give manual or stripe/],
+  ])('are refused with %s=%s', (name, value, saying) => {
+    expect(() => parseConfig({ ...settings, [name]: value })).toThrow(saying);
+  });
+});
