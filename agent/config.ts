@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
+import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { PortRange } from './domain/ports.js';
 import { parseSubnet, type Subnet } from './domain/subnets.js';
@@ -37,6 +38,8 @@ export interface AgentConfig {
   /** Where Prometheus scrapes; null: on the agent's own socket only. */
   metrics: { host: string; port: number } | null;
   logLevel: string;
+  /** Null: as whoever looks can read it. */
+  logFormat: LogFormat | null;
 }
 
 const DEFAULTS = {
@@ -58,6 +61,7 @@ const DEFAULTS = {
   GPURENT_AGENT_DISK_GB: '',
   GPURENT_AGENT_METRICS_ADDRESS: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
+  GPURENT_AGENT_LOG_FORMAT: '',
   GPURENT_AGENT_CONFIG: '',
 };
 type Setting = keyof typeof DEFAULTS;
@@ -97,6 +101,7 @@ export function parseConfig(
     diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
     metrics: parseMetrics(get('GPURENT_AGENT_METRICS_ADDRESS')),
     logLevel,
+    logFormat: parseLogFormat('GPURENT_AGENT_LOG_FORMAT', get('GPURENT_AGENT_LOG_FORMAT')),
   };
 }
 

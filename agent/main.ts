@@ -36,7 +36,7 @@ program
   .action(async (options: { gpus?: string }) => {
     const config = parseConfig(readEnvironment(), options);
     const identity = loadIdentity(config.stateDir);
-    const logger = createLogger('agent', config.logLevel);
+    const logger = createLogger('agent', config.logLevel, config.logFormat);
     const agent = createAgent(config, identity, logger);
     await agent.start().catch(async (error: unknown) => {
       await agent.stop();

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { StripeSettings } from './payments/stripe.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
+import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 
 /** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
 export interface RateLimits {
@@ -22,6 +23,8 @@ export interface Config {
   /** 32 bytes. */
   secretKey: Buffer;
   logLevel: string;
+  /** Null: as whoever looks can read it. */
+  logFormat: LogFormat | null;
   rateLimits: RateLimits;
   /** Absent: operators grant credit, and nothing is paid here. */
   stripe?: StripeSettings;
@@ -32,6 +35,7 @@ const DEFAULTS = {
   GPURENT_GRPC_ADDRESS: '127.0.0.1:8090',
   GPURENT_DATABASE: 'gpurent.db',
   GPURENT_LOG_LEVEL: 'info',
+  GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
@@ -66,6 +70,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     database,
     secretKey: secretKey(environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`, database),
     logLevel,
+    logFormat: parseLogFormat('GPURENT_LOG_FORMAT', get('GPURENT_LOG_FORMAT')),
     rateLimits: {
       perAddress: limit('GPURENT_RATE_LIMIT_ADDRESS'),
       perCredential: limit('GPURENT_RATE_LIMIT_CREDENTIAL'),

@@ -19,7 +19,7 @@ program
   .description('run the daemon; the addresses bound are printed as one JSON line')
   .action(async () => {
     const config = parseConfig(readEnvironment());
-    const logger = createLogger('control-plane', config.logLevel);
+    const logger = createLogger('control-plane', config.logLevel, config.logFormat);
     const controlPlane = createControlPlane(config, logger);
     const addresses = await controlPlane.start().catch(async (error: unknown) => {
       await controlPlane.stop();
@@ -47,7 +47,7 @@ program
       throw new SetupError('the password needs at least 12 characters; give it on standard input');
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new SetupError(`"${email}" is not an e-mail address`);
     const config = parseConfig(readEnvironment());
-    const controlPlane = createControlPlane(config, createLogger('control-plane', config.logLevel));
+    const controlPlane = createControlPlane(config, createLogger('control-plane', config.logLevel, config.logFormat));
     try {
       await controlPlane.createOperator(email, password);
     } finally {
@@ -62,7 +62,7 @@ program
   .action(async () => {
     const config = parseConfig(readEnvironment());
     const { database } = config;
-    await createControlPlane(config, createLogger('control-plane', config.logLevel)).stop();
+    await createControlPlane(config, createLogger('control-plane', config.logLevel, config.logFormat)).stop();
     process.stdout.write(`${database} is up to date\n`);
   });
 

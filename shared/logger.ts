@@ -1,13 +1,41 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
+import { PinoPretty } from 'pino-pretty';
+import { SetupError } from './coded-error.js';
 
 export type { Logger };
 
-/** JSON lines on standard error, so that standard output stays free for what a program answers. */
-export function createLogger(name: string, level: string): Logger {
-  return pino(
-    { name, level, redact: ['token', 'password', 'credential', 'authorization', '*.token', '*.password'] },
-    pino.destination(2),
-  );
+/** Lines of JSON for programs, or of text for people. */
+export type LogFormat = 'json' | 'text';
+
+/** Judges a setting; empty: null. Throws SetupError. */
+export function parseLogFormat(name: string, value: string): LogFormat | null {
+  if (value === '' || value === 'json' || value === 'text') return value || null;
+  throw new SetupError(`${name} is "${value}"; give "text" for people or "json" for programs`);
+}
+
+/** On standard error, so that standard output stays free for what a program answers; without a format, as whoever looks there can read it. */
+export function createLogger(
+  name: string,
+  level: string,
+  format: LogFormat | null = null,
+  destination: DestinationStream = pino.destination(2),
+): Logger {
+  const isText = (format ?? (process.stderr.isTTY ? 'text' : 'json')) === 'text';
+  const options = {
+    name,
+    level,
+    redact: ['token', 'password', 'credential', 'authorization', '*.token', '*.password'],
+  };
+  if (!isText) return pino(options, destination);
+  const pretty = PinoPretty({
+    destination,
+    sync: true,
+    colorize: process.stderr.isTTY,
+    ignore: 'pid,hostname',
+    translateTime: "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'",
+    singleLine: true,
+  });
+  return pino(options, pretty);
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });

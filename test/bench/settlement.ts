@@ -84,6 +84,7 @@ function configOf(folder: string) {
     database: join(folder, 'gpurent.db'),
     secretKey: Buffer.alloc(32, 7),
     logLevel: 'silent',
+    logFormat: null,
     rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
   };
 }

@@ -9,7 +9,7 @@ import { Engine } from '../../agent/runtime/docker/engine.js';
 import { probeDiskQuota } from '../../agent/runtime/docker/quota-probe.js';
 import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../harness/eventually.js';
-import { OwnDocker } from '../harness/own-docker.js';
+import { OwnDocker } from '../rig/own-docker.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { CutOff } from '../harness/cut-off.js';
+import { CutOff } from '../rig/cut-off.js';
 import { containersOf } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';

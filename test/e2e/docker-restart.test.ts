@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { eventually } from '../harness/eventually.js';
-import { OwnDocker } from '../harness/own-docker.js';
+import { OwnDocker } from '../rig/own-docker.js';
 import { RealPlatform, RealRenter, fingerprintOf, type Fingerprint } from '../harness/real.js';
 
 const LONG_MS = 60_000;

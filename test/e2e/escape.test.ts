@@ -5,7 +5,7 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { docker } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
-import { Outside } from '../harness/outside.js';
+import { Outside } from '../rig/outside.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const LONG_MS = 60_000;

@@ -7,7 +7,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, docker, makeImage } from '../harness/docker.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
-import { Registry } from '../harness/registry.js';
+import { Registry } from '../rig/registry.js';
 
 const LONG_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;

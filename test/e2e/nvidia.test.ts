@@ -3,8 +3,8 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { containersOf } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
-import { NvidiaRig } from '../harness/nvidia-rig.js';
-import { OwnDocker } from '../harness/own-docker.js';
+import { NvidiaRig } from '../rig/nvidia-rig.js';
+import { OwnDocker } from '../rig/own-docker.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const LONG_MS = 60_000;

@@ -60,6 +60,7 @@ export class TestControlPlane {
       database: join(folder, 'gpurent.db'),
       secretKey: randomBytes(32),
       logLevel: 'silent',
+      logFormat: null,
       rateLimits: { ...UNLIMITED, ...rateLimits },
       ...(stripe ? { stripe } : {}),
     };

@@ -58,6 +58,7 @@ export class SimControlPlane {
       database: this.database,
       secretKey: Buffer.alloc(32, 7),
       logLevel: 'silent',
+      logFormat: null,
       rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
     };
     const defer = (run: () => void) => void this.timeline.schedule(life, 0, () => this.guarded(run));

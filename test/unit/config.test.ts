@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseConfig as parseAgentConfig } from '../../agent/config.js';
 import { parseConfig } from '../../control-plane/config.js';
+import { createLogger } from '../../shared/logger.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -19,6 +21,7 @@ describe('the agent’s settings', () => {
     ['GPURENT_AGENT_GPU_ATTACH', 'all', /"device-requests" or "cdi"/],
     ['GPURENT_AGENT_METRICS_ADDRESS', '0.0.0.0:9464', /on loopback/],
     ['GPURENT_AGENT_METRICS_ADDRESS', '127.0.0.1:99999', /on loopback/],
+    ['GPURENT_AGENT_LOG_FORMAT', 'xml', /"text" for people or "json"/],
     ['GPURENT_AGENT_PORTS', '1-2', /GPURENT_AGENT_PORTS is "1-2"/],
   ])('%s=%s is refused, saying what to give', (name, value, saying) => {
     expect(() => parseAgentConfig({ [name]: value })).toThrow(saying);
@@ -30,6 +33,24 @@ describe('the agent’s settings', () => {
     const own = { GPURENT_AGENT_DNS: '192.168.1.1', GPURENT_AGENT_EGRESS_ALLOW: '192.168.7.0/24' };
     expect(parseAgentConfig(own).egress).toEqual({ resolvers: ['192.168.1.1'], allowed: ['192.168.7.0/24'] });
     expect(parseAgentConfig({ GPURENT_AGENT_EGRESS_GUARD: 'off' }).egress).toBeNull();
+  });
+});
+
+describe('logs', () => {
+  it.each(['json', 'text'] as const)('as %s show no secret', (format) => {
+    let written = '';
+    const destination = new Writable({
+      write: (chunk, _, done) => {
+        written += String(chunk);
+        done();
+      },
+    });
+    const logger = createLogger('agent', 'info', format, destination);
+    logger.info({ token: 'a secret', instanceId: 'i' }, 'command finished');
+    expect(written).toContain('command finished');
+    expect(written).toContain('i');
+    expect(written).not.toContain('a secret');
+    expect(written.startsWith('{')).toBe(format === 'json');
   });
 });
 

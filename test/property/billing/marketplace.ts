@@ -209,6 +209,7 @@ export class Marketplace {
       database: join(this.folder, 'gpurent.db'),
       secretKey: Buffer.alloc(32, 7),
       logLevel: 'silent',
+      logFormat: null,
       rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
     };
     const defer = (run: () => void) => void this.deferred.push(run);

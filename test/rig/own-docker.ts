@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SAMPLE_IMAGE, docker } from './docker.js';
-import { eventually } from './eventually.js';
+import { SAMPLE_IMAGE, docker } from '../harness/docker.js';
+import { eventually } from '../harness/eventually.js';
 
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
 const PATIENCE_MS = 60_000;

@@ -2,8 +2,8 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { docker } from './docker.js';
-import { eventually } from './eventually.js';
+import { docker } from '../harness/docker.js';
+import { eventually } from '../harness/eventually.js';
 
 /** A registry of the test's own on loopback, which asks for a password. */
 export class Registry {
