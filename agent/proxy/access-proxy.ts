@@ -91,9 +91,7 @@ export class AccessProxy {
 
   private serve(port: GuardedPort, request: IncomingMessage, response: ServerResponse): void {
     const admission = admit(port, visitOf(request));
-    if (!admission.admitted) {
-      return answer(response, 401, DENIED);
-    }
+    if (!admission.admitted) return answer(response, 401, DENIED);
     if (admission.cookie !== undefined) {
       // Kept apart from what the workload sets, which would otherwise replace it.
       const { cookie } = admission;
@@ -104,7 +102,7 @@ export class AccessProxy {
       }) as typeof writeHead;
     }
     strip(request);
-    void this.proxy.web(request, response, { target: targetOf(port) });
+    this.proxy.web(request, response, { target: targetOf(port) }).catch(() => response.destroy());
   }
 
   private upgrade({ port, upgraded }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
@@ -116,7 +114,7 @@ export class AccessProxy {
       return void socket.end(refusal, () => socket.destroy());
     }
     strip(request);
-    void this.proxy.ws(request, socket, { target: targetOf(port) }, head);
+    this.proxy.ws(request, socket, { target: targetOf(port) }, head).catch(() => socket.destroy());
   }
 }
 
