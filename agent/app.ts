@@ -19,14 +19,14 @@ import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
-import { Window } from './insight/window.js';
+import { StatusServer } from './insight/status-server.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
 import { AccessProxy } from './proxy/access-proxy.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
-import { DEADLINE_MS, Engine } from './runtime/docker/engine.js';
+import { Engine } from './runtime/docker/engine.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
@@ -38,7 +38,7 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   await engine.require(config.dockerSocket);
   requireGuestTools(config.guestTools);
   const hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch(() => false);
-  const docker = { root: await dockerRoot(engine), hasDiskQuota };
+  const docker = { root: (await engine.info()).DockerRootDir, hasDiskQuota };
   return readInventory(config, gpuDriver(config, clock), docker);
 }
 
@@ -103,15 +103,15 @@ export function createAgent(
     describe: async () => readInventory(config, gpus, { root: await root(), hasDiskQuota }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
-  const window = new Window(() => agent.snapshot(), agentSocket(config), config.metrics);
+  const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);
   return {
     ...agent,
     async start() {
       await agent.start();
-      await window.open();
+      await status.open();
     },
     async stop() {
-      window.close();
+      status.close();
       await agent.stop();
     },
   };
@@ -126,15 +126,8 @@ function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {
   return gpus.kind === 'nvidia' ? new NvidiaGpus(clock, gpus.attach) : new SimulatedGpus(gpus.count, name);
 }
 
-/** Asked once: a heartbeat must not wait for it. */
+/** Where Docker keeps its containers; asked once, for a heartbeat must not wait for it. */
 function rootOf(engine: Engine): () => Promise<string> {
   let root: string | undefined;
-  return async () => (root ??= await dockerRoot(engine));
-}
-
-async function dockerRoot(engine: Engine): Promise<string> {
-  const info = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
-    DockerRootDir: string;
-  };
-  return info.DockerRootDir;
+  return async () => (root ??= (await engine.info()).DockerRootDir);
 }

@@ -8,7 +8,7 @@ import { agentSocket, parseConfig } from './config.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
 import { readEnvironment } from './env.js';
 import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
-import { lookIn } from './insight/window.js';
+import { askAgent } from './insight/status-server.js';
 import { checkBeforeEnroll, enroll, loadIdentity } from './link/identity.js';
 
 const program = new Command('gpurent-agent')
@@ -57,7 +57,7 @@ program
   .option('--metrics', 'as Prometheus would see it')
   .action(async ({ json, metrics }: { json?: boolean; metrics?: boolean }) => {
     const socket = agentSocket(parseConfig(readEnvironment()));
-    const text = await lookIn(socket, metrics ? '/metrics' : '/status');
+    const text = await askAgent(socket, metrics ? '/metrics' : '/status');
     process.stdout.write(`${json || metrics ? text.trimEnd() : describeSnapshot(JSON.parse(text) as Snapshot)}\n`);
   });
 

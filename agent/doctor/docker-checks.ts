@@ -1,30 +1,20 @@
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import { diskFreeGb } from '../host/inventory.js';
-import { DEADLINE_MS, Engine } from '../runtime/docker/engine.js';
+import { Engine } from '../runtime/docker/engine.js';
 import { probeDiskQuota } from '../runtime/docker/quota-probe.js';
 import { bad, doubtful, good, type Check } from './finding.js';
-
-interface DockerInfo {
-  ServerVersion: string;
-  Driver: string;
-  DockerRootDir: string;
-  CgroupDriver: string;
-  LiveRestoreEnabled: boolean;
-}
 
 const LEAST_FREE_GB = 20;
 
 /** What of Docker and its disk has to be right. */
 export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
   const engine = new Engine(config.dockerSocket, clock);
-  const info = async () =>
-    (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as DockerInfo;
   return [
     {
       name: 'Docker',
       look: async () => {
-        const { ServerVersion, Driver, LiveRestoreEnabled } = await info();
+        const { ServerVersion, Driver, LiveRestoreEnabled } = await engine.info();
         const restarts = LiveRestoreEnabled
           ? good('its containers outlive its restarts (live-restore)')
           : doubtful(
@@ -47,7 +37,7 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
     {
       name: 'disk',
       look: async () => {
-        const { DockerRootDir } = await info();
+        const { DockerRootDir } = await engine.info();
         const free = await diskFreeGb(DockerRootDir);
         const what = `${free} GB of ${DockerRootDir} are free for renters`;
         return [free < LEAST_FREE_GB ? bad(what, 'make room, or move Docker’s data to a larger disk') : good(what)];

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
-import { DEADLINE_MS, Engine } from '../runtime/docker/engine.js';
+import { Engine } from '../runtime/docker/engine.js';
 import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 
 const run = promisify(execFile);
@@ -47,10 +47,7 @@ async function checkToolkit(config: AgentConfig, attach: string, clock: Clock): 
           'nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
         );
   }
-  const engine = new Engine(config.dockerSocket, clock);
-  const { Runtimes = {} } = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
-    Runtimes?: Record<string, unknown>;
-  };
+  const { Runtimes = {} } = await new Engine(config.dockerSocket, clock).info();
   const found = await run('sh', ['-c', HOOKS.map((name) => `command -v ${name}`).join(' || ')]).then(
     () => true,
     () => false,
@@ -65,10 +62,7 @@ async function checkToolkit(config: AgentConfig, attach: string, clock: Clock): 
 
 /** Without them, `systemctl daemon-reload` takes the GPUs away from containers that run, where systemd manages cgroups. */
 async function checkDeviceLinks(config: AgentConfig, clock: Clock): Promise<Finding> {
-  const engine = new Engine(config.dockerSocket, clock);
-  const { CgroupDriver } = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
-    CgroupDriver?: string;
-  };
+  const { CgroupDriver } = await new Engine(config.dockerSocket, clock).info();
   if (CgroupDriver !== 'systemd') return good('not needed here');
   // 195 is the number of NVIDIA's devices.
   const isLinked = await access('/dev/char/195:0').then(

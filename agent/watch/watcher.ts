@@ -29,28 +29,14 @@ export class Watcher {
   private comparingSoon = false;
   private timers = new Set<Timer>();
 
-  private readonly runtime: Runtime;
-  private readonly docker: DockerWatch;
-  private readonly interruptions: Interruptions;
-  private readonly observer: Observer;
-  private readonly endpoints: Endpoints;
-
   constructor(
-    senses: Senses,
+    private readonly senses: Senses,
     private readonly executor: Executor,
     private readonly journal: Journal,
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
-  ) {
-    ({
-      runtime: this.runtime,
-      docker: this.docker,
-      interruptions: this.interruptions,
-      observer: this.observer,
-      endpoints: this.endpoints,
-    } = senses);
-  }
+  ) {}
 
   start(): void {
     this.listen();
@@ -64,11 +50,11 @@ export class Watcher {
 
   /** Compares every workload that should run with Docker's word. */
   async compare(): Promise<void> {
-    if (!(await this.interruptions.look())) return;
+    if (!(await this.senses.interruptions.look())) return;
     const instances = this.journal.instances();
     const running = instances.filter(({ desired }) => desired === 'running');
     await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
-    const listed = await this.runtime.list();
+    const listed = await this.senses.runtime.list();
     const unwanted = listed.filter(({ instanceId, state }) => {
       const desired = instances.find((entry) => entry.instanceId === instanceId)?.desired;
       return desired === 'absent' || (desired === 'stopped' && state === 'running');
@@ -88,8 +74,8 @@ export class Watcher {
   }
 
   private async found(instanceId: string): Promise<Workload> {
-    const workload = await this.runtime.find(instanceId);
-    await this.endpoints.note(instanceId, workload);
+    const workload = await this.senses.runtime.find(instanceId);
+    await this.senses.endpoints.note(instanceId, workload);
     return workload;
   }
 
@@ -97,9 +83,9 @@ export class Watcher {
   reportLink(instanceId: string): void {
     void this.attempt(() =>
       this.executor.exclusively(instanceId, async () => {
-        const workload = await this.runtime.find(instanceId);
+        const workload = await this.senses.runtime.find(instanceId);
         if (workload.state !== 'running' || this.journal.instance(instanceId)?.desired !== 'running') return;
-        const observation = this.observer.observe(workload);
+        const observation = this.senses.observer.observe(workload);
         this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now()));
       }),
     );
@@ -112,14 +98,14 @@ export class Watcher {
       const desired = this.journal.instance(instanceId)?.desired;
       if (desired !== 'absent' && desired !== 'stopped') return;
       this.logger.warn({ instanceId, desired }, 'a workload is there that should not be');
-      await (desired === 'absent' ? this.runtime.remove(instanceId) : this.runtime.stop(instanceId));
+      await (desired === 'absent' ? this.senses.runtime.remove(instanceId) : this.senses.runtime.stop(instanceId));
     });
   }
 
   /** What was made, never started, and is not `known` to the control plane holds nothing of a renter's: it is removed. */
   dropUnstarted(known: ReadonlySet<string>): void {
     void this.attempt(async () => {
-      const listed = await this.runtime.list();
+      const listed = await this.senses.runtime.list();
       const orphans = listed.filter(({ instanceId, state }) => state === 'created' && !known.has(instanceId));
       await Promise.all(orphans.map(({ instanceId }) => this.drop(instanceId)));
     });
@@ -128,23 +114,23 @@ export class Watcher {
   private async drop(instanceId: string): Promise<void> {
     if (this.executor.isBusy(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
-      if ((await this.runtime.find(instanceId)).state !== 'created') return;
+      if ((await this.senses.runtime.find(instanceId)).state !== 'created') return;
       this.logger.warn({ instanceId }, 'a workload that was never started is not known any more');
       this.journal.setDesired(instanceId, 'absent');
-      await this.runtime.remove(instanceId);
+      await this.senses.runtime.remove(instanceId);
     });
   }
 
   private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
-    const available = await this.docker.isAvailable();
+    const available = await this.senses.docker.isAvailable();
     const age = Math.max(
       this.clock.monotonic() - this.noticed(instanceId, workload),
       this.clock.now() - workload.finishedAt,
     );
     const settled = age >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
-    if (!available || !this.interruptions.dockerAvailable || !settled) return this.compareSoon();
-    if (!this.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
+    if (!available || !this.senses.interruptions.dockerAvailable || !settled) return this.compareSoon();
+    if (!this.senses.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
@@ -170,16 +156,16 @@ export class Watcher {
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
     this.doubted.delete(instanceId);
-    const observation = await this.observer.observeWithLog(instanceId, workload);
+    const observation = await this.senses.observer.observeWithLog(instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
 
   private async bringBack(instanceId: string): Promise<void> {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
-    if (!isStillWanted || (await this.runtime.find(instanceId)).state !== 'stopped') return;
+    if (!isStillWanted || (await this.senses.runtime.find(instanceId)).state !== 'stopped') return;
     await this.startAgain(instanceId);
-    const observation = this.observer.observe(await this.found(instanceId));
+    const observation = this.senses.observer.observe(await this.found(instanceId));
     const note = 'the host or its Docker went away; the workload was started again';
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
@@ -188,7 +174,7 @@ export class Watcher {
   /** Its renter is told why it is not back yet. */
   private async startAgain(instanceId: string): Promise<void> {
     try {
-      await this.runtime.start(instanceId);
+      await this.senses.runtime.start(instanceId);
     } catch (error) {
       const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message });
@@ -197,12 +183,12 @@ export class Watcher {
   }
 
   private listen(): void {
-    this.docker
+    this.senses.docker
       .events(() => void this.attempt(() => this.compare()), this.stopping.signal)
       .catch((error: unknown) => this.logger.warn(`Docker's events cannot be followed: ${messageOf(error)}`))
       .finally(() => {
         if (this.stopping.signal.aborted) return;
-        this.interruptions.lost();
+        this.senses.interruptions.lost();
         this.later(RECONNECT_MS, async () => {
           this.listen();
           await this.compare();

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PortRange } from '../../agent/domain/ports.js';
@@ -41,7 +40,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   };
   const held = async () => (await runtime.list()).flatMap(portsOf);
   const allocator = new PortAllocator(ports, BIND_ADDRESS, held);
-  const file = join(mkdtempSync(join(tmpdir(), 'gpurent-images-')), 'images.json');
+  const file = join(tmpdir(), `gpurent-images-${hostId}.json`);
   const images = new ImageCache(engine, systemClock, { file, freeShare: async () => 1 }, silentLogger);
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [] });

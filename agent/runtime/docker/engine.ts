@@ -14,6 +14,18 @@ export const DEADLINE_MS = {
 
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
 
+/** What Docker tells of itself, as far as it is of interest here. */
+export interface DockerInfo {
+  ServerVersion: string;
+  /** Of its storage. */
+  Driver: string;
+  /** Where it keeps its containers. */
+  DockerRootDir: string;
+  CgroupDriver?: string;
+  LiveRestoreEnabled: boolean;
+  Runtimes?: Record<string, unknown>;
+}
+
 /** Docker's API with a deadline on every call. */
 export class Engine {
   readonly docker: Docker;
@@ -55,6 +67,10 @@ export class Engine {
       () => true,
       () => false,
     );
+  }
+
+  info(): Promise<DockerInfo> {
+    return this.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info() as Promise<DockerInfo>);
   }
 
   private async within<T>(what: string, deadlineMs: number, promise: Promise<T>): Promise<T> {

@@ -18,9 +18,7 @@ const EMPTY_TAR = Buffer.alloc(1024);
  */
 export async function probeDiskQuota(engine: Engine, guestTools: string): Promise<boolean> {
   const image = `gpurent/probe:${randomUUID()}`;
-  const { DockerRootDir } = (await engine.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info())) as {
-    DockerRootDir: string;
-  };
+  const { DockerRootDir } = await engine.info();
   const { bavail, bsize } = await statfs(DockerRootDir);
   if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} is full`);
   await importEmpty(engine, image);

@@ -7,7 +7,7 @@ import type { Snapshot } from './snapshot.js';
 const PATIENCE_MS = 10_000;
 
 /** Where the owner of a host looks in: `/status` and `/metrics`, on a socket that only root may open and, where wanted, on loopback. */
-export class Window {
+export class StatusServer {
   private readonly metrics = new Metrics();
   private readonly servers: Server[] = [];
 
@@ -71,7 +71,7 @@ export class Window {
 }
 
 /** What the agent of this host answers on its socket. Throws SetupError when it does not run. */
-export function lookIn(socket: string, path: '/status' | '/metrics'): Promise<string> {
+export function askAgent(socket: string, path: '/status' | '/metrics'): Promise<string> {
   return new Promise((resolve, reject) => {
     const asking = request({ socketPath: socket, path, timeout: PATIENCE_MS }, (response) => {
       let text = '';
