@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
@@ -11,10 +12,9 @@ import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
 import { gpuChecks } from './doctor/gpu-checks.js';
 import { hostChecks } from './doctor/host-checks.js';
+import { vmChecks } from './doctor/vm-checks.js';
 import { speaksHttp } from './endpoints/answers.js';
-import type { GpuDriver } from './host/gpus/driver.js';
-import { NvidiaGpus } from './host/gpus/nvidia.js';
-import { SimulatedGpus } from './host/gpus/simulated.js';
+import { gpuDriver } from './host/gpus/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard } from './host/network/egress-guard.js';
@@ -24,12 +24,17 @@ import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
 import { AccessProxy } from './proxy/access-proxy.js';
+import { Containers } from './runtime/docker/containers.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine } from './runtime/docker/engine.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
+import { BaseDisks } from './runtime/docker/vm/base-disks.js';
+import { RunnerJobs } from './runtime/docker/vm/runner-job.js';
+import { VirtualMachines } from './runtime/docker/vm/virtual-machines.js';
+import { VmSupport } from './runtime/docker/vm/vm-support.js';
 import { portsOf } from './runtime/workload.js';
 
 /** What this host tells of itself. Throws SetupError when Docker or the GPUs cannot be read. */
@@ -38,8 +43,10 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   await engine.require(config.dockerSocket);
   requireGuestTools(config.guestTools);
   const hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch(() => false);
-  const docker = { root: (await engine.info()).DockerRootDir, hasDiskQuota };
-  return readInventory(config, gpuDriver(config, clock), docker);
+  const gpus = gpuDriver(config, clock);
+  const support = new VmSupport(engine, new RunnerJobs(engine, randomUUID(), config.vms.runner), config.vms, gpus);
+  const runsVms = (await support.obstacle()) === undefined;
+  return readInventory(config, gpus, { root: (await engine.info()).DockerRootDir, hasDiskQuota, runsVms });
 }
 
 /** An agent on this machine's Docker and GPUs. */
@@ -68,7 +75,19 @@ export function createAgent(
     publicAddress: () => publicAddressOf(config),
     hasDiskQuota: async () => hasDiskQuota,
   };
-  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, ports, images, networks, guard, gpus);
+  const jobs = new RunnerJobs(engine, hostId, config.vms.runner);
+  const support = new VmSupport(engine, jobs, config.vms, gpus);
+  const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
+  const kinds = {
+    container: new Containers(engine, clock, host, images, gpus),
+    vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
+  };
+  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
+  const runsVms = async () => {
+    const obstacle = await support.obstacle();
+    if (obstacle !== undefined) logger.info(`this host runs no virtual machines: ${obstacle}`);
+    return obstacle === undefined;
+  };
   const agent = assembleAgent({
     runtime,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
@@ -93,14 +112,17 @@ export function createAgent(
       await engine.require(config.dockerSocket);
       await guard.ensure();
       await runtime.prepare();
+      await jobs.prune();
       hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
         logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);
         return false;
       });
       await gpus.inventory();
+      // A boot takes its time, and what runs here is not to wait for it.
+      void support.obstacle().catch(() => undefined);
     },
     diskFreeGb: async () => diskFreeGb(await root()),
-    describe: async () => readInventory(config, gpus, { root: await root(), hasDiskQuota }),
+    describe: async () => readInventory(config, gpus, { root: await root(), hasDiskQuota, runsVms: await runsVms() }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
   const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);
@@ -119,11 +141,13 @@ export function createAgent(
 
 /** What `gpurent-agent doctor` looks at. */
 export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
-  return [...hostChecks(config), ...dockerChecks(config, clock), ...gpuChecks(config, gpuDriver(config, clock), clock)];
-}
-
-function gpuDriver({ gpus, name }: AgentConfig, clock: Clock): GpuDriver {
-  return gpus.kind === 'nvidia' ? new NvidiaGpus(clock, gpus.attach) : new SimulatedGpus(gpus.count, name);
+  const gpus = gpuDriver(config, clock);
+  return [
+    ...hostChecks(config),
+    ...dockerChecks(config, clock),
+    ...gpuChecks(config, gpus, clock),
+    ...vmChecks(config, gpus, clock),
+  ];
 }
 
 /** Where Docker keeps its containers; asked once, for a heartbeat must not wait for it. */

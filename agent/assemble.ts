@@ -97,7 +97,7 @@ export function assembleAgent(parts: Parts): Agent {
         );
       }
       await rebuildJournal();
-      const senses = { runtime, docker: parts.docker, interruptions, observer, endpoints };
+      const senses = { runtime, docker: parts.docker, interruptions, observer, endpoints, gpuAccess };
       watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();

@@ -6,6 +6,7 @@ import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { PortRange } from './domain/ports.js';
 import { parseSubnet, type Subnet } from './domain/subnets.js';
+import type { Accelerator, VmSettings } from './domain/virtual-machine.js';
 
 export type NvidiaAttach = 'device-requests' | 'cdi';
 export type GpuSource = { kind: 'nvidia'; attach: NvidiaAttach } | { kind: 'simulated'; count: number };
@@ -33,6 +34,7 @@ export interface AgentConfig {
   /** What renters may reach; null: they are not kept from anything. */
   egress: EgressPolicy | null;
   gpus: GpuSource;
+  vms: VmSettings;
   /** What renters' disks may take together; null: nine tenths of the file system. */
   diskGb: number | null;
   /** Where Prometheus scrapes; null: on the agent's own socket only. */
@@ -58,6 +60,9 @@ const DEFAULTS = {
   GPURENT_AGENT_EGRESS_ALLOW: '',
   GPURENT_AGENT_GPUS: 'nvidia',
   GPURENT_AGENT_GPU_ATTACH: 'device-requests',
+  GPURENT_AGENT_VMS: 'kvm',
+  GPURENT_AGENT_VM_RUNNER: 'localhost/gpurent/vm-runner:1',
+  GPURENT_AGENT_VM_STOP_SECONDS: '90',
   GPURENT_AGENT_DISK_GB: '',
   GPURENT_AGENT_METRICS_ADDRESS: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
@@ -98,6 +103,11 @@ export function parseConfig(
     resolvers,
     egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), resolvers),
     gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
+    vms: {
+      accelerator: parseAccelerator(get('GPURENT_AGENT_VMS')),
+      runner: get('GPURENT_AGENT_VM_RUNNER'),
+      stopSeconds: parseStopSeconds(get('GPURENT_AGENT_VM_STOP_SECONDS')),
+    },
     diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
     metrics: parseMetrics(get('GPURENT_AGENT_METRICS_ADDRESS')),
     logLevel,
@@ -199,6 +209,19 @@ function parseGpus(value: string, attach: string): GpuSource {
   const count = Number(/^simulated:(\d{1,2})$/.exec(value)?.[1] ?? 0);
   if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for trying out`);
   return { kind: 'simulated', count };
+}
+
+function parseAccelerator(value: string): Accelerator | null {
+  if (value === 'kvm' || value === 'tcg') return value;
+  if (value === 'off') return null;
+  throw new SetupError(
+    `GPURENT_AGENT_VMS is "${value}"; give "kvm", "off", or, for trying out, "tcg", which needs nothing of the processor and is slow`,
+  );
+}
+
+function parseStopSeconds(value: string): number {
+  if (/^[1-9]\d{0,2}$/.test(value)) return Number(value);
+  throw new SetupError(`GPURENT_AGENT_VM_STOP_SECONDS is "${value}"; give 1 to 999`);
 }
 
 function parseDisk(value: string): number | null {

@@ -11,6 +11,7 @@ const POLL_MS = 500;
 export class GpuAccess {
   /** Those that a workload is being given at this moment. */
   private readonly given = new Map<string, string>();
+  private returning: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly gpus: GpuDriver,
@@ -30,7 +31,7 @@ export class GpuAccess {
       );
       if (user) throw unavailable(`the GPU ${uuid} is in use on the host`);
     }
-    if (wanted.length > 0) await this.free(wanted);
+    if (wanted.length > 0) await this.free(instanceId, wanted);
   }
 
   /**
@@ -38,6 +39,7 @@ export class GpuAccess {
    * meanwhile is refused, and as long as a call of Docker may still land.
    */
   async give(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
+    await this.returning;
     for (const uuid of wanted) {
       const other = this.given.get(uuid);
       if (other !== undefined && other !== instanceId)
@@ -54,16 +56,42 @@ export class GpuAccess {
     }
   }
 
-  /** Resolves when nothing computes on them any more. Throws Failure GPUS_UNAVAILABLE naming what still does. */
-  async free(uuids: readonly string[]): Promise<void> {
+  /**
+   * Resolves when those that an instance had are with the host, and nothing computes on them any more. What others have by now
+   * is theirs. Throws Failure GPUS_UNAVAILABLE naming what is in the way.
+   */
+  async free(instanceId: string, uuids: readonly string[]): Promise<void> {
+    const own = await this.withoutOthers(instanceId, uuids);
+    await this.gpus.passthrough.giveBack(own);
     const deadline = this.clock.monotonic() + LINGER_MS;
     for (;;) {
-      const used = (await this.gpus.inventory()).gpus.find((gpu) => uuids.includes(gpu.uuid) && isUsed(gpu));
+      const used = (await this.gpus.inventory()).gpus.find((gpu) => own.includes(gpu.uuid) && isUsed(gpu));
       if (!used) return;
       if (this.clock.monotonic() >= deadline)
         throw unavailable(`the GPU ${used.uuid} is still used by ${usersOf(used)}`);
       await sleep(this.clock, POLL_MS);
     }
+  }
+
+  /** Gives the host back what a virtual machine that is down has had. Nobody is given a GPU meanwhile. */
+  async takeBack(instanceId: string, uuids: readonly string[]): Promise<void> {
+    const taken = await this.gpus.passthrough.taken();
+    const work = async () => {
+      const own = await this.withoutOthers(instanceId, uuids);
+      await this.gpus.passthrough.giveBack(own.filter((uuid) => taken.includes(uuid)));
+    };
+    const done = this.returning.then(work);
+    this.returning = done.catch(() => undefined);
+    await done;
+  }
+
+  private async withoutOthers(instanceId: string, uuids: readonly string[]): Promise<string[]> {
+    const isGiven = (uuid: string) => (this.given.get(uuid) ?? instanceId) !== instanceId;
+    const before = uuids.filter((uuid) => !isGiven(uuid));
+    const running = (await this.runtime.list()).filter(
+      (other) => other.instanceId !== instanceId && other.state === 'running',
+    );
+    return before.filter((uuid) => !isGiven(uuid) && !running.some((other) => other.gpuUuids.includes(uuid)));
   }
 }
 

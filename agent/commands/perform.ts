@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Running, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
@@ -23,6 +23,8 @@ export interface Hands {
 }
 
 const SSH_DEADLINE_MS = 60_000;
+/** A virtual machine runs then, whatever its guest does: what a renter's image controls holds no billing back. */
+const BOOT_MS = 5 * 60_000;
 const POLL_MS = 200;
 const DOCKER_PATIENCE_MS = 60_000;
 const LONGEST_RETRY_MS = 30_000;
@@ -97,14 +99,14 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       await runtime.create(instanceId, sequence, spec);
     });
   }
-  return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
+  return untilReached(hands, attempt, spec);
 }
 
 /** GPUs go back to the market only when nothing computes on them any more. */
 async function toStopped({ runtime, gpuAccess }: Hands, instanceId: string, releasesGpus: boolean): Promise<void> {
   await runtime.stop(instanceId);
   const found = await runtime.find(instanceId);
-  if (releasesGpus && found.state !== 'absent') await gpuAccess.free(found.gpuUuids);
+  if (releasesGpus && found.state !== 'absent') await gpuAccess.free(instanceId, found.gpuUuids);
 }
 
 /** Removes the workload; also when that is tried again, what it had is known. */
@@ -114,7 +116,7 @@ function absence({ runtime, gpuAccess }: Hands, instanceId: string): () => Promi
     const found = await runtime.find(instanceId);
     if (found.state !== 'absent') ({ gpuUuids } = found);
     await runtime.remove(instanceId);
-    await gpuAccess.free(gpuUuids);
+    await gpuAccess.free(instanceId, gpuUuids);
   };
 }
 
@@ -122,9 +124,9 @@ function absence({ runtime, gpuAccess }: Hands, instanceId: string): () => Promi
 async function untilReached(
   { runtime, interruptions, clock }: Hands,
   { command: { instanceId }, signal }: Attempt,
-  hasSsh: boolean,
+  { sshAuthorizedKey, virtualMachine }: WorkloadSpec,
 ): Promise<Workload> {
-  const deadline = clock.monotonic() + SSH_DEADLINE_MS;
+  const deadline = clock.monotonic() + (virtualMachine ? BOOT_MS : SSH_DEADLINE_MS);
   while (clock.monotonic() < deadline) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
@@ -134,9 +136,12 @@ async function untilReached(
     }
     if (workload.state !== 'running')
       throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
-    if (!hasSsh || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort))) return workload;
+    const isReached =
+      sshAuthorizedKey === '' || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort));
+    if (isReached) return workload;
     await sleep(clock, POLL_MS, signal);
   }
+  if (virtualMachine) return runtime.find(instanceId);
   throw new Failure('SSH_SILENT', `SSH did not answer within ${SSH_DEADLINE_MS / 1000} seconds`);
 }
 

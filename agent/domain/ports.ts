@@ -47,3 +47,12 @@ export function publishable(ports: readonly Port[]): Port[] {
 function isGuarded({ guard }: Port): boolean {
   return guard !== 'none' && guard !== 'bearer';
 }
+
+/** How a workload tells others where it is reached: for its environment. */
+export function addressesOf(publicAddress: string, ports: readonly PublishedPort[]): { key: string; value: string }[] {
+  const named = ports.map(({ protocol, port, hostPort }) => ({
+    key: `PUBLIC_${protocol.toUpperCase()}_PORT_${port}`,
+    value: String(hostPort),
+  }));
+  return [{ key: 'PUBLIC_ADDRESS', value: publicAddress }, ...named];
+}

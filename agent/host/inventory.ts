@@ -11,11 +11,12 @@ const RESERVED_SHARE = 0.05;
 const GB = 1e9;
 const MIB = 1024 * 1024;
 
-/** What Docker on this host is like. */
+/** What Docker on this host is like, and can do. */
 export interface DockerFacts {
   /** Where it keeps its containers. */
   root: string;
   hasDiskQuota: boolean;
+  runsVms: boolean;
 }
 
 /** What this host is and has. */
@@ -40,7 +41,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     diskQuota: docker.hasDiskQuota ? 'enforced' : 'none',
     driverVersion,
     cudaVersion,
-    vmCapable: false,
+    vmCapable: docker.runsVms,
     gpuReleaseSupported: true,
     gpus: list,
   };

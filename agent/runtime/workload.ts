@@ -12,6 +12,7 @@ export type Workload =
 
 export interface Traits {
   instanceId: string;
+  kind: 'container' | 'vm';
   /** The command sequence that created it. */
   sequence: number;
   gpuUuids: string[];
@@ -33,8 +34,8 @@ export type Placed = Exclude<Workload, { state: 'absent' }>;
 
 /** What stays the same for the life of a workload. */
 export function traitsOnly(workload: Placed): Traits {
-  const { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image } = workload;
-  return { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image };
+  const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image } = workload;
+  return { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image };
 }
 
 /** Every port of the host that is the workload's. */

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
+import type { GpuAccess } from '../commands/gpu-access.js';
 import type { Observer } from '../observation/observer.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Journal } from '../journal/journal.js';
@@ -19,6 +20,7 @@ export interface Senses {
   interruptions: Interruptions;
   observer: Observer;
   endpoints: Endpoints;
+  gpuAccess: GpuAccess;
 }
 
 /** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
@@ -60,6 +62,17 @@ export class Watcher {
       return desired === 'absent' || (desired === 'stopped' && state === 'running');
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
+    const machines = listed.filter(({ kind, state }) => kind === 'vm' && state === 'stopped');
+    for (const { instanceId, gpuUuids } of machines) void this.attempt(() => this.takeBack(instanceId, gpuUuids));
+  }
+
+  /** GPUs of a virtual machine that is down, and not about to be brought back, are seen to be well again. */
+  private async takeBack(instanceId: string, gpuUuids: string[]): Promise<void> {
+    if (this.executor.isBusy(instanceId) || this.journal.instance(instanceId)?.desired === 'running') return;
+    await this.executor.exclusively(instanceId, async () => {
+      const isDown = (await this.senses.runtime.find(instanceId)).state !== 'running';
+      if (isDown) await this.senses.gpuAccess.takeBack(instanceId, gpuUuids);
+    });
   }
 
   private async check(instanceId: string): Promise<void> {

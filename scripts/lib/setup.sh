@@ -6,6 +6,7 @@ local_dir=$root/.local
 guest_tools=$local_dir/guest-tools
 sample_image=gpurent/sample:1
 debian_image=gpurent/debian:1
+vm_runner=localhost/gpurent/vm-runner:1
 dockerd_pid=
 
 say() { printf '%s\n' "$*" >&2; }
@@ -146,4 +147,25 @@ make_debian_image() {
   cp "$root/test/images/app.py" "$tree/srv/app.py"
   tar -C "$tree" -c . | docker import - "$debian_image" >/dev/null
   rm -rf "$tree"
+}
+
+# What virtual machines run in, anew whenever its sources have changed.
+make_vm_runner() {
+  local sources
+  sources=$(cat "$root/agent/vm-runner/runner" "$root/scripts/build-vm-runner" | sha256sum | cut -c 1-16)
+  if [ "$(docker image inspect -f '{{index .Config.Labels "gpurent.sources"}}' "$vm_runner" 2>/dev/null)" = "$sources" ]; then return; fi
+  say 'building what virtual machines run in'
+  "$root/scripts/build-vm-runner" "$vm_runner"
+}
+
+# Disks that the tests boot.
+make_vm_images() {
+  if docker image inspect gpurent/vm-debian:1 gpurent/vm-uefi:1 >/dev/null 2>&1; then return; fi
+  require_command sfdisk fdisk
+  require_command mkfs.vfat dosfstools
+  require_command mcopy mtools
+  require_command cpio cpio
+  [ -e /usr/lib/syslinux/mbr/mbr.bin ] && command -v syslinux >/dev/null || apt_install 'syslinux is needed' syslinux syslinux-common
+  say 'making disks for virtual machines to boot'
+  "$root/test/rig/make-vm-images" gpurent/vm
 }

@@ -58,6 +58,7 @@ export class TestHost {
   journal: Journal;
   executor: Executor;
   interruptions: Interruptions;
+  gpuAccess: GpuAccess;
   readonly docker: DockerWatch = {
     isAvailable: async () => this.dockerUp,
     startedAt: async () => this.dockerStartedAt,
@@ -79,6 +80,7 @@ export class TestHost {
       if (message?.$case === 'progress') this.progress.push(message.value);
       return true;
     });
+    this.gpuAccess = new GpuAccess(this.gpus, this.runtime, this.clock);
     ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
@@ -92,6 +94,7 @@ export class TestHost {
   restart(): void {
     for (const watcher of this.watchers.splice(0)) watcher.stop();
     this.journal.close();
+    this.gpuAccess = new GpuAccess(this.gpus, this.runtime, this.clock);
     ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
@@ -142,9 +145,8 @@ export class TestHost {
 
   private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
-    const { runtime, gpus, clock, outbox, observer, endpoints } = this;
+    const { runtime, gpus, gpuAccess, clock, outbox, observer, endpoints } = this;
     const interruptions = new Interruptions(this.docker, runtime, journal, clock);
-    const gpuAccess = new GpuAccess(gpus, runtime, clock);
     const hands = { runtime, gpus, gpuAccess, interruptions, observer, endpoints, clock, logger: silentLogger };
     const executor = new Executor(hands, journal, outbox);
     return { journal, executor, interruptions };

@@ -1,11 +1,21 @@
 import type { GpuProcess } from '../../agent/host/gpus/nvidia-report.js';
-import type { GpuInventory } from '../../agent/host/gpus/driver.js';
+import type { GpuInventory, Passthrough } from '../../agent/host/gpus/driver.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 
-/** Simulated GPUs on which something may compute. */
+/** Simulated GPUs on which something may compute, and which a virtual machine may have. */
 export class BusyGpus extends SimulatedGpus {
   /** By UUID. */
   readonly processes = new Map<string, GpuProcess[]>();
+
+  /** Those that the host does not have. */
+  readonly taken = new Set<string>();
+  override readonly passthrough: Passthrough = {
+    obstacle: async () => undefined,
+    devices: async () => ({ paths: [], addresses: [] }),
+    take: async (uuids) => uuids.forEach((uuid) => this.taken.add(uuid)),
+    giveBack: async (uuids) => uuids.forEach((uuid) => this.taken.delete(uuid)),
+    taken: async () => [...this.taken],
+  };
 
   override async inventory(): Promise<GpuInventory> {
     const inventory = await super.inventory();

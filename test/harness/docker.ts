@@ -9,6 +9,11 @@ export const SAMPLE_IMAGE = 'gpurent/sample:1';
 /** Debian with Python, an account `worker`, and a program that is setuid. */
 export const DEBIAN_IMAGE = 'gpurent/debian:1';
 
+/** What virtual machines run in, and two disks to boot: see test/rig/make-vm-images. */
+export const VM_RUNNER = 'localhost/gpurent/vm-runner:1';
+export const VM_DEBIAN = 'gpurent/vm-debian:1';
+export const VM_UEFI = 'gpurent/vm-uefi:1';
+
 export const docker = new Docker({ socketPath: DOCKER_SOCKET });
 
 /** Containers of an instance, running or not. */

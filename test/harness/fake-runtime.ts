@@ -112,7 +112,8 @@ export class FakeRuntime implements Runtime {
     const sshPort = spec.sshAuthorizedKey === '' ? null : (hostPorts.shift() ?? null);
     const { gpuUuids, diskGb, image } = spec;
     const ports = publishPorts(spec.ports, hostPorts);
-    const traits = { instanceId, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image };
+    const kind = spec.virtualMachine ? ('vm' as const) : ('container' as const);
+    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image };
     this.containers.set(instanceId, { workload: this.run(traits), lines: [], ended: [] });
   }
 

@@ -166,6 +166,9 @@ export class RealPlatform {
       GPURENT_GRPC_ADDRESS: this.addresses.grpc,
       GPURENT_DATABASE: this.path('gpurent.db'),
       GPURENT_SECRET_KEY_FILE: this.path('secret.key'),
+      // Tests ask much more often than people do.
+      GPURENT_RATE_LIMIT_ADDRESS: '100000',
+      GPURENT_RATE_LIMIT_CREDENTIAL: '100000',
     };
   }
 
@@ -183,6 +186,7 @@ export class RealPlatform {
       // Two Dockers of one machine cannot have the same networks.
       GPURENT_AGENT_SUBNET: this.options.dockerSocket ? '10.215.0.0/16' : '10.214.0.0/16',
       GPURENT_AGENT_DNS: '192.0.2.53',
+      GPURENT_AGENT_VMS: 'off',
       ...this.options.agentEnv,
     };
   }

@@ -5,16 +5,23 @@ import type { PortRange } from '../../agent/domain/ports.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
+import { Containers } from '../../agent/runtime/docker/containers.js';
 import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
 import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
+import { BaseDisks } from '../../agent/runtime/docker/vm/base-disks.js';
+import { RunnerJobs } from '../../agent/runtime/docker/vm/runner-job.js';
+import { VirtualMachines } from '../../agent/runtime/docker/vm/virtual-machines.js';
+import { VmSupport } from '../../agent/runtime/docker/vm/vm-support.js';
 import { portsOf } from '../../agent/runtime/workload.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
-import { DOCKER_SOCKET, GUEST_TOOLS } from './docker.js';
+import { DOCKER_SOCKET, GUEST_TOOLS, VM_RUNNER } from './docker.js';
 
 const BIND_ADDRESS = '127.0.0.1';
+/** On an emulated processor, which every machine has. */
+const VMS = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 2 } as const;
 const RESOLVERS = ['192.0.2.53'];
 const SHARED_POOL = { first: 0x0ad60000, prefix: 20 };
 const OWN_POOL = { first: 0x0ad70000, prefix: 20 };
@@ -45,7 +52,17 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [] });
   const gpus = new SimulatedGpus(1, 'test');
-  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, allocator, images, networks, guard, gpus);
+  const jobs = new RunnerJobs(engine, hostId, VMS.runner);
+  const parts = {
+    disks: new BaseDisks(engine, jobs, images, VMS.runner),
+    support: new VmSupport(engine, jobs, VMS, gpus),
+    passthrough: gpus.passthrough,
+  };
+  const kinds = {
+    container: new Containers(engine, systemClock, host, images, gpus),
+    vm: new VirtualMachines(engine, systemClock, host, images, parts, VMS),
+  };
+  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, kinds, allocator, networks, guard);
   await runtime.prepare();
   return runtime;
 }

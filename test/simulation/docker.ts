@@ -98,7 +98,8 @@ export class SimDocker {
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
     const { gpuUuids, diskGb, image } = spec;
-    const traits = { instanceId, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image };
+    const kind = 'container' as const;
+    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image };
     const workload = { ...traits, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { assembleAgent } from '../../agent/assemble.js';
 import type { Gpu } from '../../agent/host/gpus/driver.js';
+import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
@@ -59,6 +60,7 @@ export class SimHost {
       healthy: true,
       reason: '',
       processes: [],
+      pciAddress: '',
     }));
   }
 
@@ -67,7 +69,8 @@ export class SimHost {
   }
 
   inventory(): Inventory {
-    return Inventory.fromPartial({
+    return {
+      ...Inventory.fromPartial({}),
       name: this.options.name,
       region: 'simulated',
       publicAddress: '203.0.113.1',
@@ -80,8 +83,8 @@ export class SimHost {
       driverVersion: '1',
       cudaVersion: '12.4',
       gpuReleaseSupported: true,
-      gpus: this.gpus.map(({ processes: _, ...gpu }) => gpu),
-    });
+      gpus: this.gpus,
+    };
   }
 
   startAgent(): void {
@@ -97,6 +100,7 @@ export class SimHost {
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
         attachment: () => ({ env: [], deviceRequests: [] }),
+        passthrough: NO_PASSTHROUGH,
       },
       dial: this.network.dialFor(life, this.credential),
       clock,

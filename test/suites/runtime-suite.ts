@@ -38,6 +38,7 @@ export function specOf(image: string, fields: Partial<WorkloadSpec> = {}): Workl
     cpuMillis: 500,
     memoryMb: 128,
     accessToken: '',
+    virtualMachine: false,
     ...fields,
   };
 }

@@ -68,6 +68,7 @@ describe('lines of a log', () => {
 describe('a container', () => {
   const traits = {
     instanceId: '12345678-0000',
+    kind: 'container' as const,
     sequence: 1,
     gpuUuids: ['GPU-1'],
     diskGb: 20,

@@ -15,8 +15,8 @@ const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
 /** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
 const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
 
-/** NVIDIA GPUs, by the driver's own tool; attached by Docker's device requests, or by CDI, always by UUID. */
-export class NvidiaGpus implements GpuDriver {
+/** NVIDIA GPUs that the host's driver has, by the driver's own tool; attached by Docker's device requests, or by CDI, always by UUID. */
+export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   private last: GpuInventory | undefined;
   private reading: Promise<GpuInventory> | undefined;
   private readonly asked = new Map<string, Promise<NvidiaReport>>();
@@ -27,6 +27,11 @@ export class NvidiaGpus implements GpuDriver {
     private readonly clock: Clock,
     private readonly attach: NvidiaAttach = 'device-requests',
   ) {}
+
+  /** Lets a GPU go from the driver: what keeps it awake without using it holds it, too. */
+  async letGo(uuid: string): Promise<void> {
+    await run('nvidia-smi', ['-i', uuid, '-pm', '0'], { ...OUTPUT, timeout: TIMEOUT_MS });
+  }
 
   /** Once they were read, a failure makes them unhealthy and no more: the host must stay within reach. */
   inventory(): Promise<GpuInventory> {
@@ -76,8 +81,8 @@ export class NvidiaGpus implements GpuDriver {
     );
   }
 
-  private judge({ pciAddress, faults, ...gpu }: NvidiaGpu, index: number): Gpu {
-    const reason = shortened([...faults, this.xids.get(pciAddress) ?? ''].filter(Boolean).join('; '));
+  private judge({ faults, ...gpu }: NvidiaGpu, index: number): Gpu {
+    const reason = shortened([...faults, this.xids.get(gpu.pciAddress) ?? ''].filter(Boolean).join('; '));
     return { ...gpu, index, healthy: reason === '', reason };
   }
 

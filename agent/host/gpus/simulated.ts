@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { GpuAttachment, GpuDriver, GpuInventory } from './driver.js';
+import type { GpuAttachment, GpuDriver, GpuInventory, Passthrough } from './driver.js';
+import { NO_PASSTHROUGH } from './no-passthrough.js';
 
 /** GPUs that do not exist, for trying out: the same ones at every start of the same host. */
 export class SimulatedGpus implements GpuDriver {
@@ -7,6 +8,8 @@ export class SimulatedGpus implements GpuDriver {
     private readonly count: number,
     private readonly seed: string,
   ) {}
+
+  readonly passthrough: Passthrough = NO_PASSTHROUGH;
 
   async inventory(): Promise<GpuInventory> {
     const gpus = Array.from({ length: this.count }, (_, index) => ({
@@ -17,6 +20,7 @@ export class SimulatedGpus implements GpuDriver {
       healthy: true,
       reason: '',
       processes: [],
+      pciAddress: '',
     }));
     return { gpus, driverVersion: '', cudaVersion: '' };
   }

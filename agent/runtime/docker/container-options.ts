@@ -1,12 +1,12 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { PublishedPort } from '../../domain/ports.js';
+import { addressesOf } from '../../domain/ports.js';
 import type { GpuAttachment } from '../../host/gpus/driver.js';
 import type { Traits } from '../workload.js';
 import { labelsOf } from './labels.js';
 
-/** Where our SSH listens inside the container, out of the way of the image's own. */
-const SSH_CONTAINER_PORT = 22022;
+/** Where SSH is reached inside the container, out of the way of the image's own. */
+export const SSH_CONTAINER_PORT = 22022;
 const TOOLS_DIR = '/.gpurent';
 
 /** Docker's default set less NET_RAW and MKNOD. */
@@ -108,10 +108,14 @@ export function containerOptions(
       PidsLimit: PIDS_LIMIT,
       Ulimits: [{ Name: 'nofile', Soft: placement.openFiles, Hard: placement.openFiles }],
       RestartPolicy: { Name: 'no' },
-      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
+      LogConfig: logConfig(),
       ...(placement.hasDiskQuota ? { StorageOpt: { size: String(spec.diskGb * GB) } } : {}),
     },
   };
+}
+
+export function logConfig() {
+  return { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } };
 }
 
 export function containerName(instanceId: string): string {
@@ -119,7 +123,7 @@ export function containerName(instanceId: string): string {
 }
 
 /** What Docker publishes: SSH, and what no proxy guards. */
-function publishedBy(
+export function publishedBy(
   { sshPort, ports }: Traits,
   HostIp: string,
 ): Record<string, { HostIp: string; HostPort: string }[]> {
@@ -150,17 +154,9 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Plac
   return [
     ...renters.map(({ key, value }) => `${key}=${value}`),
     ...placement.gpuAttachment.env,
-    ...addressesOf(placement),
+    ...addressesOf(placement.publicAddress, placement.traits.ports).map(({ key, value }) => `${key}=${value}`),
     ...Object.entries(own).map(([key, value]) => `${key}=${value}`),
   ];
-}
-
-/** How a workload tells others where it is reached. */
-function addressesOf({ publicAddress, traits: { ports } }: Placement): string[] {
-  const named = ports.map(
-    (port: PublishedPort) => `PUBLIC_${port.protocol.toUpperCase()}_PORT_${port.port}=${port.hostPort}`,
-  );
-  return [`PUBLIC_ADDRESS=${publicAddress}`, ...named];
 }
 
 /** Init itself is root; the image's command runs as the image's user. */

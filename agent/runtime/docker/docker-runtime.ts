@@ -7,8 +7,6 @@ import { sleep, type Clock } from '../../../shared/clock.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
 import { publishPorts, publishable } from '../../domain/ports.js';
-import type { GpuDriver } from '../../host/gpus/driver.js';
-import { openFilesLimit } from '../../host/limits.js';
 import type { PortAllocator } from '../../host/ports.js';
 import {
   portsOf,
@@ -20,16 +18,16 @@ import {
   type Traits,
   type Workload,
 } from '../workload.js';
-import { containerName, containerOptions } from './container-options.js';
+import { containerName } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
-import type { ImageCache } from './image-cache.js';
-import { fetchImage, readImage, type LocalImage } from './images.js';
 import { LABEL, traitsOf } from './labels.js';
 import { LineReader, readLines } from './log-lines.js';
 import type { InstanceNetworks } from './networks.js';
+import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
 
 const PORT_TRIES = 5;
-const STOP_GRACE_S = 10;
+/** For Docker to say that it has killed what did not end. */
+const KILL_MS = 15_000;
 const POLL_MS = 200;
 const SSH_PROBE_MS = 2_000;
 /** How Docker's list names a state; what it names otherwise does not run. */
@@ -40,15 +38,6 @@ const LISTED_STATES: Readonly<Record<string, Listed['state']>> = {
   created: 'created',
 };
 const NEVER = '0001-01-01T00:00:00Z';
-
-export interface DockerHost {
-  hostId: string;
-  guestTools: string;
-  bindAddress: string;
-  publicAddress(): Promise<string>;
-  resolvers: readonly string[];
-  hasDiskQuota(): Promise<boolean>;
-}
 
 /** What stands between renters and the host's networks. */
 export interface Guard {
@@ -61,12 +50,11 @@ export class DockerRuntime implements Runtime {
   constructor(
     private readonly engine: Engine,
     private readonly clock: Clock,
-    private readonly host: DockerHost,
+    private readonly host: Pick<DockerHost, 'hostId' | 'bindAddress'>,
+    private readonly kinds: Readonly<Record<Traits['kind'], WorkloadKind>>,
     private readonly ports: PortAllocator,
-    private readonly images: ImageCache,
     private readonly networks: InstanceNetworks,
     private readonly guard: Guard,
-    private readonly gpus: GpuDriver,
   ) {}
 
   /** What a crash has left of networks is removed. Safe to repeat. */
@@ -87,28 +75,21 @@ export class DockerRuntime implements Runtime {
     return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
   }
 
-  async fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    const before = await readImage(this.engine, spec.image);
-    await this.images.collect();
-    await fetchImage(this.engine, this.clock, { spec, onProgress, signal });
-    const image = await readImage(this.engine, spec.image);
-    if (image) await this.images.used(image.id, image.id !== before?.id);
+  fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    return this.kinds[kindOf(spec)].fetch(spec, onProgress, signal);
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
-    const image = await readImage(this.engine, spec.image);
-    if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} has vanished from this host`);
-    await this.images.used(image.id, false);
-    await this.checkVolumes(image);
+    const blueprint = await this.kinds[kindOf(spec)].blueprint(spec);
     const hasSsh = spec.sshAuthorizedKey !== '';
     const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();
     for (let attempt = 1; ; attempt++) {
       const hostPorts = await this.ports.choose(count, instanceId, refused);
       const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
-      const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, image.reference, others) };
+      const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, blueprint.reference, others) };
       try {
-        await this.createContainer(spec, image, traits);
+        await this.createContainer(blueprint, traits);
         await this.start(instanceId);
         return;
       } catch (error) {
@@ -122,35 +103,16 @@ export class DockerRuntime implements Runtime {
     }
   }
 
-  /** What Docker keeps outside the container is held to no size. */
-  private async checkVolumes({ reference, defaults: { volumes } }: LocalImage): Promise<void> {
-    if (volumes.length === 0 || !(await this.host.hasDiskQuota())) return;
-    throw new Failure(
-      'IMAGE_UNAVAILABLE',
-      `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot hold to the size that was rented; use an image without`,
-    );
-  }
-
-  private async createContainer(spec: WorkloadSpec, image: LocalImage, traits: Traits): Promise<void> {
+  private async createContainer(blueprint: Blueprint, traits: Traits): Promise<void> {
     const { name: network } = await this.networks.ensure(traits.instanceId);
-    const options = containerOptions(spec, image.defaults, {
-      ...this.host,
-      publicAddress: await this.host.publicAddress(),
-      traits,
-      imageId: image.id,
-      network,
-      openFiles: await openFilesLimit(),
-      hasDiskQuota: await this.host.hasDiskQuota(),
-      gpuAttachment: this.gpus.attachment(spec.gpuUuids),
-    });
-    await this.engine.bring(traits.instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
-      docker.createContainer(options),
-    );
+    await blueprint.create(traits, network);
   }
 
   /** Not before its packets are guarded. */
   async start(instanceId: string): Promise<void> {
     await this.guard.ensure();
+    const workload = await this.find(instanceId);
+    if (workload.state !== 'absent') await this.kinds[workload.kind].prepare(workload);
     try {
       await this.networks.restore(instanceId, containerName(instanceId));
       await this.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
@@ -169,13 +131,15 @@ export class DockerRuntime implements Runtime {
   /** Docker's own stop may hang: after its grace the workload is killed, whether or not that call was answered. */
   async stop(instanceId: string): Promise<void> {
     const container = (docker: Docker) => docker.getContainer(containerName(instanceId));
-    if (!isUp(await this.find(instanceId))) return;
+    const found = await this.find(instanceId);
+    if (found.state !== 'running') return;
+    const { graceS } = this.kinds[found.kind];
     await this.engine
-      .call('stop the container', DEADLINE_MS.stop, (docker) => container(docker).stop({ t: STOP_GRACE_S }))
+      .call('stop the container', graceS * 1000 + KILL_MS, (docker) => container(docker).stop({ t: graceS }))
       .catch((error: unknown) => {
         if (!isTimeout(error)) ignoreStatus(error, 304, 404);
       });
-    while (isUp(await this.find(instanceId))) {
+    while ((await this.find(instanceId)).state === 'running') {
       await this.engine
         .call('kill the container', DEADLINE_MS.inspect, (docker) => container(docker).kill())
         .catch((error: unknown) => ignoreStatus(error, 404, 409));
@@ -293,17 +257,17 @@ function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): Pla
 function traitsOfSpec(spec: WorkloadSpec, image: string, hostPorts: readonly number[]) {
   const { gpuUuids, diskGb, accessToken } = spec;
   const tokenHash = accessToken === '' ? '' : createHash('sha256').update(accessToken).digest('hex');
-  return { gpuUuids, diskGb, image, tokenHash, ports: publishPorts(spec.ports, hostPorts) };
+  return { kind: kindOf(spec), gpuUuids, diskGb, image, tokenHash, ports: publishPorts(spec.ports, hostPorts) };
+}
+
+function kindOf({ virtualMachine }: WorkloadSpec): Traits['kind'] {
+  return virtualMachine ? 'vm' : 'container';
 }
 
 /** Those of `ports` that Docker complains of; where it names none, any may be meant. */
 function portsNamed(complaint: string, ports: readonly number[]): readonly number[] {
   const named = ports.filter((port) => complaint.includes(`:${port}`));
   return named.length > 0 ? named : ports;
-}
-
-function isUp(workload: Workload): boolean {
-  return workload.state === 'running';
 }
 
 function isTimeout(error: unknown): boolean {

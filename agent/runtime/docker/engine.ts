@@ -7,7 +7,6 @@ export const DEADLINE_MS = {
   create: 240_000,
   start: 180_000,
   inspect: 30_000,
-  stop: 25_000,
   remove: 180_000,
   pullSilence: 60_000,
 } as const;

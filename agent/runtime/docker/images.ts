@@ -5,6 +5,12 @@ import { Failure } from '../../domain/failure.js';
 import type { OnProgress } from '../workload.js';
 import type { ImageDefaults } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
+import type { ImageCache } from './image-cache.js';
+
+/** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */
+export const OWN_IMAGES = 'localhost/gpurent/';
+/** Docker leaves it out. */
+const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
 
 interface PullEvent {
   status?: string;
@@ -24,8 +30,10 @@ export interface ImageOrder {
  * Pulls the image; one that was made on this host, and came from no registry, is used as it is. A registry is asked also for
  * what the host has: another renter's password may have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
  */
-export async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder): Promise<void> {
+async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder): Promise<void> {
   const { spec, onProgress, signal } = order;
+  if (spec.image.startsWith(OWN_IMAGES))
+    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
   if (await isMadeHere(engine, spec.image)) return;
   onProgress('pulling', `pulling ${spec.image}`);
   try {
@@ -39,9 +47,26 @@ export async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder
   onProgress('pulled', `pulled ${spec.image}`);
 }
 
+/** By its name alone: an identity, or the beginning of one, would lead to whatever is on the host. */
 async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
   const image = await inspectImage(engine, name);
-  return image !== undefined && noneOf(image.RepoDigests);
+  if (!image || !noneOf(image.RepoDigests)) return false;
+  return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
+}
+
+/** Fetches it through the cache, which makes room first and notes whose it is. */
+export async function fetchCached(
+  engine: Engine,
+  clock: Clock,
+  cache: ImageCache,
+  order: ImageOrder,
+): Promise<LocalImage> {
+  const before = await readImage(engine, order.spec.image);
+  await cache.collect();
+  await fetchImage(engine, clock, order);
+  const image = await requireImage(engine, order.spec.image);
+  await cache.used(image.id, image.id !== before?.id);
+  return image;
 }
 
 export interface LocalImage {
@@ -61,16 +86,20 @@ export async function readImage(engine: Engine, name: string): Promise<LocalImag
   return { id: image.Id, reference, defaults: imageDefaults(image.Config) };
 }
 
+/** Throws Failure IMAGE_UNAVAILABLE. */
+export async function requireImage(engine: Engine, name: string): Promise<LocalImage> {
+  const image = await readImage(engine, name);
+  if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${name} has vanished from this host`);
+  return image;
+}
+
 /** Docker shortens the names of its own registry. */
 function isSameRepository(digested: string, name: string): boolean {
   const repository = name.replace(/@.*$/, '').replace(/:[^/:]+$/, '');
-  return (
-    digested.split('@')[0] === repository.replace(/^(docker\.io\/)?(library\/)?/, '') ||
-    digested.startsWith(`${repository}@`)
-  );
+  return digested.split('@')[0] === repository.replace(DEFAULT_REGISTRY, '') || digested.startsWith(`${repository}@`);
 }
 
-async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
+export async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
     return await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => docker.getImage(name).inspect());
   } catch (error) {
@@ -109,7 +138,7 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
 }
 
 async function pull(engine: Engine, clock: Clock, { spec, onProgress, signal }: ImageOrder): Promise<void> {
-  const name = /[:@][^/]+$/.test(spec.image) ? spec.image : `${spec.image}:latest`;
+  const name = withTag(spec.image);
   const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: registryOf(name) } } : {};
   const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));
   const progress = new PullProgress(onProgress);
@@ -138,6 +167,10 @@ async function pull(engine: Engine, clock: Clock, { spec, onProgress, signal }: 
       },
     );
   });
+}
+
+function withTag(image: string): string {
+  return /[:@][^/]+$/.test(image) ? image : `${image}:latest`;
 }
 
 function registryOf(image: string): string {

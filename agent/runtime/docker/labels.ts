@@ -5,6 +5,7 @@ import type { Traits } from '../workload.js';
 export const LABEL = {
   host: 'gpurent.host',
   instance: 'gpurent.instance',
+  kind: 'gpurent.kind',
   sequence: 'gpurent.sequence',
   gpus: 'gpurent.gpus',
   diskGb: 'gpurent.disk-gb',
@@ -18,6 +19,7 @@ export function labelsOf(hostId: string, traits: Traits): Record<string, string>
   return {
     [LABEL.host]: hostId,
     [LABEL.instance]: traits.instanceId,
+    [LABEL.kind]: traits.kind,
     [LABEL.sequence]: String(traits.sequence),
     [LABEL.gpus]: traits.gpuUuids.join(','),
     [LABEL.diskGb]: String(traits.diskGb),
@@ -32,6 +34,7 @@ export function traitsOf(labels: Record<string, string>): Traits {
   const label = (name: string) => labels[name] ?? '';
   return {
     instanceId: label(LABEL.instance),
+    kind: label(LABEL.kind) === 'vm' ? 'vm' : 'container',
     sequence: Number(label(LABEL.sequence)),
     gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
     diskGb: Number(label(LABEL.diskGb)) || 0,

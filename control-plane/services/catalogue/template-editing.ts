@@ -123,6 +123,8 @@ function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): Templ
     throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
   const fault = faultOfPorts(content.ports);
   if (fault !== undefined) throw invalidField('ports', fault);
+  if (content.kind === 'vm' && content.command.length > 0)
+    throw invalidField('command', 'a virtual machine runs what is on its disk: use onstart');
   if (owner.organizationId === null) return { ...content, visibility: 'system' };
   if (content.visibility !== 'public') return content;
   if (content.env.some(({ secret, value }) => secret && value !== null)) {

@@ -120,5 +120,6 @@ function workloadOf(
     cpuMillis: size.cpuMillis,
     memoryMb: size.memoryMb,
     accessToken: accessToken ?? '',
+    virtualMachine: template.kind === 'vm',
   };
 }

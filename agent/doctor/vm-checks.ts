@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../shared/clock.js';
+import type { AgentConfig } from '../config.js';
+import type { GpuDriver } from '../host/gpus/driver.js';
+import { Engine } from '../runtime/docker/engine.js';
+import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
+import { VmSupport } from '../runtime/docker/vm/vm-support.js';
+import { doubtful, good, type Check } from './finding.js';
+
+/** Whether virtual machines run here: a small one is booted. */
+export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus: GpuDriver, clock: Clock): Check[] {
+  if (vms.accelerator === null) return [];
+  const look = async () => {
+    const engine = new Engine(dockerSocket, clock);
+    const jobs = new RunnerJobs(engine, randomUUID(), vms.runner);
+    const obstacle = await new VmSupport(engine, jobs, vms, gpus).obstacle();
+    if (obstacle !== undefined)
+      return [doubtful(obstacle, 'until then vm templates are not offered here; GPURENT_AGENT_VMS=off keeps it so')];
+    const booted =
+      vms.accelerator === 'kvm'
+        ? good('one has booted')
+        : doubtful(
+            'one has booted, on an emulated processor',
+            'set GPURENT_AGENT_VMS=kvm: emulation is for trying out',
+          );
+    if (source.kind !== 'nvidia') return [booted];
+    const advice = 'try a machine of your own on each GPU, over stop, start and destroy, before strangers do';
+    return [booted, doubtful('giving GPUs to them (VFIO) is experimental', advice)];
+  };
+  return [{ name: 'virtual machines', look }];
+}

@@ -1,0 +1,73 @@
+import type { EnvVar } from '../../shared/gen/gpurent/agent/v1/agent.js';
+
+export interface GuestFacts {
+  instanceId: string;
+  /** The account that the key is for; made unless the disk has it. */
+  sshUser: string;
+  /** One line of an authorized_keys file; empty: none. */
+  sshAuthorizedKey: string;
+  env: readonly EnvVar[];
+  /** A shell script, run at every boot; empty: none. */
+  onstart: string;
+}
+
+const PROFILE = '/etc/profile.d/gpurent.sh';
+const ONSTART = '/var/lib/gpurent/onstart';
+const PER_BOOT = '/var/lib/cloud/scripts/per-boot/gpurent-onstart';
+const LONGEST_LINE = 1_000;
+/** Another name is none that a shell could be told. */
+const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The files of a NoCloud seed. Whatever a renter wrote is in base64 or plain ASCII: no YAML can be made of it. */
+export function seedOf(facts: GuestFacts): { 'meta-data': string; 'user-data': string } {
+  const hostname = facts.instanceId.slice(0, 8);
+  const metaData = { 'instance-id': facts.instanceId, 'local-hostname': hostname };
+  const userData = {
+    hostname,
+    manage_etc_hosts: 'localhost',
+    users: facts.sshAuthorizedKey === '' ? [] : [accountOf(facts)],
+    disable_root: facts.sshUser !== 'root',
+    ssh_pwauth: false,
+    write_files: filesOf(facts),
+  };
+  return { 'meta-data': JSON.stringify(metaData), 'user-data': `#cloud-config\n${JSON.stringify(userData)}\n` };
+}
+
+function accountOf({ sshUser, sshAuthorizedKey }: GuestFacts) {
+  // Without its comment, in which anything may stand.
+  const key = sshAuthorizedKey.split(' ').slice(0, 2).join(' ');
+  const account = { name: sshUser, ssh_authorized_keys: [key] };
+  if (sshUser === 'root') return account;
+  return { ...account, sudo: 'ALL=(ALL) NOPASSWD:ALL', shell: '/bin/bash', lock_passwd: true };
+}
+
+function filesOf({ env: all, onstart }: GuestFacts) {
+  const env = all.filter(({ key }) => SHELL_NAME.test(key));
+  const exports = env.map(({ key, value }) => `export ${key}=${quoted(value)}\n`);
+  const lines = env.flatMap(lineOf);
+  const run = `#!/bin/sh\n. ${PROFILE}\nexec /bin/sh ${ONSTART}\n`;
+  return [
+    { path: PROFILE, permissions: '0644', ...base64(exports.join('')) },
+    ...(lines.length > 0 ? [{ path: '/etc/environment', append: true, ...base64(lines.join('')) }] : []),
+    ...(onstart === ''
+      ? []
+      : [
+          { path: ONSTART, permissions: '0700', ...base64(onstart) },
+          { path: PER_BOOT, permissions: '0755', ...base64(run) },
+        ]),
+  ];
+}
+
+function base64(text: string) {
+  return { encoding: 'b64', content: Buffer.from(text).toString('base64') };
+}
+
+function quoted(value: string): string {
+  return `'${value.replaceAll("'", `'\\''`)}'`;
+}
+
+/** As the login of the guest reads it, which knows no way to write some characters: those are for shells only. */
+function lineOf({ key, value }: EnvVar): string[] {
+  const line = `${key}="${value}"\n`;
+  return /["#\\\n\r]/.test(value) || line.length > LONGEST_LINE ? [] : [line];
+}

@@ -1,0 +1,62 @@
+export interface BaseDisk {
+  format: 'raw' | 'qcow2';
+  /** In bytes. */
+  size: number;
+  firmware: 'bios' | 'uefi';
+}
+
+interface QemuInfo {
+  format?: string;
+  'virtual-size'?: number;
+  'backing-filename'?: string;
+  encrypted?: boolean;
+  'format-specific'?: { data?: { 'data-file'?: string } };
+}
+
+const SECTOR = 512;
+const SIGNATURE_AT = 510;
+const TABLE_AT = 446;
+const ENTRY_BYTES = 16;
+const ESP_OF_MBR = 0xef;
+/** Of an EFI system partition in a GPT, as it stands on the disk. */
+const ESP_OF_GPT = Buffer.from('28732ac11ff8d211ba4b00a0c93ec93b', 'hex');
+
+/**
+ * Judges a disk by what the runner's `inspect` has printed: `info` (qemu-img's JSON), `check` (its exit code, of qcow2), `head`
+ * (the first sectors in base64). Answers in words what is wrong with one that cannot be booted.
+ */
+export function judgeDisk(lines: readonly string[]): BaseDisk | string {
+  const said = (name: string) =>
+    lines.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
+  const info = parseInfo(said('info')[0]);
+  if (!info) return `its disk cannot be read: ${lines.filter((line) => !/^(info|check|head) /.test(line)).join(' ')}`;
+  const { format } = info;
+  if (format !== 'raw' && format !== 'qcow2') return `its disk is of the format ${format}; give qcow2 or raw`;
+  const names = [info['backing-filename'], info['format-specific']?.data?.['data-file']];
+  if (names.some((name) => name !== undefined))
+    return 'its disk is only a part: it names another file; give a whole one';
+  if (info.encrypted) return 'its disk is encrypted, and nobody is there to give the password';
+  if (format === 'qcow2' && !isSound(said('check')[0])) return 'its disk is corrupt: qemu-img check finds errors in it';
+  const head = Buffer.from(said('head').join(''), 'base64');
+  if (head.length < SECTOR || head.readUInt16LE(SIGNATURE_AT) !== 0xaa55)
+    return 'its disk cannot be booted: it has neither a boot sector nor a partition table';
+  return { format, size: info['virtual-size'] ?? 0, firmware: hasEfiPartition(head) ? 'uefi' : 'bios' };
+}
+
+function parseInfo(text: string | undefined): QemuInfo | undefined {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as QemuInfo);
+  } catch {
+    return undefined;
+  }
+}
+
+/** 3: some space is lost, and nothing else. */
+function isSound(exitCode: string | undefined): boolean {
+  return exitCode === '0' || exitCode === '3';
+}
+
+function hasEfiPartition(head: Buffer): boolean {
+  const types = [0, 1, 2, 3].map((index) => head[TABLE_AT + index * ENTRY_BYTES + 4]);
+  return types.includes(ESP_OF_MBR) || head.includes(ESP_OF_GPT);
+}

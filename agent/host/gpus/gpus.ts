@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import type { Clock } from '../../../shared/clock.js';
+import type { AgentConfig } from '../../config.js';
+import { RUNNER_ID } from '../../domain/virtual-machine.js';
+import { holdersOf } from '../passthrough/device-holders.js';
+import { PassableGpus } from '../passthrough/passable-gpus.js';
+import { PciBus } from '../passthrough/pci-bus.js';
+import type { GpuDriver } from './driver.js';
+import { NvidiaGpus } from './nvidia.js';
+import { SimulatedGpus } from './simulated.js';
+
+/** The GPUs that this host is told to rent out. */
+export function gpuDriver({ gpus, name, stateDir }: AgentConfig, clock: Clock): GpuDriver {
+  if (gpus.kind === 'simulated') return new SimulatedGpus(gpus.count, name);
+  return new PassableGpus({
+    gpus: new NvidiaGpus(clock, gpus.attach),
+    bus: new PciBus(),
+    file: join(stateDir, 'gpus.json'),
+    holders: (slots) => holdersOf(slots),
+    runnerId: RUNNER_ID,
+    clock,
+  });
+}

@@ -1,0 +1,23 @@
+import { readFile, readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Processes that have the GPU of one of these slots open: it is not to be taken away beneath them. */
+export async function holdersOf(slots: readonly string[], proc = '/proc'): Promise<number[]> {
+  const paths = await Promise.all(slots.map((slot) => deviceOf(slot, proc)));
+  const pids = (await readdir(proc)).map(Number).filter((pid) => pid > 0);
+  const holds = async (pid: number) => {
+    const folder = join(proc, String(pid), 'fd');
+    // One that ends meanwhile holds nothing.
+    const files = await readdir(folder).catch(() => []);
+    const targets = await Promise.all(files.map((file) => readlink(join(folder, file)).catch(() => '')));
+    return targets.some((target) => paths.includes(target));
+  };
+  const found = await Promise.all(pids.map(async (pid) => ((await holds(pid)) ? [pid] : [])));
+  return found.flat();
+}
+
+/** By the driver's own word; of a GPU that it does not have, none. */
+async function deviceOf(slot: string, proc: string): Promise<string> {
+  const text = await readFile(join(proc, 'driver/nvidia/gpus', `${slot}.0`, 'information'), 'utf8').catch(() => '');
+  return `/dev/nvidia${/^Device Minor:\s*(\d+)/m.exec(text)?.[1] ?? '-none'}`;
+}

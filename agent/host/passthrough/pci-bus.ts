@@ -1,0 +1,67 @@
+import { chown, readFile, readdir, readlink, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { PciFunction, SysfsWrite } from '../../domain/passthrough.js';
+
+/** The kernel's view of the PCI devices, and of who may use them. */
+export class PciBus {
+  constructor(
+    private readonly root = '/sys/bus/pci',
+    private readonly devices = '/dev',
+  ) {}
+
+  async list(): Promise<PciFunction[]> {
+    const addresses = await readdir(join(this.root, 'devices')).catch(() => []);
+    return Promise.all(addresses.sort().map((address) => this.read(address)));
+  }
+
+  /** Of a function; null where it has none, or is not there. */
+  driverOf(address: string): Promise<string | null> {
+    return this.nameAt(address, 'driver');
+  }
+
+  async write({ file, text }: SysfsWrite): Promise<void> {
+    await writeFile(join(this.root, file), text);
+  }
+
+  /** Whether the kernel can give devices away at all. */
+  async hasVfio(): Promise<boolean> {
+    return exists(join(this.root, 'drivers/vfio-pci'));
+  }
+
+  /** Lets an account use a group that was taken. */
+  async open(group: number, id: number): Promise<void> {
+    await chown(this.pathOf(group), id, id);
+  }
+
+  pathOf(group: number): string {
+    return join(this.devices, 'vfio', String(group));
+  }
+
+  /** What a link of a function leads to. */
+  private nameAt(address: string, link: string): Promise<string | null> {
+    return readlink(join(this.root, 'devices', address, link)).then(
+      (target) => basename(target),
+      () => null,
+    );
+  }
+
+  private async read(address: string): Promise<PciFunction> {
+    const folder = join(this.root, 'devices', address);
+    const number = async (name: string) => Number((await readFile(join(folder, name), 'utf8')).trim());
+    const group = await this.nameAt(address, 'iommu_group');
+    return {
+      address,
+      class: await number('class'),
+      vendor: await number('vendor'),
+      group: group === null ? null : Number(group),
+      driver: await this.driverOf(address),
+    };
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,62 @@
+import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Clock } from '../../../shared/clock.js';
+import { Failure } from '../../domain/failure.js';
+import type { GpuDriver } from '../../host/gpus/driver.js';
+import { openFilesLimit } from '../../host/limits.js';
+import type { OnProgress, Traits } from '../workload.js';
+import { containerOptions } from './container-options.js';
+import { DEADLINE_MS, type Engine } from './engine.js';
+import type { ImageCache } from './image-cache.js';
+import { fetchCached, requireImage, type LocalImage } from './images.js';
+import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
+
+/** Workloads that are containers of their renter's image. */
+export class Containers implements WorkloadKind {
+  readonly graceS = 10;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly clock: Clock,
+    private readonly host: DockerHost,
+    private readonly images: ImageCache,
+    private readonly gpus: GpuDriver,
+  ) {}
+
+  async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
+  }
+
+  async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
+    const image = await requireImage(this.engine, spec.image);
+    await this.images.used(image.id, false);
+    await this.checkVolumes(image);
+    return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };
+  }
+
+  async prepare(): Promise<void> {}
+
+  private async create(spec: WorkloadSpec, image: LocalImage, traits: Traits, network: string): Promise<void> {
+    const options = containerOptions(spec, image.defaults, {
+      ...this.host,
+      publicAddress: await this.host.publicAddress(),
+      traits,
+      imageId: image.id,
+      network,
+      openFiles: await openFilesLimit(),
+      hasDiskQuota: await this.host.hasDiskQuota(),
+      gpuAttachment: this.gpus.attachment(spec.gpuUuids),
+    });
+    await this.engine.bring(traits.instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
+      docker.createContainer(options),
+    );
+  }
+
+  /** What Docker keeps outside the container is held to no size. */
+  private async checkVolumes({ reference, defaults: { volumes } }: LocalImage): Promise<void> {
+    if (volumes.length === 0 || !(await this.host.hasDiskQuota())) return;
+    throw new Failure(
+      'IMAGE_UNAVAILABLE',
+      `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot hold to the size that was rented; use an image without`,
+    );
+  }
+}

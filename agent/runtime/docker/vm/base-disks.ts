@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { messageOf } from '../../../../shared/coded-error.js';
+import { judgeDisk, type BaseDisk } from '../../../domain/disk-image.js';
+import { Failure } from '../../../domain/failure.js';
+import { DEADLINE_MS, reasonOf, statusOf, type Engine } from '../engine.js';
+import type { ImageCache } from '../image-cache.js';
+import { OWN_IMAGES, inspectImage, requireImage, type LocalImage } from '../images.js';
+import { baseDiskArchive } from './disk-archive.js';
+import type { RunnerJobs } from './runner-job.js';
+
+const REPOSITORY = `${OWN_IMAGES}vm-disk`;
+const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
+const COPY_MS = 30 * 60_000;
+const INSPECT_MS = 10 * 60_000;
+
+type Put = (archive: NodeJS.ReadableStream, signal: AbortSignal) => Promise<unknown>;
+
+export interface PreparedDisk extends BaseDisk {
+  /** Of an image that is the runner with the disk in it. */
+  imageId: string;
+}
+
+/**
+ * The disks that renters' images carry, each once on a host: judged, and laid into an image of the runner's, so that nothing
+ * else of a renter's image is ever looked at or run. Docker keeps them; the cache of images lets them go.
+ */
+export class BaseDisks {
+  private readonly making = new Map<string, Promise<void>>();
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly jobs: RunnerJobs,
+    private readonly cache: ImageCache,
+    private readonly runner: string,
+  ) {}
+
+  /** Throws Failure IMAGE_UNAVAILABLE saying what is wrong with it. */
+  async ensure(image: LocalImage): Promise<PreparedDisk> {
+    const name = await this.nameOf(image);
+    const known = await this.find(image);
+    if (known) return known;
+    const making = this.making.get(name) ?? this.make(image, name).finally(() => this.making.delete(name));
+    this.making.set(name, making);
+    await making;
+    const made = await this.find(image);
+    if (!made) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
+    return made;
+  }
+
+  async find(image: LocalImage): Promise<PreparedDisk | undefined> {
+    const found = await inspectImage(this.engine, await this.nameOf(image));
+    const labels = found?.Config.Labels as Record<string, string> | null | undefined;
+    if (!found || !labels) return undefined;
+    await this.cache.used(found.Id, true);
+    return {
+      imageId: found.Id,
+      format: labels[LABEL.format] === 'qcow2' ? 'qcow2' : 'raw',
+      size: Number(labels[LABEL.size]),
+      firmware: labels[LABEL.firmware] === 'uefi' ? 'uefi' : 'bios',
+    };
+  }
+
+  /** Another runner makes another one. */
+  private async nameOf(image: LocalImage): Promise<string> {
+    const runner = await requireImage(this.engine, this.runner);
+    return `${REPOSITORY}:${createHash('sha256').update(`${runner.id} ${image.id}`).digest('hex').slice(0, 40)}`;
+  }
+
+  private async make(image: LocalImage, name: string): Promise<void> {
+    try {
+      await this.jobs.with({ task: 'inspect', env: [], host: {} }, async (container) => {
+        await this.copyDisk(image, (archive, abortSignal) =>
+          this.engine.call('copy the disk', COPY_MS, () => container.putArchive(archive, { path: '/', abortSignal })),
+        );
+        const { exitCode, lines } = await this.jobs.run(container, INSPECT_MS);
+        const disk = judgeDisk(lines);
+        if (typeof disk === 'string') throw new Failure('IMAGE_UNAVAILABLE', disk);
+        if (exitCode !== 0) throw new Failure('IMAGE_UNAVAILABLE', `its disk cannot be read: ${lines.at(-1) ?? ''}`);
+        const [repo, tag] = name.split(':');
+        const changes = Object.entries(LABEL).map(([key, label]) => `LABEL ${label}="${disk[key as keyof BaseDisk]}"`);
+        await this.engine.call('keep the disk', COPY_MS, () =>
+          container.commit({ repo, tag, changes: changes.join('\n') }),
+        );
+      });
+    } catch (error) {
+      const reason = error instanceof Failure ? messageOf(error) : reasonOf(error);
+      throw new Failure('IMAGE_UNAVAILABLE', `no virtual machine can be made of ${image.reference}: ${reason}`, {
+        cause: error,
+      });
+    }
+  }
+
+  private async copyDisk(image: LocalImage, put: Put): Promise<void> {
+    // It is never started: what it would run does not matter.
+    await this.jobs.withContainer({ Image: image.id, Entrypoint: ['/none'], Cmd: [] }, async (source) => {
+      const archive = await this.engine
+        .call('read the disk', DEADLINE_MS.create, () => source.getArchive({ path: '/disk' }))
+        .catch((error: unknown) => {
+          if (statusOf(error) !== 404) throw error;
+          throw new Failure('IMAGE_UNAVAILABLE', 'it has no folder /disk, in which a disk would be');
+        });
+      const refused = new AbortController();
+      const disk = baseDiskArchive(archive).on('error', (error) => refused.abort(error));
+      // What is wrong with the archive says more than that Docker was not given all of it.
+      await put(disk, refused.signal)
+        .catch((error: unknown) => {
+          throw refused.signal.aborted ? refused.signal.reason : error;
+        })
+        // Docker removes nothing that it still reads from.
+        .finally(() => (archive as unknown as { destroy(): void }).destroy());
+    });
+  }
+}

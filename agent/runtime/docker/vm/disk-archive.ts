@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { messageOf } from '../../../../shared/coded-error.js';
+import { extract, pack, type Pack } from 'tar-stream';
+import { Failure } from '../../../domain/failure.js';
+
+/**
+ * Out of an archive of an image's `/disk`, one that holds its only file as `disk/base`, readable by everybody and writable by
+ * nobody. Its stream fails with Failure IMAGE_UNAVAILABLE where there is not exactly one plain file.
+ */
+export function baseDiskArchive(source: NodeJS.ReadableStream): Readable {
+  const packed = pack();
+  void copyDisk(source, packed).catch((error: unknown) =>
+    packed.destroy(error instanceof Error ? error : new Error(messageOf(error))),
+  );
+  return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
+}
+
+async function copyDisk(source: NodeJS.ReadableStream, packed: Pack): Promise<void> {
+  const entries = extract();
+  source.on('error', (error: Error) => entries.destroy(error));
+  source.pipe(entries);
+  let found = false;
+  for await (const entry of entries) {
+    const { type, size } = entry.header;
+    if (type === 'directory') {
+      entry.resume();
+      continue;
+    }
+    if (type !== 'file' || found) throw refused('holds something beside one plain file');
+    found = true;
+    const copy = packed.entry({ name: 'disk/base', size, mode: 0o444, uid: 0, gid: 0 });
+    for await (const chunk of entry as AsyncIterable<Buffer>) if (!copy.write(chunk)) await once(copy, 'drain');
+    copy.end(undefined);
+  }
+  if (!found) throw refused('is empty');
+  packed.finalize();
+}
+
+function refused(what: string): Failure {
+  return new Failure(
+    'IMAGE_UNAVAILABLE',
+    `its folder /disk ${what}; a virtual machine's image has its disk there alone`,
+  );
+}
+
+/** An archive of small files of an owner's own. */
+export function archiveOf(files: Record<string, string>, owner: number): Readable {
+  const packed = pack();
+  for (const [name, text] of Object.entries(files)) packed.entry({ name, mode: 0o600, uid: owner, gid: owner }, text);
+  packed.finalize();
+  return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
+}

@@ -1,0 +1,104 @@
+import type Docker from 'dockerode';
+import { randomUUID } from 'node:crypto';
+import type { ContainerCreateOptions } from 'dockerode';
+import { DEADLINE_MS, statusOf, type Engine } from '../engine.js';
+import { LABEL } from '../labels.js';
+import { readLines } from '../log-lines.js';
+
+const MEMORY_BYTES = 1024 * 1024 * 1024;
+const MOST_LINES = 1_000;
+
+export interface Job {
+  /** `inspect` or `probe`. */
+  task: string;
+  env: string[];
+  host: Pick<NonNullable<ContainerCreateOptions['HostConfig']>, 'Devices' | 'GroupAdd'>;
+}
+
+export interface JobEnd {
+  exitCode: number;
+  lines: string[];
+}
+
+/** Short-lived containers that serve virtual machines, without any privilege or network. */
+export class RunnerJobs {
+  /** Jobs are told by their names: labels would go over to what is made of their container. */
+  private readonly prefix: string;
+
+  constructor(
+    private readonly engine: Engine,
+    hostId: string,
+    /** Name of the runner's image. */
+    private readonly image: string,
+  ) {
+    this.prefix = `gpurent-job-${hostId}-`;
+  }
+
+  /** Makes one, lets `use` do with it what it likes, and removes it. */
+  with<T>(job: Job, use: (container: Docker.Container) => Promise<T>): Promise<T> {
+    const { task, env, host } = job;
+    return this.withContainer(
+      {
+        Image: this.image,
+        Cmd: [task],
+        Env: env,
+        HostConfig: {
+          ...host,
+          Init: true,
+          NetworkMode: 'none',
+          CapDrop: ['ALL'],
+          SecurityOpt: ['no-new-privileges'],
+          Memory: MEMORY_BYTES,
+          MemorySwap: MEMORY_BYTES,
+          PidsLimit: 256,
+        },
+      },
+      use,
+    );
+  }
+
+  /** A container that is only read from, and never started. */
+  async withContainer<T>(
+    options: ContainerCreateOptions,
+    use: (container: Docker.Container) => Promise<T>,
+  ): Promise<T> {
+    const container = await this.engine.call('create a container', DEADLINE_MS.create, (docker) =>
+      // An image's own labels make no workload of it.
+      docker.createContainer({ ...options, name: `${this.prefix}${randomUUID()}`, Labels: { [LABEL.host]: '' } }),
+    );
+    try {
+      return await use(container);
+    } finally {
+      await this.remove(container).catch(() => undefined);
+    }
+  }
+
+  /** Runs it to its end; one that takes too long is killed and throws. */
+  async run(container: Docker.Container, deadlineMs: number): Promise<JobEnd> {
+    await this.engine.call('start a container', DEADLINE_MS.start, () => container.start());
+    const { StatusCode } = (await this.engine.call('end a container', deadlineMs, () => container.wait())) as {
+      StatusCode: number;
+    };
+    const output = await this.engine.call('read the log', DEADLINE_MS.inspect, () =>
+      container.logs({ follow: false, stdout: true, stderr: true, timestamps: true, tail: MOST_LINES }),
+    );
+    return { exitCode: StatusCode, lines: readLines(output).map(({ text }) => text) };
+  }
+
+  /** What a crash has left. */
+  async prune(): Promise<void> {
+    const all = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
+      docker.listContainers({ all: true }),
+    );
+    const left = all.filter(({ Names }) => Names.some((name) => name.startsWith(`/${this.prefix}`)));
+    for (const { Id } of left) await this.remove(this.engine.docker.getContainer(Id));
+  }
+
+  private async remove(container: Docker.Container): Promise<void> {
+    await this.engine
+      .call('remove a container', DEADLINE_MS.remove, () => container.remove({ force: true, v: true }))
+      .catch((error: unknown) => {
+        if (statusOf(error) !== 404) throw error;
+      });
+  }
+}

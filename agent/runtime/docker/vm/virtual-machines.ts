@@ -1,0 +1,103 @@
+import type { Clock } from '../../../../shared/clock.js';
+import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
+import { seedOf } from '../../../domain/cloud-init.js';
+import { Failure } from '../../../domain/failure.js';
+import { RUNNER_ID, machineSize, type VmSettings } from '../../../domain/virtual-machine.js';
+import { addressesOf } from '../../../domain/ports.js';
+import type { Passthrough } from '../../../host/gpus/driver.js';
+import { openFilesLimit } from '../../../host/limits.js';
+import type { OnProgress, Traits } from '../../workload.js';
+import { DEADLINE_MS, type Engine } from '../engine.js';
+import type { ImageCache } from '../image-cache.js';
+import { fetchCached, requireImage } from '../images.js';
+import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
+import type { BaseDisks, PreparedDisk } from './base-disks.js';
+import { archiveOf } from './disk-archive.js';
+import { vmOptions } from './vm-options.js';
+import { accessTo, type VmSupport } from './vm-support.js';
+
+const GB = 1_000_000_000;
+/** For the runner to power off what has not shut down. */
+const POWER_OFF_S = 10;
+
+export interface VmParts {
+  disks: BaseDisks;
+  support: VmSupport;
+  passthrough: Passthrough;
+}
+
+/** Workloads that are virtual machines: a container of ours with QEMU, and in it the disk that the renter's image carries. */
+export class VirtualMachines implements WorkloadKind {
+  readonly graceS: number;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly clock: Clock,
+    private readonly host: DockerHost,
+    private readonly images: ImageCache,
+    private readonly parts: VmParts,
+    private readonly settings: VmSettings,
+  ) {
+    this.graceS = settings.stopSeconds + POWER_OFF_S;
+  }
+
+  async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    const obstacle = await this.parts.support.obstacle();
+    if (obstacle !== undefined)
+      throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
+    const image = await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
+    onProgress('preparing', 'preparing the disk that the image carries');
+    const { size } = await this.parts.disks.ensure(image);
+    if (size > spec.diskGb * GB) {
+      const needed = Math.ceil(size / GB);
+      throw new Failure(
+        'IMAGE_UNAVAILABLE',
+        `the disk of ${image.reference} has ${needed} GB and ${spec.diskGb} were rented: deploy with disk_gb ${needed} or more`,
+      );
+    }
+    onProgress('prepared', 'the disk is ready; the machine is powered on, and runs once its SSH answers');
+  }
+
+  async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
+    const image = await requireImage(this.engine, spec.image);
+    await this.images.used(image.id, false);
+    const disk = await this.parts.disks.find(image);
+    if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
+    return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };
+  }
+
+  prepare({ gpuUuids }: Traits): Promise<void> {
+    return this.parts.passthrough.take(gpuUuids);
+  }
+
+  private async create(spec: WorkloadSpec, disk: PreparedDisk, traits: Traits, network: string): Promise<void> {
+    const accelerator = this.settings.accelerator ?? 'kvm';
+    const size = machineSize(spec, accelerator);
+    if (!size) throw new Failure('CONTAINER_FAILED', `${spec.memoryMb} MB are too little for a virtual machine`);
+    const access = await accessTo(accelerator);
+    const passed = await this.parts.passthrough.devices(spec.gpuUuids);
+    const options = vmOptions(spec, {
+      ...this.host,
+      ...{ traits, disk, size, accelerator, network },
+      stopSeconds: this.settings.stopSeconds,
+      graceS: this.graceS,
+      openFiles: await openFilesLimit(),
+      hasDiskQuota: await this.host.hasDiskQuota(),
+      devices: [...access.devices, ...passed.paths],
+      groups: access.groups,
+      passed: passed.addresses,
+    });
+    const container = await this.engine.bring(traits.instanceId, 'create the machine', DEADLINE_MS.create, (docker) =>
+      docker.createContainer(options),
+    );
+    const seed = seedOf({ ...spec, instanceId: traits.instanceId, env: await this.environmentOf(spec, traits) });
+    const files = Object.fromEntries(Object.entries(seed).map(([name, text]) => [`vm/seed/${name}`, text]));
+    await this.engine.bring(traits.instanceId, 'write the seed', DEADLINE_MS.create, () =>
+      container.putArchive(archiveOf(files, RUNNER_ID), { path: '/' }),
+    );
+  }
+
+  private async environmentOf(spec: WorkloadSpec, { ports }: Traits) {
+    return [...spec.env, ...addressesOf(await this.host.publicAddress(), ports)];
+  }
+}

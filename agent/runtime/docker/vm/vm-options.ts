@@ -1,0 +1,100 @@
+import type { ContainerCreateOptions } from 'dockerode';
+import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
+import { RUNNER_ID, type Accelerator, type MachineSize } from '../../../domain/virtual-machine.js';
+import type { Traits } from '../../workload.js';
+import { SSH_CONTAINER_PORT, containerName, logConfig, publishedBy } from '../container-options.js';
+import { labelsOf } from '../labels.js';
+import type { PreparedDisk } from './base-disks.js';
+
+const MIB = 1024 * 1024;
+const GB = 1_000_000_000;
+const DOCKER_CPU_UNIT = 1_000_000;
+const PIDS_LIMIT = 1024;
+const SSH_PORT = 22;
+/** What a disk takes beyond its size: its tables, the seed, what the firmware remembers. */
+const OWN_SHARE = 1.001;
+const OWN_BYTES = 64 * MIB;
+
+/** What this host adds to what is asked for. */
+export interface VmPlacement {
+  hostId: string;
+  traits: Traits;
+  disk: PreparedDisk;
+  size: MachineSize;
+  accelerator: Accelerator;
+  network: string;
+  bindAddress: string;
+  resolvers: readonly string[];
+  openFiles: number;
+  hasDiskQuota: boolean;
+  /** How long the guest may take to shut down, and after that its container to end. */
+  stopSeconds: number;
+  graceS: number;
+  /** Devices of the host that its QEMU needs, and groups that may open them. */
+  devices: readonly string[];
+  groups: readonly number[];
+  /** What it passes on to the guest, by PCI address. */
+  passed: readonly string[];
+}
+
+/** The container of a virtual machine, which holds QEMU and the disk: no privilege, and no device beyond those named. */
+export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): ContainerCreateOptions {
+  const { traits, disk, network, bindAddress, openFiles, devices, passed } = placement;
+  const memory = spec.memoryMb * MIB;
+  const published = publishedBy(traits, bindAddress);
+  const openFilesLimit = { Name: 'nofile', Soft: openFiles, Hard: openFiles };
+  // What a device writes to must stay where it is.
+  const locked = passed.length > 0 ? [{ Name: 'memlock', Soft: -1, Hard: -1 }] : [];
+  return {
+    name: containerName(traits.instanceId),
+    Image: disk.imageId,
+    Hostname: traits.instanceId.slice(0, 8),
+    User: `${RUNNER_ID}:${RUNNER_ID}`,
+    StopSignal: 'SIGTERM',
+    // Also a Docker that shuts down with its host waits for so long.
+    StopTimeout: placement.graceS,
+    Entrypoint: ['/runner'],
+    Cmd: ['boot'],
+    Env: Object.entries(settingsOf(spec, placement)).map(([key, value]) => `GPURENT_VM_${key}=${value}`),
+    Labels: labelsOf(placement.hostId, traits),
+    ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
+    HostConfig: {
+      Init: true,
+      NetworkMode: network,
+      Dns: [...placement.resolvers],
+      PortBindings: published,
+      Devices: devices.map((path) => ({ PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' })),
+      GroupAdd: placement.groups.map(String),
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      NanoCpus: spec.cpuMillis * DOCKER_CPU_UNIT,
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: PIDS_LIMIT,
+      Ulimits: [openFilesLimit, ...locked],
+      RestartPolicy: { Name: 'no' },
+      LogConfig: logConfig(),
+      ...(placement.hasDiskQuota
+        ? { StorageOpt: { size: String(Math.ceil(spec.diskGb * GB * OWN_SHARE) + OWN_BYTES) } }
+        : {}),
+    },
+  };
+}
+
+function settingsOf(spec: WorkloadSpec, { traits, disk, size, accelerator, stopSeconds, passed }: VmPlacement) {
+  const ssh = traits.sshPort === null ? [] : [`tcp::${SSH_CONTAINER_PORT}-:${SSH_PORT}`];
+  const forwards = [...ssh, ...traits.ports.map(({ protocol, port }) => `${protocol}::${port}-:${port}`)];
+  return {
+    ID: traits.instanceId,
+    ACCEL: accelerator,
+    CPUS: size.cpus,
+    MEMORY_MB: size.memoryMb,
+    DISK_BYTES: spec.diskGb * GB,
+    FORMAT: disk.format,
+    FIRMWARE: disk.firmware,
+    FORWARD: forwards.join(' '),
+    DEVICES: passed.join(' '),
+    STOP_SECONDS: stopSeconds,
+    STAYS_ON: spec.interactive ? 1 : 0,
+  };
+}

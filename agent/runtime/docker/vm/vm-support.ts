@@ -1,0 +1,76 @@
+import { stat } from 'node:fs/promises';
+import { messageOf } from '../../../../shared/coded-error.js';
+import type { Accelerator, VmSettings } from '../../../domain/virtual-machine.js';
+import type { GpuDriver } from '../../../host/gpus/driver.js';
+import type { Engine } from '../engine.js';
+import { readImage } from '../images.js';
+import type { Job, RunnerJobs } from './runner-job.js';
+
+const KVM = '/dev/kvm';
+const BOOTED = 'gpurent-probe: booted';
+const PROBE_MS = { kvm: 20_000, tcg: 60_000 } as const;
+
+/** What QEMU needs of the host. */
+export interface AcceleratorAccess {
+  devices: string[];
+  groups: number[];
+}
+
+/** Whether this host runs virtual machines: believed once one has booted. */
+export class VmSupport {
+  private probed: Promise<string | undefined> | undefined;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly jobs: RunnerJobs,
+    private readonly settings: VmSettings,
+    private readonly gpus: Pick<GpuDriver, 'passthrough'>,
+  ) {}
+
+  /** Why it does not, in words for its owner; undefined where it does, which is found out once. */
+  async obstacle(): Promise<string | undefined> {
+    const { accelerator, runner } = this.settings;
+    if (accelerator === null) return 'GPURENT_AGENT_VMS is "off"';
+    if (!(await readImage(this.engine, runner))) return `the image ${runner} is not here: run scripts/build-vm-runner`;
+    const ofGpus = await this.gpus.passthrough.obstacle();
+    if (ofGpus !== undefined) return `GPUs cannot be given to virtual machines: ${ofGpus}`;
+    this.probed ??= this.probe(accelerator);
+    const failed = await this.probed;
+    // It may have been a moment's: whoever asks again looks again.
+    if (failed !== undefined) this.probed = undefined;
+    return failed;
+  }
+
+  private async probe(accelerator: Accelerator): Promise<string | undefined> {
+    try {
+      const { devices, groups } = await accessTo(accelerator);
+      const job: Job = {
+        task: 'probe',
+        env: [`GPURENT_VM_ACCEL=${accelerator}`],
+        host: { Devices: devices.map(asDevice), GroupAdd: groups.map(String) },
+      };
+      const { exitCode, lines } = await this.jobs.with(job, (container) =>
+        this.jobs.run(container, PROBE_MS[accelerator]),
+      );
+      if (exitCode === 0 && lines.some((line) => line.includes(BOOTED))) return undefined;
+      return `a small machine did not boot on ${accelerator}: ${lines.at(-1) ?? 'it said nothing'}`;
+    } catch (error) {
+      return `a small machine did not boot on ${accelerator}: ${messageOf(error)}`;
+    }
+  }
+}
+
+function asDevice(path: string) {
+  return { PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' };
+}
+
+/** Throws where the host does not have it. */
+export async function accessTo(accelerator: Accelerator): Promise<AcceleratorAccess> {
+  if (accelerator === 'tcg') return { devices: [], groups: [] };
+  const { gid } = await stat(KVM).catch(() => {
+    throw new Error(
+      `there is no ${KVM}: switch virtualization on in the firmware, and load the module kvm_intel or kvm_amd`,
+    );
+  });
+  return { devices: [KVM], groups: [gid] };
+}

@@ -1,0 +1,31 @@
+import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { OnProgress, Traits } from '../workload.js';
+
+/** How Docker makes one kind of workload. */
+export interface WorkloadKind {
+  /** How long a workload may take to end once it was asked to, in seconds; then it is killed. */
+  readonly graceS: number;
+  /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
+  fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
+  /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */
+  blueprint(spec: WorkloadSpec): Promise<Blueprint>;
+  /** Right before each start. Throws Failure GPUS_UNAVAILABLE. */
+  prepare(traits: Traits): Promise<void>;
+}
+
+export interface Blueprint {
+  /** Its image, with its digest where a registry has given it one. */
+  reference: string;
+  /** Makes the container, and leaves it to be started. */
+  create(traits: Traits, network: string): Promise<void>;
+}
+
+/** What every kind needs to know of its host. */
+export interface DockerHost {
+  hostId: string;
+  guestTools: string;
+  bindAddress: string;
+  publicAddress(): Promise<string>;
+  resolvers: readonly string[];
+  hasDiskQuota(): Promise<boolean>;
+}

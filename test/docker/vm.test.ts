@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
+import { importImage, tinyDisk } from '../harness/disks.js';
+import { SAMPLE_IMAGE, VM_UEFI, containersOf, docker } from '../harness/docker.js';
+import { eventually } from '../harness/eventually.js';
+import { makeRuntime } from '../harness/runtime.js';
+import { specOf } from '../suites/runtime-suite.js';
+
+const ports = { first: 22_120, last: 22_124 };
+const LONG_MS = 60_000;
+const GOES = 'gpurent/test-vm-goes:1';
+const IDLES = 'gpurent/test-vm-idles:1';
+const ODD = 'gpurent/test-vm-odd:1';
+
+let runtime: DockerRuntime;
+const made: string[] = [];
+
+beforeAll(async () => {
+  runtime = await makeRuntime({ ports });
+  await importImage(GOES, { 'disk/disk.raw': tinyDisk('hello and goodbye', 'goes') });
+  await importImage(IDLES, { 'disk/disk.raw': tinyDisk('hello', 'idles') });
+});
+afterEach(async () => {
+  for (const id of made.splice(0)) await runtime.remove(id);
+});
+afterAll(async () => {
+  for (const image of [GOES, IDLES, ODD]) await docker.getImage(image).remove({ force: true });
+});
+
+const spec = (image: string, fields: Partial<WorkloadSpec> = {}) =>
+  specOf(image, { virtualMachine: true, sshAuthorizedKey: '', memoryMb: 1024, cpuMillis: 1000, ...fields });
+
+async function create(image: string, fields: Partial<WorkloadSpec> = {}): Promise<string> {
+  const id = randomUUID();
+  made.push(id);
+  const wanted = spec(image, fields);
+  await runtime.fetchImage(wanted, () => {}, new AbortController().signal);
+  await runtime.create(id, 1, wanted);
+  return id;
+}
+
+const said = async (id: string) => (await runtime.tail(id, 1000)).map(({ text }) => text);
+const saying = (id: string, text: string, times = 1) =>
+  eventually(
+    `the console to say "${text}"`,
+    async () => (await said(id)).join('\n').split(text).length > times,
+    LONG_MS,
+  );
+
+it('a guest that ignores the power button is powered off at the deadline', async () => {
+  const id = await create(IDLES);
+  await saying(id, 'hello');
+  await runtime.stop(id);
+  expect(await runtime.find(id)).toMatchObject({ state: 'stopped', exitCode: 0, kind: 'vm' });
+  expect(await said(id)).toContain('gpurent: the guest has not shut down within 2 seconds and is powered off');
+});
+
+it('a guest that powers itself off ends its instance, unless that is interactive', async () => {
+  const batch = await create(GOES, { interactive: false });
+  const ended = await eventually(
+    'its end',
+    async () => {
+      const found = await runtime.find(batch);
+      return found.state === 'stopped' && found;
+    },
+    LONG_MS,
+  );
+  expect(ended).toMatchObject({ exitCode: 0 });
+  const interactive = await create(GOES);
+  await saying(interactive, 'hello and goodbye', 2);
+  await runtime.stop(interactive);
+  expect(await runtime.find(interactive)).toMatchObject({ state: 'stopped', exitCode: 0 });
+});
+
+it('a disk with an EFI partition boots by UEFI', async () => {
+  const id = await create(VM_UEFI);
+  await saying(id, 'small: booted by UEFI');
+});
+
+it('the machine’s container has no privilege, mount, network or device of the host', async () => {
+  const id = await create(IDLES);
+  const { Config, HostConfig, Mounts } = await docker.getContainer(`gpurent-${id}`).inspect();
+  expect(Config.User).toBe('64000:64000');
+  expect(HostConfig).toMatchObject({
+    Privileged: false,
+    CapDrop: ['ALL'],
+    CapAdd: null,
+    SecurityOpt: ['no-new-privileges'],
+    NetworkMode: `gpurent-${id}`,
+    Memory: 1024 * 1024 * 1024,
+    MemorySwap: 1024 * 1024 * 1024,
+    NanoCpus: 1_000_000_000,
+    Devices: [],
+  });
+  expect(Mounts).toEqual([]);
+});
+
+it('every machine of an image stands on one copy of its disk, and nothing is left of a machine that is removed', async () => {
+  const [one, other] = [await create(IDLES), await create(IDLES)];
+  const imageOf = async (id: string) => (await containersOf(id))[0]?.ImageID;
+  expect(await imageOf(one)).toBe(await imageOf(other));
+  await runtime.remove(one);
+  expect(await containersOf(one)).toEqual([]);
+  expect((await docker.listNetworks()).map(({ Name }) => Name)).not.toContain(`gpurent-${one}`);
+  expect(await docker.listContainers({ all: true, filters: { name: ['gpurent-job-'] } })).toEqual([]);
+});
+
+describe('no machine is made, and its renter is told why, of an image', () => {
+  const garbage = Buffer.alloc(1024 * 1024, 'x');
+  const broken = Buffer.concat([Buffer.from('QFI\xfb\0\0\0\x03', 'latin1'), garbage]);
+  const large = tinyDisk('', 'idles');
+  it.each([
+    ['whose disk is corrupt', { 'disk/disk.qcow2': broken }, /its disk cannot be read/],
+    [
+      'whose disk holds nothing that boots',
+      { 'disk/disk.raw': garbage },
+      /neither a boot sector nor a partition table/,
+    ],
+    ['that holds two disks', { 'disk/a.raw': large, 'disk/b.raw': large }, /something beside one plain file/],
+    ['that holds no disk', { 'etc/passwd': garbage }, /it has no folder \/disk/],
+  ])('%s', async (_, files, reason) => {
+    await importImage(ODD, files);
+    await expect(create(ODD)).rejects.toMatchObject({
+      code: 'IMAGE_UNAVAILABLE',
+      message: expect.stringMatching(reason) as string,
+    });
+    expect(await runtime.list()).toEqual([]);
+    expect(await docker.listContainers({ all: true, filters: { name: ['gpurent-job-'] } })).toEqual([]);
+  });
+
+  it('that is none of a machine', async () => {
+    await expect(create(SAMPLE_IMAGE)).rejects.toThrow(/it has no folder \/disk/);
+  });
+
+  it('whose disk is larger than what was rented', async () => {
+    await importImage(ODD, { 'disk/disk.raw': tinyDisk('', 'idles') });
+    await expect(create(ODD, { diskGb: 0 })).rejects.toThrow(/deploy with disk_gb 1 or more/);
+  });
+});

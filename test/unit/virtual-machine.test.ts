@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { seedOf, type GuestFacts } from '../../agent/domain/cloud-init.js';
+import { judgeDisk } from '../../agent/domain/disk-image.js';
+import { machineSize } from '../../agent/domain/virtual-machine.js';
+
+describe('a seed', () => {
+  const facts: GuestFacts = {
+    instanceId: '12345678-0000',
+    sshUser: 'debian',
+    sshAuthorizedKey: 'ssh-ed25519 AAAA me: "anything"',
+    env: [],
+    onstart: '',
+  };
+  const read = (changes: Partial<GuestFacts>) => {
+    const seed = seedOf({ ...facts, ...changes });
+    const [first, ...rest] = seed['user-data'].split('\n');
+    expect(first).toBe('#cloud-config');
+    expect(seed['user-data'] + seed['meta-data']).toMatch(/^[\n\x20-\x7e]*$/);
+    return { metaData: JSON.parse(seed['meta-data']) as unknown, userData: JSON.parse(rest.join('\n')) as UserData };
+  };
+  interface UserData {
+    users: unknown[];
+    disable_root: boolean;
+    ssh_pwauth: boolean;
+    write_files: { path: string; content: string; append?: boolean; permissions?: string }[];
+  }
+  const fileOf = ({ write_files: files }: UserData, path: string) => {
+    const content = files.find((file) => file.path === path)?.content;
+    return content === undefined ? undefined : Buffer.from(content, 'base64').toString();
+  };
+
+  it('names the guest, and lets in by the key alone', () => {
+    const { metaData, userData } = read({});
+    expect(metaData).toEqual({ 'instance-id': '12345678-0000', 'local-hostname': '12345678' });
+    expect(userData).toMatchObject({ hostname: '12345678', disable_root: true, ssh_pwauth: false });
+    expect(userData.users).toEqual([
+      {
+        name: 'debian',
+        ssh_authorized_keys: ['ssh-ed25519 AAAA'],
+        sudo: 'ALL=(ALL) NOPASSWD:ALL',
+        shell: '/bin/bash',
+        lock_passwd: true,
+      },
+    ]);
+  });
+
+  it('lets root in where the template says root, and nobody without a key', () => {
+    expect(read({ sshUser: 'root' }).userData).toMatchObject({
+      disable_root: false,
+      users: [{ name: 'root', ssh_authorized_keys: ['ssh-ed25519 AAAA'] }],
+    });
+    expect(read({ sshAuthorizedKey: '' }).userData.users).toEqual([]);
+  });
+
+  it('tells shells every variable, whatever is in it, and logins what they can read', () => {
+    const env = [
+      { key: 'PLAIN', value: 'a b' },
+      { key: 'ODD', value: `it's "odd" #$(reboot)\nä` },
+      { key: 'not a name', value: 'x' },
+    ];
+    const { userData } = read({ env });
+    expect(fileOf(userData, '/etc/profile.d/gpurent.sh')).toBe(
+      `export PLAIN='a b'\nexport ODD='it'\\''s "odd" #$(reboot)\nä'\n`,
+    );
+    expect(fileOf(userData, '/etc/environment')).toBe('PLAIN="a b"\n');
+    expect(userData.write_files.find(({ path }) => path === '/etc/environment')?.append).toBe(true);
+  });
+
+  it('runs onstart at every boot, with those variables', () => {
+    const { userData } = read({ onstart: 'echo "ü"\n' });
+    expect(fileOf(userData, '/var/lib/gpurent/onstart')).toBe('echo "ü"\n');
+    const script = fileOf(userData, '/var/lib/cloud/scripts/per-boot/gpurent-onstart');
+    expect(script).toBe('#!/bin/sh\n. /etc/profile.d/gpurent.sh\nexec /bin/sh /var/lib/gpurent/onstart\n');
+    expect(read({}).userData.write_files.map(({ path }) => path)).toEqual(['/etc/profile.d/gpurent.sh']);
+  });
+});
+
+describe('a disk', () => {
+  const head = (change: (bytes: Buffer) => void = () => {}) => {
+    const bytes = Buffer.alloc(34 * 512);
+    bytes.writeUInt16LE(0xaa55, 510);
+    change(bytes);
+    return (bytes.toString('base64').match(/.{1,76}/g) ?? []).map((line) => `head ${line}`);
+  };
+  const info = (fields: Record<string, unknown> = {}) =>
+    `info ${JSON.stringify({ format: 'qcow2', 'virtual-size': 2_000_000_000, ...fields })}`;
+
+  it('with a boot sector boots by BIOS', () => {
+    expect(judgeDisk([info(), 'check 0', ...head()])).toEqual({ format: 'qcow2', size: 2e9, firmware: 'bios' });
+    expect(judgeDisk([info({ format: 'raw' }), ...head()])).toMatchObject({ format: 'raw', firmware: 'bios' });
+  });
+
+  it.each([
+    ['of the old kind', (bytes: Buffer) => bytes.writeUInt8(0xef, 446 + 16 + 4)],
+    ['in a GPT', (bytes: Buffer) => bytes.write('28732ac11ff8d211ba4b00a0c93ec93b', 1024 + 128, 'hex')],
+  ])('with an EFI partition %s boots by UEFI', (_, change) => {
+    expect(judgeDisk([info(), 'check 3', ...head(change)])).toMatchObject({ firmware: 'uefi' });
+  });
+
+  it.each([
+    ['cannot be read', ['qemu-img: could not open'], /cannot be read: qemu-img: could not open/],
+    ['is of another format', [info({ format: 'vmdk' })], /of the format vmdk; give qcow2 or raw/],
+    ['stands on another file', [info({ 'backing-filename': '/etc/shadow' })], /names another file/],
+    ['keeps its data elsewhere', [info({ 'format-specific': { data: { 'data-file': '/x' } } })], /names another file/],
+    ['is encrypted', [info({ encrypted: true })], /is encrypted/],
+    ['has errors', [info(), 'check 2', ...head()], /is corrupt/],
+    ['was not checked', [info(), ...head()], /is corrupt/],
+    ['is empty', [info({ format: 'raw' })], /neither a boot sector nor a partition table/],
+    ['holds something else', [info(), 'check 0', ...head((bytes) => bytes.fill(120))], /neither a boot sector/],
+  ])('that %s is refused', (_, lines, reason) => {
+    expect(judgeDisk(lines)).toMatch(reason);
+  });
+});
+
+describe('a machine', () => {
+  it('leaves of its slice what QEMU needs', () => {
+    expect(machineSize({ cpuMillis: 12_500, memoryMb: 65_536 }, 'kvm')).toEqual({ cpus: 13, memoryMb: 64_720 });
+    expect(machineSize({ cpuMillis: 100, memoryMb: 2_048 }, 'tcg')).toEqual({ cpus: 1, memoryMb: 1_504 });
+  });
+
+  it('is none in a slice that is too small', () => {
+    expect(machineSize({ cpuMillis: 1_000, memoryMb: 400 }, 'kvm')).toBeUndefined();
+  });
+});
