@@ -71,4 +71,79 @@ describe('A GPU', () => {
     host.executor.receive(command);
     await host.answered(command, 'DONE');
   });
+
+  it('that another workload has by now holds up no destroy of the one that had it before', async () => {
+    await deploy();
+    host.runtime.exit('i', 1);
+    host.watch();
+    await eventually('its end to be told', () => {
+      host.clock.advance(500);
+      return host.reports.length > 0;
+    });
+    const other = await provision(host, 1, {}, 'other');
+    host.executor.receive(other);
+    await host.answered(other, 'DONE');
+    host.gpus.processes.set(gpu, [PROCESS]);
+    const command = destroy(2);
+    host.executor.receive(command);
+    await host.answered(command, 'DONE');
+  });
+});
+
+describe('A GPU of a virtual machine', () => {
+  const machine = (instanceId: string) => provision(host, 1, { virtualMachine: true }, instanceId);
+
+  it('that has ended by itself is taken back, and not from the next one that has it', async () => {
+    host.executor.receive(await machine('i'));
+    await host.executor.idle();
+    host.gpus.taken.add(gpu);
+    const watcher = host.watch();
+    await watcher.compare();
+    await host.executor.idle();
+    expect([...host.gpus.taken]).toEqual([gpu]);
+
+    host.runtime.exit('i', 1);
+    await eventually('the host to have it', () => {
+      host.clock.advance(10_000);
+      return host.gpus.taken.size === 0;
+    });
+    host.executor.receive(await machine('other'));
+    await host.executor.idle();
+    host.gpus.taken.add(gpu);
+    await watcher.compare();
+    await host.executor.idle();
+    expect([...host.gpus.taken]).toEqual([gpu]);
+  });
+
+  it('that is not back with the host holds a destroy up until it is', async () => {
+    host.executor.receive(await machine('i'));
+    await host.executor.idle();
+    host.gpus.taken.add(gpu);
+    host.gpus.stuck = true;
+    const command = destroy(2);
+    host.executor.receive(command);
+    await eventually('it to be removed', async () => (await host.runtime.find('i')).state === 'absent');
+    for (let i = 0; i < 30; i++) {
+      host.clock.advance(1_000);
+      await Promise.resolve();
+    }
+    expect(host.outcomes(command)).toEqual([]);
+    host.gpus.stuck = false;
+    await host.answeredInTime(command, 'DONE');
+    expect(host.gpus.taken.size).toBe(0);
+  });
+});
+
+describe('A virtual machine', () => {
+  it('whose SSH does not answer runs five minutes after it was powered on', async () => {
+    host.runtime.sshUp = false;
+    const command = await provision(host, 1, { virtualMachine: true });
+    host.executor.receive(command);
+    await host.answered(command, 'ACCEPTED');
+    const began = host.clock.monotonic();
+    await host.answeredInTime(command, 'DONE');
+    const passed = host.clock.monotonic() - began;
+    expect(passed).toBeGreaterThanOrEqual(5 * 60_000);
+    expect(passed).toBeLessThan(5 * 60_000 + 30_000);
+  });
 });

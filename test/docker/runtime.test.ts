@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { Engine } from '../../agent/runtime/docker/engine.js';
+import { isMadeHere } from '../../agent/runtime/docker/images.js';
+import { systemClock } from '../../shared/clock.js';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SAMPLE_IMAGE, containersOf, docker, execIn, occupy } from '../harness/docker.js';
+import { DOCKER_SOCKET, SAMPLE_IMAGE, VM_RUNNER, containersOf, docker, execIn, occupy } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
@@ -78,6 +81,20 @@ describe('a container', () => {
     const { sshPort } = found as { sshPort: number };
     await eventually('SSH', () => runtime.sshAnswers(sshPort));
     await runtime.remove(id);
+  });
+
+  it('is made of nothing on the host but what its name says', async () => {
+    const engine = new Engine(DOCKER_SOCKET, systemClock);
+    const { Id } = await docker.getImage(SAMPLE_IMAGE).inspect();
+    for (const name of [SAMPLE_IMAGE, `docker.io/${SAMPLE_IMAGE}`]) expect(await isMadeHere(engine, name)).toBe(true);
+    for (const name of [Id, Id.slice(7), Id.slice(7, 19), 'gpurent/sample'])
+      expect(await isMadeHere(engine, name)).toBe(false);
+    const fetching = (await makeRuntime({ ports })).fetchImage(
+      specOf(VM_RUNNER),
+      () => {},
+      new AbortController().signal,
+    );
+    await expect(fetching).rejects.toThrow(/this host's own, and is not rented out/);
   });
 
   it('of another host on the same Docker is not its own', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
-import { importImage, tinyDisk } from '../harness/disks.js';
+import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
 import { SAMPLE_IMAGE, VM_UEFI, containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
@@ -25,9 +25,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const id of made.splice(0)) await runtime.remove(id);
 });
-afterAll(async () => {
-  for (const image of [GOES, IDLES, ODD]) await docker.getImage(image).remove({ force: true });
-});
+afterAll(() => removeImages(GOES, IDLES, ODD));
 
 const spec = (image: string, fields: Partial<WorkloadSpec> = {}) =>
   specOf(image, { virtualMachine: true, sshAuthorizedKey: '', memoryMb: 1024, cpuMillis: 1000, ...fields });
@@ -121,6 +119,7 @@ describe('no machine is made, and its renter is told why, of an image', () => {
     ['that holds two disks', { 'disk/a.raw': large, 'disk/b.raw': large }, /something beside one plain file/],
     ['that holds no disk', { 'etc/passwd': garbage }, /it has no folder \/disk/],
   ])('%s', async (_, files, reason) => {
+    await removeImages(ODD);
     await importImage(ODD, files);
     await expect(create(ODD)).rejects.toMatchObject({
       code: 'IMAGE_UNAVAILABLE',
@@ -135,6 +134,7 @@ describe('no machine is made, and its renter is told why, of an image', () => {
   });
 
   it('whose disk is larger than what was rented', async () => {
+    await removeImages(ODD);
     await importImage(ODD, { 'disk/disk.raw': tinyDisk('', 'idles') });
     await expect(create(ODD, { diskGb: 0 })).rejects.toThrow(/deploy with disk_gb 1 or more/);
   });

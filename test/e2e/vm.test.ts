@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { importImage, tinyDisk } from '../harness/disks.js';
+import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
 import { VM_DEBIAN, containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 }, PATIENCE_MS);
 afterAll(async () => {
   await real.stop();
-  for (const image of [IDLES, CORRUPT]) await docker.getImage(image).remove({ force: true });
+  await removeImages(IDLES, CORRUPT);
 });
 
 async function logOf(renter: RealRenter, id: string): Promise<string> {

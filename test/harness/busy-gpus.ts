@@ -1,3 +1,4 @@
+import { Failure } from '../../agent/domain/failure.js';
 import type { GpuProcess } from '../../agent/host/gpus/nvidia-report.js';
 import type { GpuInventory, Passthrough } from '../../agent/host/gpus/driver.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
@@ -9,11 +10,17 @@ export class BusyGpus extends SimulatedGpus {
 
   /** Those that the host does not have. */
   readonly taken = new Set<string>();
+  /** Whether they do not come back. */
+  stuck = false;
   override readonly passthrough: Passthrough = {
     obstacle: async () => undefined,
     devices: async () => ({ paths: [], addresses: [] }),
     take: async (uuids) => uuids.forEach((uuid) => this.taken.add(uuid)),
-    giveBack: async (uuids) => uuids.forEach((uuid) => this.taken.delete(uuid)),
+    giveBack: async (uuids) => {
+      if (this.stuck && uuids.some((uuid) => this.taken.has(uuid)))
+        throw new Failure('GPUS_UNAVAILABLE', 'it has not come back');
+      for (const uuid of uuids) this.taken.delete(uuid);
+    },
     taken: async () => [...this.taken],
   };
 

@@ -6,6 +6,8 @@ import { docker } from './docker.js';
 const SAYS_AND_IDLES = 'fa31c08ed8be____baf803fcac08c07403eeebf8f4ebfd';
 /** To the serial line, and then off, by the chipset's own register. */
 const SAYS_AND_GOES = 'fa31c08ed8be____baf803fcac08c07403eeebf8ba0406b80020eff4ebfd';
+/** What the agent makes of the disks in images. */
+const PREPARED = 'localhost/gpurent/vm-disk';
 const LOADED_AT = 0x7c00;
 
 /** A disk whose boot sector is a whole program: prints `text` to the serial line, and then idles or powers off. */
@@ -30,4 +32,15 @@ export async function importImage(name: string, files: Record<string, Buffer>): 
   const done = await docker.importImage(archive, { repo, tag });
   for await (const _ of done);
   return name;
+}
+
+/** Removes images by their names, and what was prepared of the disks in them. */
+export async function removeImages(...names: string[]): Promise<void> {
+  const prepared = await docker.listImages({ filters: { reference: [PREPARED] } });
+  const tags = prepared.flatMap(({ RepoTags }) => RepoTags ?? []);
+  for (const name of [...names, ...tags])
+    await docker
+      .getImage(name)
+      .remove({ force: true })
+      .catch(() => undefined);
 }

@@ -8,6 +8,7 @@ export interface FakeAgentOptions {
   gpus?: number;
   diskGb?: number;
   diskQuota?: string;
+  vmCapable?: boolean;
   cudaVersion?: string;
   /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
   automatic?: boolean;
@@ -401,6 +402,7 @@ function inventoryOf({
   gpus = 2,
   diskGb = 1000,
   diskQuota = 'enforced',
+  vmCapable = false,
   cudaVersion = '12.4',
 }: FakeAgentOptions): Record<string, unknown> {
   return {
@@ -413,6 +415,7 @@ function inventoryOf({
     memoryMb: 65_536,
     diskGb,
     diskQuota,
+    vmCapable,
     driverVersion: '550.54',
     cudaVersion,
     gpuReleaseSupported: true,

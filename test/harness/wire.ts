@@ -20,7 +20,12 @@ export interface WireCommand {
   desired: 'running' | 'stopped' | 'absent';
   running?: {
     mayCreate: boolean;
-    spec: { gpuUuids: string[]; sshAuthorizedKey: string; env: { key: string; value: string }[] };
+    spec: {
+      gpuUuids: string[];
+      sshAuthorizedKey: string;
+      env: { key: string; value: string }[];
+      virtualMachine: boolean;
+    };
   };
   stopped?: { releaseGpus: boolean };
 }

@@ -47,8 +47,8 @@ async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder): Prom
   onProgress('pulled', `pulled ${spec.image}`);
 }
 
-/** By its name alone: an identity, or the beginning of one, would lead to whatever is on the host. */
-async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
+/** Whether an image is this host's owner's own. By its name alone: an identity, or the beginning of one, would lead to whatever is on the host. */
+export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
   const image = await inspectImage(engine, name);
   if (!image || !noneOf(image.RepoDigests)) return false;
   return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
