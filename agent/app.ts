@@ -44,7 +44,13 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   requireGuestTools(config.guestTools);
   const hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch(() => false);
   const gpus = gpuDriver(config, clock);
-  const support = new VmSupport(engine, new RunnerJobs(engine, randomUUID(), config.vms.runner), config.vms, gpus);
+  const support = new VmSupport(
+    engine,
+    new RunnerJobs(engine, randomUUID(), config.vms.runner),
+    config.vms,
+    gpus,
+    clock,
+  );
   const runsVms = (await support.obstacle()) === undefined;
   return readInventory(config, gpus, { root: (await engine.info()).DockerRootDir, hasDiskQuota, runsVms });
 }
@@ -59,7 +65,7 @@ export function createAgent(
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
-  const gpus = gpuDriver(config, clock);
+  const gpus = gpuDriver(config, clock, (message) => logger.warn(message));
   let hasDiskQuota = false;
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
@@ -76,7 +82,7 @@ export function createAgent(
     hasDiskQuota: async () => hasDiskQuota,
   };
   const jobs = new RunnerJobs(engine, hostId, config.vms.runner);
-  const support = new VmSupport(engine, jobs, config.vms, gpus);
+  const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
   const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
   const kinds = {
     container: new Containers(engine, clock, host, images, gpus),
@@ -112,7 +118,7 @@ export function createAgent(
       await engine.require(config.dockerSocket);
       await guard.ensure();
       await runtime.prepare();
-      await jobs.prune();
+      await jobs.prune((message) => logger.warn(message));
       hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
         logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);
         return false;

@@ -11,7 +11,11 @@ const POLL_MS = 500;
 export class GpuAccess {
   /** Those that a workload is being given at this moment. */
   private readonly given = new Map<string, string>();
-  private returning: Promise<void> = Promise.resolve();
+  /** How often that has changed. */
+  private gives = 0;
+  private tidying = false;
+  /** Those that go back to the host at this moment. */
+  private returning: { uuids: readonly string[]; done: Promise<void> } | undefined;
 
   constructor(
     private readonly gpus: GpuDriver,
@@ -39,19 +43,21 @@ export class GpuAccess {
    * meanwhile is refused, and as long as a call of Docker may still land.
    */
   async give(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
-    await this.returning;
+    if (wanted.some((uuid) => this.returning?.uuids.includes(uuid))) await this.returning?.done;
     for (const uuid of wanted) {
       const other = this.given.get(uuid);
       if (other !== undefined && other !== instanceId)
         throw unavailable(`the GPU ${uuid} is being given to another workload`);
     }
     for (const uuid of wanted) this.given.set(uuid, instanceId);
+    this.gives++;
     try {
       await this.check(instanceId, wanted);
       await work();
     } finally {
       void this.runtime.settled(instanceId).then(() => {
         for (const uuid of wanted) this.given.delete(uuid);
+        this.gives++;
       });
     }
   }
@@ -73,16 +79,33 @@ export class GpuAccess {
     }
   }
 
-  /** Gives the host back what a virtual machine that is down has had. Nobody is given a GPU meanwhile. */
-  async takeBack(instanceId: string, uuids: readonly string[]): Promise<void> {
+  /**
+   * Gives the host back what is away for no virtual machine that runs, or that `isMeant` to. One look at a time: a GPU that does
+   * not come back must hold up nothing.
+   */
+  async tidy(isMeant: (instanceId: string) => boolean): Promise<void> {
+    if (this.tidying) return;
+    this.tidying = true;
+    try {
+      const uuids = await this.idle(isMeant);
+      const done = this.gpus.passthrough.giveBack(uuids).finally(() => (this.returning = undefined));
+      this.returning = { uuids, done: done.catch(() => undefined) };
+      await done;
+    } finally {
+      this.tidying = false;
+    }
+  }
+
+  private async idle(isMeant: (instanceId: string) => boolean): Promise<string[]> {
+    const { gives } = this;
     const taken = await this.gpus.passthrough.taken();
-    const work = async () => {
-      const own = await this.withoutOthers(instanceId, uuids);
-      await this.gpus.passthrough.giveBack(own.filter((uuid) => taken.includes(uuid)));
-    };
-    const done = this.returning.then(work);
-    this.returning = done.catch(() => undefined);
-    await done;
+    if (taken.length === 0) return [];
+    const holders = (await this.runtime.list()).filter(
+      ({ state, instanceId }) => state === 'running' || isMeant(instanceId),
+    );
+    const held = new Set([...this.given.keys(), ...holders.flatMap(({ gpuUuids }) => gpuUuids)]);
+    // Whoever has been given one meanwhile may not have been seen: another look will do.
+    return this.gives === gives ? taken.filter((uuid) => !held.has(uuid)) : [];
   }
 
   private async withoutOthers(instanceId: string, uuids: readonly string[]): Promise<string[]> {

@@ -13,6 +13,7 @@ interface QemuInfo {
   'format-specific'?: { data?: { 'data-file'?: string } };
 }
 
+const MOST_WORDS_CHARS = 400;
 const SECTOR = 512;
 const SIGNATURE_AT = 510;
 const TABLE_AT = 446;
@@ -29,7 +30,10 @@ export function judgeDisk(lines: readonly string[]): BaseDisk | string {
   const said = (name: string) =>
     lines.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
   const info = parseInfo(said('info')[0]);
-  if (!info) return `its disk cannot be read: ${lines.filter((line) => !/^(info|check|head) /.test(line)).join(' ')}`;
+  if (!info) {
+    const words = lines.filter((line) => !/^(info|check|head) /.test(line)).join(' ');
+    return `its disk cannot be read: ${words.slice(0, MOST_WORDS_CHARS)}`;
+  }
   const { format } = info;
   if (format !== 'raw' && format !== 'qcow2') return `its disk is of the format ${format}; give qcow2 or raw`;
   const names = [info['backing-filename'], info['format-specific']?.data?.['data-file']];

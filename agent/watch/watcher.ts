@@ -62,17 +62,12 @@ export class Watcher {
       return desired === 'absent' || (desired === 'stopped' && state === 'running');
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
-    const machines = listed.filter(({ kind, state }) => kind === 'vm' && state === 'stopped');
-    for (const { instanceId, gpuUuids } of machines) void this.attempt(() => this.takeBack(instanceId, gpuUuids));
+    // Not waited for: a GPU may be slow to come back.
+    void this.attempt(() => this.senses.gpuAccess.tidy((instanceId) => this.isMeantToRun(instanceId)));
   }
 
-  /** GPUs of a virtual machine that is down, and not about to be brought back, are seen to be well again. */
-  private async takeBack(instanceId: string, gpuUuids: string[]): Promise<void> {
-    if (this.executor.isBusy(instanceId) || this.journal.instance(instanceId)?.desired === 'running') return;
-    await this.executor.exclusively(instanceId, async () => {
-      const isDown = (await this.senses.runtime.find(instanceId)).state !== 'running';
-      if (isDown) await this.senses.gpuAccess.takeBack(instanceId, gpuUuids);
-    });
+  private isMeantToRun(instanceId: string): boolean {
+    return this.executor.isBusy(instanceId) || this.journal.instance(instanceId)?.desired === 'running';
   }
 
   private async check(instanceId: string): Promise<void> {

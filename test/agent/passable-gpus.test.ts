@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Gpu } from '../../agent/host/gpus/driver.js';
 import { holdersOf } from '../../agent/host/passthrough/device-holders.js';
+import { GpuNotes } from '../../agent/host/passthrough/gpu-notes.js';
 import { PassableGpus, type HostGpus } from '../../agent/host/passthrough/passable-gpus.js';
 import { eventually } from '../harness/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -42,20 +43,32 @@ const driverOf = (slots: string[]): HostGpus => ({
     return { gpus: present, driverVersion: '590', cudaVersion: '13.0' };
   },
   attachment: () => ({ env: [], deviceRequests: [] }),
-  letGo: async (uuid) => void awake.push(uuid),
+  letGo: async (uuid) => void awake.push(`${uuid} let go`),
+  keepAgain: async (uuid) => void awake.push(`${uuid} kept again`),
 });
 
 /** The agent's view; made anew as after a restart of it. */
 function make(slots = SLOTS): PassableGpus {
-  const file = join(tree.folder, 'gpus.json');
+  const notes = new GpuNotes(join(tree.folder, 'gpus.json'), () => {});
   return new PassableGpus({
     gpus: driverOf(slots),
     bus: tree,
-    file,
+    notes,
     holders: async () => holders,
     runnerId: 64_000,
     clock,
   });
+}
+
+/** What `work` comes to while time passes. */
+async function asTimePasses<T>(work: Promise<T>): Promise<T> {
+  let isDone = false;
+  void work.catch(() => undefined).finally(() => (isDone = true));
+  await eventually('it to be done', () => {
+    clock.advance(1_000);
+    return isDone;
+  });
+  return work;
 }
 
 const shown = async (gpus: PassableGpus) =>
@@ -69,7 +82,7 @@ it('a GPU that a virtual machine has is still one of the host’s, also after a 
     addresses: ['0000:0b:00.0', '0000:0b:00.1'],
   });
   await gpus.passthrough.take([ONE]);
-  expect(awake).toEqual([ONE]);
+  expect(awake).toEqual([`${ONE} let go`]);
   expect([tree.driverNow('0000:0b:00.0'), tree.driverNow('0000:0b:00.1')]).toEqual(['vfio-pci', 'vfio-pci']);
   expect(tree.opened).toEqual([[30, 64_000]]);
   for (const each of [gpus, make()]) {
@@ -98,18 +111,16 @@ it('that does not come back is not well, says why, and is well once it has', asy
   await gpus.inventory();
   await gpus.passthrough.take([ONE]);
   tree.broken.add('0000:0b:00.0');
-  let failure: unknown;
-  const returning = gpus.passthrough.giveBack([ONE]).catch((error: unknown) => (failure = error));
-  await eventually('it to give up', () => {
-    clock.advance(1_000);
-    return failure;
+  await expect(asTimePasses(gpus.passthrough.giveBack([ONE, OTHER]))).rejects.toMatchObject({
+    code: 'GPUS_UNAVAILABLE',
   });
-  await returning;
-  expect(failure).toMatchObject({ code: 'GPUS_UNAVAILABLE' });
   expect((await gpus.inventory()).gpus[0]).toMatchObject({
     healthy: false,
     reason: expect.stringContaining('it has not come back from a virtual machine') as string,
   });
+  // From then on nobody waits for it, who asks for another one least of all.
+  await expect(gpus.passthrough.giveBack([ONE])).rejects.toThrow(/has not come back/);
+  await gpus.passthrough.giveBack([OTHER]);
   tree.broken.clear();
   await gpus.passthrough.giveBack([ONE]);
   expect(await shown(gpus)).toEqual([`${ONE} well`, `${OTHER} well`]);
@@ -143,11 +154,38 @@ it('that cannot be taken whole goes back whole', async () => {
   expect(await shown(gpus)).toEqual([`${ONE} well`, `${OTHER} well`]);
 });
 
+it.each([1, 2, 3, 4, 5, 6])(
+  'is found and brought back after an agent has died at write %i of taking it',
+  async (last) => {
+    const gpus = make();
+    await gpus.inventory();
+    tree.dieAfter(last);
+    void gpus.passthrough.take([ONE]).catch(() => undefined);
+    await eventually('the writes', () => tree.writes.length === last);
+    tree.dieAfter(Infinity);
+    const next = make();
+    expect((await next.inventory()).gpus.map(({ uuid }) => uuid)).toEqual([ONE, OTHER]);
+    await next.passthrough.giveBack([ONE, OTHER]);
+    expect(await shown(next)).toEqual([`${ONE} well`, `${OTHER} well`]);
+    expect(tree.driverNow('0000:0b:00.0')).toBe('nvidia');
+  },
+);
+
+it('that the kernel does not let go of is not well, and holds up no other', async () => {
+  const gpus = make();
+  await gpus.inventory();
+  tree.dieAfter(1);
+  await expect(asTimePasses(gpus.passthrough.take([ONE]))).rejects.toThrow(/does not let go of .* within 30 seconds/);
+  tree.dieAfter(Infinity);
+  await gpus.passthrough.take([OTHER]);
+  expect(await gpus.passthrough.taken()).toContain(OTHER);
+});
+
 it('that something on the host has open is not taken, and stays with its drivers', async () => {
   const gpus = make();
   await gpus.inventory();
   holders = [77];
-  await expect(gpus.passthrough.take([ONE])).rejects.toThrow(/0000:0b:00 are open in process 77/);
+  await expect(asTimePasses(gpus.passthrough.take([ONE]))).rejects.toThrow(/0000:0b:00 are open in process 77/);
   expect(tree.writes).toEqual([]);
 });
 
@@ -161,7 +199,7 @@ it('who has one open is read from the processes themselves', async () => {
     symlinkSync(target, join(proc, pid, 'fd/5'));
   }
   expect(await holdersOf(['0000:0b:00'], proc)).toEqual([10]);
-  expect(await holdersOf(['0000:0c:00'], proc)).toEqual([]);
+  await expect(holdersOf(['0000:0c:00'], proc)).rejects.toThrow(/does not say which device/);
 });
 
 it('a host whose GPUs share their groups, or whose kernel cannot give them away, says so', async () => {

@@ -1,9 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
+import { Engine } from '../../agent/runtime/docker/engine.js';
+import { RunnerJobs } from '../../agent/runtime/docker/vm/runner-job.js';
+import { VmSupport } from '../../agent/runtime/docker/vm/vm-support.js';
+import { systemClock } from '../../shared/clock.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
-import { SAMPLE_IMAGE, VM_UEFI, containersOf, docker } from '../harness/docker.js';
+import {
+  DOCKER_SOCKET,
+  SAMPLE_IMAGE,
+  VM_DEBIAN,
+  VM_RUNNER,
+  VM_UEFI,
+  containersOf,
+  docker,
+  makeImage,
+} from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';
@@ -39,6 +53,15 @@ async function create(image: string, fields: Partial<WorkloadSpec> = {}): Promis
   return id;
 }
 
+/** A qcow2 that stands on another file, as QEMU itself makes one. */
+async function overlayOf(file: string): Promise<Buffer> {
+  const jobs = new RunnerJobs(new Engine(DOCKER_SOCKET, systemClock), 'test', VM_RUNNER);
+  const make = `qemu-img create -q -f qcow2 -o cluster_size=512 -u -b ${file} -F raw /tmp/disk 1M && base64 /tmp/disk`;
+  const options = { Image: VM_RUNNER, Entrypoint: ['sh', '-c', make], HostConfig: { NetworkMode: 'none' } };
+  const { lines } = await jobs.withContainer(options, (container) => jobs.run(container, LONG_MS));
+  return Buffer.from(lines.join(''), 'base64');
+}
+
 const said = async (id: string) => (await runtime.tail(id, 1000)).map(({ text }) => text);
 const saying = (id: string, text: string, times = 1) =>
   eventually(
@@ -53,6 +76,13 @@ it('a guest that ignores the power button is powered off at the deadline', async
   await runtime.stop(id);
   expect(await runtime.find(id)).toMatchObject({ state: 'stopped', exitCode: 0, kind: 'vm' });
   expect(await said(id)).toContain('gpurent: the guest has not shut down within 2 seconds and is powered off');
+});
+
+it('a guest that is stopped while it comes up is asked, too, or powered off', async () => {
+  const id = await create(IDLES);
+  await runtime.stop(id);
+  expect(await runtime.find(id)).toMatchObject({ state: 'stopped', exitCode: 0 });
+  expect(await said(id)).toContain('gpurent: the machine is off');
 });
 
 it('a guest that powers itself off ends its instance, unless that is interactive', async () => {
@@ -105,6 +135,41 @@ it('every machine of an image stands on one copy of its disk, and nothing is lef
   expect(await docker.listContainers({ all: true, filters: { name: ['gpurent-job-'] } })).toEqual([]);
 });
 
+describe('a host runs no machines, and says why,', () => {
+  const support = async (runner: string, accelerator: 'kvm' | 'tcg' | null = 'tcg') => {
+    const engine = new Engine(DOCKER_SOCKET, systemClock);
+    const jobs = new RunnerJobs(engine, randomUUID(), runner);
+    const gpus = { passthrough: NO_PASSTHROUGH };
+    return new VmSupport(engine, jobs, { accelerator, runner, stopSeconds: 1 }, gpus, systemClock).obstacle();
+  };
+
+  it('that is told not to', async () => {
+    expect(await support(VM_RUNNER, null)).toMatch(/GPURENT_AGENT_VMS is "off"/);
+  });
+
+  it('that lacks what they run in', async () => {
+    expect(await support('localhost/gpurent/none:1')).toMatch(/is not here: run scripts\/build-vm-runner/);
+  });
+
+  it.each([
+    ['ends well and has booted nothing', 'echo nothing', /did not boot on tcg: nothing/],
+    ['fails after it has booted', 'echo "gpurent-probe: booted"; exit 1', /did not boot on tcg/],
+  ])('whose machine %s', async (_, command, reason) => {
+    await removeImages(ODD);
+    const entrypoint = JSON.stringify(['sh', '-c', command]);
+    expect(await support(await makeImage('gpurent/test-vm-odd', [`ENTRYPOINT ${entrypoint}`]))).toMatch(reason);
+  });
+
+  it('whose GPUs cannot be given to one', async () => {
+    const engine = new Engine(DOCKER_SOCKET, systemClock);
+    const passthrough = { ...NO_PASSTHROUGH, obstacle: async () => 'there is no IOMMU' };
+    const settings = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 1 } as const;
+    const jobs = new RunnerJobs(engine, randomUUID(), VM_RUNNER);
+    const obstacle = await new VmSupport(engine, jobs, settings, { passthrough }, systemClock).obstacle();
+    expect(obstacle).toBe('GPUs cannot be given to virtual machines: there is no IOMMU');
+  });
+});
+
 describe('no machine is made, and its renter is told why, of an image', () => {
   const garbage = Buffer.alloc(1024 * 1024, 'x');
   const broken = Buffer.concat([Buffer.from('QFI\xfb\0\0\0\x03', 'latin1'), garbage]);
@@ -129,6 +194,12 @@ describe('no machine is made, and its renter is told why, of an image', () => {
     expect(await docker.listContainers({ all: true, filters: { name: ['gpurent-job-'] } })).toEqual([]);
   });
 
+  it('whose disk stands on a file of the host, which is never looked at', async () => {
+    await removeImages(ODD);
+    await importImage(ODD, { 'disk/disk.qcow2': await overlayOf('/etc/passwd') });
+    await expect(create(ODD)).rejects.toThrow(/its disk is only a part: it names another file/);
+  });
+
   it('that is none of a machine', async () => {
     await expect(create(SAMPLE_IMAGE)).rejects.toThrow(/it has no folder \/disk/);
   });
@@ -136,6 +207,7 @@ describe('no machine is made, and its renter is told why, of an image', () => {
   it('whose disk is larger than what was rented', async () => {
     await removeImages(ODD);
     await importImage(ODD, { 'disk/disk.raw': tinyDisk('', 'idles') });
-    await expect(create(ODD, { diskGb: 0 })).rejects.toThrow(/deploy with disk_gb 1 or more/);
+    await expect(create(ODD, { diskGb: 0 })).rejects.toThrow(/holds a file of 1 GB, more than was rented/);
+    await expect(create(VM_DEBIAN, { diskGb: 1 })).rejects.toThrow(/deploy with disk_gb 2 or more/);
   });
 });

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -6,6 +6,7 @@ import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
 import { VM_DEBIAN, containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../harness/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
+import { Outside } from '../rig/outside.js';
 
 /** An emulated processor is slow, and busy machines are slower. */
 const BOOT_MS = 240_000;
@@ -13,6 +14,7 @@ const LONG_MS = 60_000;
 const PATIENCE_MS = 600_000;
 const IDLES = 'gpurent/test-vm-deaf:1';
 const CORRUPT = 'gpurent/test-vm-corrupt:1';
+const FORBIDDEN = ['169.254.169.254', '10.99.99.99', '192.168.199.9'];
 const ONSTART = 'echo "onstart has run with $MINE"';
 
 let real: RealPlatform;
@@ -86,6 +88,23 @@ describe('a Debian', () => {
     const heard = await eventually('an answer', () => hear(Number(port)), LONG_MS);
     expect(heard).toBe('from inside');
     await server;
+  });
+
+  it('reaches the Internet, and neither its host nor what is private', async () => {
+    const outside = await Outside.with(FORBIDDEN);
+    const service = createServer((socket) => socket.end('reached'));
+    await new Promise<void>((resolve) => service.listen(0, '0.0.0.0', resolve));
+    const { port } = service.address() as AddressInfo;
+    const reach = (host: string, at = 80) => ssh(`timeout 5 bash -c 'cat </dev/tcp/${host}/${at}' 2>&1 || true`);
+    try {
+      expect(await reach(Outside.PUBLIC)).toBe('reached');
+      for (const address of FORBIDDEN) expect(await reach(address)).not.toContain('reached');
+      // What the guest takes for its gateway is its own container.
+      for (const host of [Outside.HOST, '10.0.2.2']) expect(await reach(host, port)).not.toContain('reached');
+    } finally {
+      service.close();
+      outside.close();
+    }
   });
 
   it('goes on while the agent is killed, and is found again', async () => {

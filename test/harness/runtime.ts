@@ -55,7 +55,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
   const parts = {
     disks: new BaseDisks(engine, jobs, images, VMS.runner),
-    support: new VmSupport(engine, jobs, VMS, gpus),
+    support: new VmSupport(engine, jobs, VMS, gpus, systemClock),
     passthrough: gpus.passthrough,
   };
   const kinds = {

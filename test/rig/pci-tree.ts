@@ -18,6 +18,7 @@ export class PciTree extends PciBus {
   readonly broken = new Set<string>();
   /** Groups that an account may open. */
   readonly opened: [number, number][] = [];
+  private lastWrite = Infinity;
   private readonly homes = new Map<string, string>();
 
   private constructor(readonly folder: string) {
@@ -32,7 +33,13 @@ export class PciTree extends PciBus {
     return tree;
   }
 
+  /** Whatever is written after so many writes in all is never answered. */
+  dieAfter(writes: number): void {
+    this.lastWrite = writes;
+  }
+
   override async write({ file, text }: SysfsWrite): Promise<void> {
+    if (this.writes.length >= this.lastWrite) return new Promise(() => {});
     this.writes.push(`${file} < ${text.trim()}`);
     const [, address = ''] = /^devices\/([^/]+)\//.exec(file) ?? [];
     if (file.endsWith('driver_override')) writeFileSync(join(this.device(address), 'driver_override'), text);

@@ -20,6 +20,7 @@ describe('what nvidia-smi reports', () => {
         pciAddress: '0000:06:00',
         faults: [],
         processes: [],
+        isKeptAwake: false,
       },
       {
         uuid: 'GPU-0c2d8e5f-70b1-4f4e-9b36-6a4d7a1e0002',
@@ -31,6 +32,7 @@ describe('what nvidia-smi reports', () => {
           'a memory page waits for a reset of the GPU',
         ],
         processes: [],
+        isKeptAwake: false,
       },
     ]);
   });
@@ -66,6 +68,7 @@ describe('what nvidia-smi reports', () => {
       ],
     ]);
     expect(gpus[1]?.pciAddress).toBe('00010000:0a:00');
+    expect(gpus.map(({ isKeptAwake }) => isKeptAwake)).toEqual([true, false]);
   });
 
   it('is not taken for something else', () => {

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { seedOf, type GuestFacts } from '../../agent/domain/cloud-init.js';
 import { judgeDisk } from '../../agent/domain/disk-image.js';
 import { machineSize } from '../../agent/domain/virtual-machine.js';
+import { vmOptions, type VmPlacement } from '../../agent/runtime/docker/vm/vm-options.js';
+import { specOf } from '../suites/runtime-suite.js';
 
 describe('a seed', () => {
   const facts: GuestFacts = {
@@ -120,5 +122,73 @@ describe('a machine', () => {
 
   it('is none in a slice that is too small', () => {
     expect(machineSize({ cpuMillis: 1_000, memoryMb: 400 }, 'kvm')).toBeUndefined();
+  });
+});
+
+describe('the container of a machine', () => {
+  const placement: VmPlacement = {
+    hostId: 'host',
+    traits: {
+      instanceId: '12345678-0000',
+      kind: 'vm',
+      sequence: 1,
+      gpuUuids: ['GPU-1'],
+      diskGb: 20,
+      sshPort: 20_000,
+      ports: [
+        { port: 8888, protocol: 'tcp', hostPort: 20_001, guarded: true, link: 'jupyter' },
+        { port: 5000, protocol: 'udp', hostPort: 20_002, guarded: false, link: null },
+      ],
+      tokenHash: '',
+      image: 'image:1',
+    },
+    disk: { imageId: 'sha256:1', format: 'raw', size: 1, firmware: 'uefi' },
+    size: { cpus: 4, memoryMb: 7_000 },
+    accelerator: 'kvm',
+    network: 'network',
+    bindAddress: '0.0.0.0',
+    resolvers: [],
+    openFiles: 1024,
+    hasDiskQuota: true,
+    stopSeconds: 90,
+    graceS: 100,
+    devices: ['/dev/kvm', '/dev/vfio/vfio', '/dev/vfio/30'],
+    groups: [107],
+    passed: ['0000:0b:00.0', '0000:0b:00.1'],
+  };
+  const spec = specOf('image:1', { diskGb: 20, memoryMb: 8_192, cpuMillis: 4_000 });
+
+  it('has the devices that its QEMU needs, as an account that may open them, and no privilege', () => {
+    const { User, HostConfig } = vmOptions(spec, placement);
+    expect(User).toBe('64000:64000');
+    expect(HostConfig).toMatchObject({
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      GroupAdd: ['107'],
+      Memory: 8_192 * 1024 * 1024,
+      NanoCpus: 4_000_000_000,
+      // The disk, its tables, and what the machine itself remembers.
+      StorageOpt: { size: String(20_020_000_000 + 64 * 1024 * 1024) },
+      Ulimits: [
+        { Name: 'nofile', Soft: 1024, Hard: 1024 },
+        { Name: 'memlock', Soft: -1, Hard: -1 },
+      ],
+    });
+    expect(HostConfig?.CapAdd).toBeUndefined();
+    expect(HostConfig?.Devices).toEqual(
+      ['/dev/kvm', '/dev/vfio/vfio', '/dev/vfio/30'].map((path) => ({
+        PathOnHost: path,
+        PathInContainer: path,
+        CgroupPermissions: 'rw',
+      })),
+    );
+    expect(vmOptions(spec, { ...placement, passed: [] }).HostConfig?.Ulimits).toHaveLength(1);
+  });
+
+  it('publishes what no proxy guards, and leads every port into the guest', () => {
+    const { HostConfig, Env } = vmOptions(spec, placement);
+    expect(Object.keys(HostConfig?.PortBindings as object)).toEqual(['22022/tcp', '5000/udp']);
+    expect(Env).toContain('GPURENT_VM_FORWARD=tcp::22022-:22 tcp::8888-:8888 udp::5000-:5000');
+    expect(Env).toContain('GPURENT_VM_DEVICES=0000:0b:00.0 0000:0b:00.1');
   });
 });

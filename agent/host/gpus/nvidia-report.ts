@@ -16,6 +16,8 @@ export interface NvidiaGpu {
   faults: string[];
   /** What computes on it, in process ids of the host. */
   processes: GpuProcess[];
+  /** Whether the driver holds it also while nobody uses it. */
+  isKeptAwake: boolean;
 }
 
 export interface GpuProcess {
@@ -59,6 +61,7 @@ function parseGpu(gpu: Node): NvidiaGpu {
     memoryMb: numberOf(textAt(gpu, 'fb_memory_usage', 'total')) ?? 0,
     pciAddress: pciAddressOf(textAt(gpu, 'pci', 'pci_bus_id')),
     faults: faultsOf(gpu),
+    isKeptAwake: textAt(gpu, 'persistence_mode').toLowerCase() === 'enabled',
     processes: listAt(nodeOf(gpu['processes']) ?? {}, 'process_info')
       .filter((process) => textAt(process, 'type').includes('C'))
       .map((process) => ({ pid: Number(textAt(process, 'pid')), name: textAt(process, 'process_name') })),

@@ -22,15 +22,24 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   private readonly asked = new Map<string, Promise<NvidiaReport>>();
   /** By address: the kernel forgets old lines, a broken GPU stays broken until the host boots. */
   private readonly xids = new Map<string, string>();
+  private readonly letGone = new Set<string>();
 
   constructor(
     private readonly clock: Clock,
     private readonly attach: NvidiaAttach = 'device-requests',
   ) {}
 
-  /** Lets a GPU go from the driver: what keeps it awake without using it holds it, too. */
+  /** What keeps a GPU awake that nobody uses holds it, too. */
   async letGo(uuid: string): Promise<void> {
+    const [gpu] = (await this.query('-i', uuid)).gpus;
+    if (!gpu?.isKeptAwake) return;
     await run('nvidia-smi', ['-i', uuid, '-pm', '0'], { ...OUTPUT, timeout: TIMEOUT_MS });
+    this.letGone.add(uuid);
+  }
+
+  async keepAgain(uuid: string): Promise<void> {
+    if (!this.letGone.delete(uuid)) return;
+    await run('nvidia-smi', ['-i', uuid, '-pm', '1'], { ...OUTPUT, timeout: TIMEOUT_MS });
   }
 
   /** Once they were read, a failure makes them unhealthy and no more: the host must stay within reach. */
@@ -81,7 +90,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     );
   }
 
-  private judge({ faults, ...gpu }: NvidiaGpu, index: number): Gpu {
+  private judge({ faults, isKeptAwake: _, ...gpu }: NvidiaGpu, index: number): Gpu {
     const reason = shortened([...faults, this.xids.get(gpu.pciAddress) ?? ''].filter(Boolean).join('; '));
     return { ...gpu, index, healthy: reason === '', reason };
   }

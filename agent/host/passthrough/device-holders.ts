@@ -1,7 +1,10 @@
 import { readFile, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Processes that have the GPU of one of these slots open: it is not to be taken away beneath them. */
+/**
+ * Processes that have the GPU of one of these slots open: it is not to be taken away beneath them. Throws
+ * where that cannot be known.
+ */
 export async function holdersOf(slots: readonly string[], proc = '/proc'): Promise<number[]> {
   const paths = await Promise.all(slots.map((slot) => deviceOf(slot, proc)));
   const pids = (await readdir(proc)).map(Number).filter((pid) => pid > 0);
@@ -16,8 +19,10 @@ export async function holdersOf(slots: readonly string[], proc = '/proc'): Promi
   return found.flat();
 }
 
-/** By the driver's own word; of a GPU that it does not have, none. */
+/** By the driver's own word. Throws where it gives none. */
 async function deviceOf(slot: string, proc: string): Promise<string> {
   const text = await readFile(join(proc, 'driver/nvidia/gpus', `${slot}.0`, 'information'), 'utf8').catch(() => '');
-  return `/dev/nvidia${/^Device Minor:\s*(\d+)/m.exec(text)?.[1] ?? '-none'}`;
+  const minor = /^Device Minor:\s*(\d+)/m.exec(text)?.[1];
+  if (minor === undefined) throw new Error(`the driver does not say which device the GPU at ${slot} is`);
+  return `/dev/nvidia${minor}`;
 }

@@ -1,6 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { sleep, type Clock } from '../../../shared/clock.js';
+import { sleep, withTimeout, type Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import { Failure } from '../../domain/failure.js';
 import {
@@ -10,24 +8,30 @@ import {
   slotOf,
   takeSteps,
   type PassthroughPlan,
-  type PciFunction,
+  type SysfsWrite,
 } from '../../domain/passthrough.js';
 import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, PassedDevices, Passthrough } from '../gpus/driver.js';
+import type { GpuNotes } from './gpu-notes.js';
 import type { PciBus } from './pci-bus.js';
 
-const RETURN_MS = 60_000;
+const WRITE_MS = 30_000;
+const HELD_MS = 10_000;
+const RETURN_MS = 30_000;
 const POLL_MS = 500;
 const VFIO_CONTROL = '/dev/vfio/vfio';
 
 /** GPUs that the host's driver has. */
-export type HostGpus = Omit<GpuDriver, 'passthrough'> & { letGo(uuid: string): Promise<void> };
+export type HostGpus = Omit<GpuDriver, 'passthrough'> & {
+  /** Neither keeps one awake that nobody uses, which holds it, nor does it afterwards. */
+  letGo(uuid: string): Promise<void>;
+  keepAgain(uuid: string): Promise<void>;
+};
 
 export interface PassableHost {
   gpus: HostGpus;
   bus: PciBus;
-  /** Where it is noted which GPU is in which slot: the driver does not know one that was taken. */
-  file: string;
-  /** Processes that have a GPU of these slots open. */
+  notes: GpuNotes;
+  /** Processes that have a GPU of these slots open. Throws where that cannot be known. */
   holders: (slots: readonly string[]) => Promise<number[]>;
   /** The account that QEMU runs as. */
   runnerId: number;
@@ -35,12 +39,12 @@ export interface PassableHost {
 }
 
 /**
- * GPUs that are with the host, or taken from it for a virtual machine. One that was taken stays in the inventory, for it is
- * rented, not gone; one that does not come back is unhealthy until it does.
+ * GPUs that are with the host, or away from it for a virtual machine. One that is away stays in the inventory, for it is rented,
+ * not gone; one that does not come back is unhealthy until it does.
  */
 export class PassableGpus implements GpuDriver {
   readonly passthrough: Passthrough;
-  private known: GpuInventory | undefined;
+  /** Why one has not come back. */
   private readonly lost = new Map<string, string>();
   /** On their way from one driver to another, when neither has them. */
   private readonly underway = new Set<string>();
@@ -50,9 +54,9 @@ export class PassableGpus implements GpuDriver {
     this.passthrough = {
       obstacle: () => this.obstacle(),
       devices: (uuids) => this.devices(uuids),
-      take: (uuids) => this.move(uuids, () => this.take(uuids)),
-      giveBack: (uuids) => this.move(uuids, () => this.giveBack(uuids)),
-      taken: async () => (await this.goneGpus()).map(({ uuid }) => uuid),
+      take: (uuids) => this.take(uuids),
+      giveBack: (uuids) => this.giveBack(uuids),
+      taken: async () => (await this.away()).map(({ uuid }) => uuid),
     };
   }
 
@@ -61,17 +65,19 @@ export class PassableGpus implements GpuDriver {
   }
 
   async inventory(): Promise<GpuInventory> {
-    const before = await this.load();
-    const away = await this.awayGpus();
+    const noted = await this.host.notes.read();
+    // The driver's tool would hold what is just being taken from it.
+    if (noted && this.underway.size > 0) return { ...noted, gpus: await this.withHealth(noted.gpus) };
+    const away = await this.away();
     const present = await this.host.gpus.inventory().catch((error: unknown) => {
-      // The driver's tool fails where it has no GPU left.
-      if (away.length === 0 || !before) throw error;
-      return { ...before, gpus: [] };
+      // It fails where it has no GPU left.
+      if (away.length === 0 || !noted) throw error;
+      return { ...noted, gpus: [] };
     });
     const others = present.gpus.filter(({ uuid }) => !away.some((gpu) => gpu.uuid === uuid));
     const gpus = [...others, ...away].sort((one, other) => compare(one.pciAddress, other.pciAddress));
     const inventory = { ...present, gpus: gpus.map((gpu, index) => ({ ...gpu, index })) };
-    await this.save(inventory);
+    await this.host.notes.write(inventory);
     return inventory;
   }
 
@@ -90,43 +96,14 @@ export class PassableGpus implements GpuDriver {
   }
 
   private async plan(uuids: readonly string[]): Promise<PassthroughPlan> {
-    const slots = (await this.gpusOf(uuids)).map(({ pciAddress }) => pciAddress);
+    const slots = (await this.known(uuids)).map(({ pciAddress }) => pciAddress);
     const plan = planPassthrough(await this.host.bus.list(), slots);
     if (typeof plan === 'string') throw unavailable(plan);
     return plan;
   }
 
-  private async take(uuids: readonly string[]): Promise<void> {
-    if (uuids.length === 0) return;
-    const { bus, runnerId } = this.host;
-    const { addresses, groups } = await this.plan(uuids);
-    try {
-      await this.checkUnused(uuids);
-      for (const step of takeSteps(await this.functions(addresses))) await bus.write(step);
-      const left = (await this.functions(addresses)).find(({ driver }) => driver !== VFIO);
-      if (left) throw unavailable(`${left.address} stays with ${left.driver ?? 'no driver'}`);
-      for (const group of groups) await bus.open(group, runnerId);
-    } catch (error) {
-      for (const uuid of uuids) this.lost.set(uuid, messageOf(error));
-      await this.giveBack(uuids).catch(() => undefined);
-      throw error instanceof Failure ? error : unavailable(messageOf(error));
-    }
-  }
-
-  /** Nothing of the host may have them open: a driver waits for that, and longer than anybody would. */
-  private async checkUnused(uuids: readonly string[]): Promise<void> {
-    const { gpus, holders } = this.host;
-    const gone = await this.goneGpus();
-    const present = uuids.filter((uuid) => !gone.some((gpu) => gpu.uuid === uuid));
-    // Not every driver knows how; who still has it open counts.
-    for (const uuid of present) await gpus.letGo(uuid).catch(() => undefined);
-    const slots = (await this.gpusOf(present)).map(({ pciAddress }) => pciAddress);
-    const pids = slots.length > 0 ? await holders(slots) : [];
-    if (pids.length > 0) throw unavailable(`the GPUs at ${slots.join(', ')} are open in process ${pids.join(', ')}`);
-  }
-
-  private async gpusOf(uuids: readonly string[]): Promise<Gpu[]> {
-    const { gpus } = (await this.load()) ?? (await this.inventory());
+  private async known(uuids: readonly string[]): Promise<Gpu[]> {
+    const { gpus } = (await this.host.notes.read()) ?? (await this.inventory());
     return uuids.map((uuid) => {
       const gpu = gpus.find((each) => each.uuid === uuid);
       if (!gpu) throw unavailable(`the host has no GPU ${uuid}`);
@@ -134,85 +111,120 @@ export class PassableGpus implements GpuDriver {
     });
   }
 
-  private async giveBack(uuids: readonly string[]): Promise<void> {
-    const wanted = (await this.goneGpus()).filter(({ uuid }) => uuids.includes(uuid));
-    if (wanted.length === 0) return;
-    const slots = wanted.map(({ pciAddress }) => pciAddress);
-    const functions = (await this.host.bus.list()).filter(({ address }) => slots.includes(slotOf(address)));
-    try {
-      for (const step of returnSteps(functions)) await this.host.bus.write(step);
-      await this.untilBack(wanted.map(({ uuid }) => uuid));
-      for (const { uuid } of wanted) this.lost.delete(uuid);
-    } catch (error) {
-      const reason = `it has not come back from a virtual machine: ${messageOf(error)}`;
-      for (const { uuid } of wanted) this.lost.set(uuid, reason);
-      throw unavailable(reason);
-    }
+  private async take(uuids: readonly string[]): Promise<void> {
+    if (uuids.length === 0) return;
+    const { addresses, groups } = await this.plan(uuids);
+    await this.move(uuids, async () => {
+      try {
+        await this.checkUnused(uuids);
+        await this.carryOut(takeSteps(await this.functions((address) => addresses.includes(address))));
+        const left = await this.functions((address) => addresses.includes(address));
+        const stayed = left.find(({ driver }) => driver !== VFIO);
+        if (stayed) throw unavailable(`${stayed.address} stays with ${stayed.driver ?? 'no driver'}`);
+        for (const group of groups) await this.host.bus.open(group, this.host.runnerId);
+      } catch (error) {
+        for (const gpu of await this.known(uuids)) await this.bringBack(gpu).catch(() => undefined);
+        throw error instanceof Failure ? error : unavailable(messageOf(error));
+      }
+    });
   }
 
-  private async untilBack(uuids: readonly string[]): Promise<void> {
-    const { clock, gpus } = this.host;
-    const deadline = clock.monotonic() + RETURN_MS;
+  /** Nothing of the host may have them open: a driver waits for that, and longer than anybody would. */
+  private async checkUnused(uuids: readonly string[]): Promise<void> {
+    const { gpus, holders, clock } = this.host;
+    const away = await this.away();
+    const present = uuids.filter((uuid) => !away.some((gpu) => gpu.uuid === uuid));
+    if (present.length === 0) return;
+    // Not every driver knows how; who has it open counts.
+    for (const uuid of present) await gpus.letGo(uuid).catch(() => undefined);
+    const slots = (await this.known(present)).map(({ pciAddress }) => pciAddress);
+    const deadline = clock.monotonic() + HELD_MS;
     for (;;) {
-      const found = (await gpus.inventory()).gpus;
-      const missing = uuids.find((uuid) => !found.some((gpu) => gpu.uuid === uuid && gpu.healthy));
-      if (missing === undefined) return;
-      if (clock.monotonic() >= deadline) throw new Error(`the driver does not show ${missing} in health`);
+      const pids = await holders(slots);
+      if (pids.length === 0) return;
+      if (clock.monotonic() >= deadline)
+        throw unavailable(`the GPUs at ${slots.join(', ')} are open in process ${pids.join(', ')}`);
       await sleep(clock, POLL_MS);
     }
   }
 
-  /** As they were known, in health unless they have failed to come back. */
-  private async awayGpus(): Promise<Gpu[]> {
-    const gone = await this.goneGpus();
-    const known = (await this.load())?.gpus ?? [];
-    const away = known.filter((gpu) => this.underway.has(gpu.uuid) || gone.includes(gpu));
-    return away.map((gpu) => {
-      const reason = this.lost.get(gpu.uuid) ?? '';
-      return { ...gpu, healthy: reason === '', reason };
+  private async giveBack(uuids: readonly string[]): Promise<void> {
+    const wanted = (await this.away()).filter(({ uuid }) => uuids.includes(uuid));
+    // Whoever has nothing to return waits for nobody.
+    if (wanted.length === 0) return;
+    const failures: unknown[] = [];
+    await this.move(uuids, async () => {
+      for (const gpu of wanted) await this.bringBack(gpu).catch((error: unknown) => failures.push(error));
     });
+    if (failures.length > 0) throw failures[0];
   }
 
-  /** Those that were taken, and those that have not come back. */
-  private async goneGpus(): Promise<Gpu[]> {
-    const known = (await this.load())?.gpus ?? [];
-    const isTaken = async ({ pciAddress }: Gpu) => (await this.host.bus.driverOf(`${pciAddress}.0`)) === VFIO;
-    const gone = await Promise.all(known.map(async (gpu) => this.lost.has(gpu.uuid) || (await isTaken(gpu))));
-    return known.filter((_, index) => gone[index]);
+  /** One that has failed to come back is only looked at: nobody waits for it again. */
+  private async bringBack(gpu: Gpu): Promise<void> {
+    const { uuid, pciAddress } = gpu;
+    try {
+      await this.carryOut(returnSteps(await this.functions((address) => slotOf(address) === pciAddress)));
+      await this.untilBack(uuid, this.lost.has(uuid) ? 0 : RETURN_MS);
+      this.lost.delete(uuid);
+    } catch (error) {
+      const reason = `it has not come back from a virtual machine: ${messageOf(error)}`;
+      this.lost.set(uuid, reason);
+      throw unavailable(reason);
+    }
+    await this.host.gpus.keepAgain(uuid).catch(() => undefined);
   }
 
-  private async functions(addresses: readonly string[]): Promise<PciFunction[]> {
-    return (await this.host.bus.list()).filter(({ address }) => addresses.includes(address));
+  private async untilBack(uuid: string, patienceMs: number): Promise<void> {
+    const { clock, gpus } = this.host;
+    const deadline = clock.monotonic() + patienceMs;
+    const isBack = async () => (await gpus.inventory()).gpus.some((gpu) => gpu.uuid === uuid && gpu.healthy);
+    while (!(await isBack().catch(() => false))) {
+      if (clock.monotonic() >= deadline) throw new Error('the driver does not show it in health');
+      await sleep(clock, POLL_MS);
+    }
   }
 
-  /** One after the other; whoever looks meanwhile finds them still. */
+  /** The kernel may hold a write for as long as somebody uses the device. */
+  private async carryOut(steps: readonly SysfsWrite[]): Promise<void> {
+    for (const step of steps) {
+      await withTimeout(this.host.clock, WRITE_MS, this.host.bus.write(step), () => {
+        throw unavailable(`the kernel does not let go of ${step.file} within ${WRITE_MS / 1000} seconds`);
+      });
+    }
+  }
+
+  /** Those that no driver of the host has, as they were known. */
+  private async away(): Promise<Gpu[]> {
+    const noted = (await this.host.notes.read())?.gpus ?? [];
+    const isAway = async ({ uuid, pciAddress }: Gpu) => {
+      const driver = await this.host.bus.driverOf(`${pciAddress}.0`);
+      return this.lost.has(uuid) || driver === VFIO || driver === null;
+    };
+    const are = await Promise.all(noted.map(isAway));
+    return this.withHealth(noted.filter((_, index) => are[index]));
+  }
+
+  private async withHealth(gpus: readonly Gpu[]): Promise<Gpu[]> {
+    const judge = async (gpu: Gpu): Promise<Gpu> => {
+      const isStray = !this.underway.has(gpu.uuid) && (await this.host.bus.driverOf(`${gpu.pciAddress}.0`)) === null;
+      const reason = this.lost.get(gpu.uuid) ?? (isStray ? 'no driver of the host has it' : '');
+      return { ...gpu, healthy: reason === '', reason, processes: [] };
+    };
+    return Promise.all(gpus.map(judge));
+  }
+
+  private async functions(isMeant: (address: string) => boolean) {
+    return (await this.host.bus.list()).filter(({ address }) => isMeant(address));
+  }
+
+  /** One move after the other; whoever looks meanwhile finds them still. */
   private move(uuids: readonly string[], work: () => Promise<void>): Promise<void> {
     const done = this.moving.then(async () => {
-      await this.inventory();
       for (const uuid of uuids) this.underway.add(uuid);
-      await work().finally(() => this.underway.clear());
+      await work().finally(() => uuids.forEach((uuid) => this.underway.delete(uuid)));
     });
     this.moving = done.catch(() => undefined);
     return done;
-  }
-
-  private async load(): Promise<GpuInventory | undefined> {
-    this.known ??= await readFile(this.host.file, 'utf8').then(
-      (text) => JSON.parse(text) as GpuInventory,
-      () => undefined,
-    );
-    return this.known;
-  }
-
-  private async save(inventory: GpuInventory): Promise<void> {
-    const kept = ({ gpus, ...versions }: GpuInventory) =>
-      JSON.stringify({ ...versions, gpus: gpus.map((gpu) => ({ ...gpu, healthy: true, reason: '', processes: [] })) });
-    const text = kept(inventory);
-    if (this.known && kept(this.known) === text) return;
-    this.known = JSON.parse(text) as GpuInventory;
-    await mkdir(dirname(this.host.file), { recursive: true, mode: 0o700 });
-    await writeFile(`${this.host.file}.new`, text, { mode: 0o600 });
-    await rename(`${this.host.file}.new`, this.host.file);
   }
 }
 

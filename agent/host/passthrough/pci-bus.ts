@@ -14,9 +14,10 @@ export class PciBus {
     return Promise.all(addresses.sort().map((address) => this.read(address)));
   }
 
-  /** Of a function; null where it has none, or is not there. */
-  driverOf(address: string): Promise<string | null> {
-    return this.nameAt(address, 'driver');
+  /** Of a function; null where it has none, undefined where nothing is at the address. */
+  async driverOf(address: string): Promise<string | null | undefined> {
+    const driver = await this.nameAt(address, 'driver');
+    return driver === null && !(await exists(join(this.root, 'devices', address))) ? undefined : driver;
   }
 
   async write({ file, text }: SysfsWrite): Promise<void> {
@@ -54,7 +55,7 @@ export class PciBus {
       class: await number('class'),
       vendor: await number('vendor'),
       group: group === null ? null : Number(group),
-      driver: await this.driverOf(address),
+      driver: await this.nameAt(address, 'driver'),
     };
   }
 }

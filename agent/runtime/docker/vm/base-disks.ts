@@ -10,8 +10,10 @@ import type { RunnerJobs } from './runner-job.js';
 
 const REPOSITORY = `${OWN_IMAGES}vm-disk`;
 const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
-const COPY_MS = 30 * 60_000;
-const INSPECT_MS = 10 * 60_000;
+const GB = 1_000_000_000;
+/** Together less than the control plane waits for progress. */
+const COPY_MS = 10 * 60_000;
+const INSPECT_MS = 5 * 60_000;
 
 type Put = (archive: NodeJS.ReadableStream, signal: AbortSignal) => Promise<unknown>;
 
@@ -34,13 +36,15 @@ export class BaseDisks {
     private readonly runner: string,
   ) {}
 
-  /** Throws Failure IMAGE_UNAVAILABLE saying what is wrong with it. */
-  async ensure(image: LocalImage): Promise<PreparedDisk> {
+  /** A file of more than `maxBytes` is not copied. Throws Failure IMAGE_UNAVAILABLE saying what is wrong with it. */
+  async ensure(image: LocalImage, maxBytes: number): Promise<PreparedDisk> {
     const name = await this.nameOf(image);
     const known = await this.find(image);
     if (known) return known;
-    const making = this.making.get(name) ?? this.make(image, name).finally(() => this.making.delete(name));
-    this.making.set(name, making);
+    const key = `${name} ${maxBytes}`;
+    const make = () => this.make(image, name, maxBytes).finally(() => this.making.delete(key));
+    const making = this.making.get(key) ?? make();
+    this.making.set(key, making);
     await making;
     const made = await this.find(image);
     if (!made) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
@@ -66,10 +70,10 @@ export class BaseDisks {
     return `${REPOSITORY}:${createHash('sha256').update(`${runner.id} ${image.id}`).digest('hex').slice(0, 40)}`;
   }
 
-  private async make(image: LocalImage, name: string): Promise<void> {
+  private async make(image: LocalImage, name: string, maxBytes: number): Promise<void> {
     try {
       await this.jobs.with({ task: 'inspect', env: [], host: {} }, async (container) => {
-        await this.copyDisk(image, (archive, abortSignal) =>
+        await this.copyDisk(image, maxBytes, (archive, abortSignal) =>
           this.engine.call('copy the disk', COPY_MS, () => container.putArchive(archive, { path: '/', abortSignal })),
         );
         const { exitCode, lines } = await this.jobs.run(container, INSPECT_MS);
@@ -90,7 +94,7 @@ export class BaseDisks {
     }
   }
 
-  private async copyDisk(image: LocalImage, put: Put): Promise<void> {
+  private async copyDisk(image: LocalImage, maxBytes: number, put: Put): Promise<void> {
     // It is never started: what it would run does not matter.
     await this.jobs.withContainer({ Image: image.id, Entrypoint: ['/none'], Cmd: [] }, async (source) => {
       const archive = await this.engine
@@ -100,14 +104,26 @@ export class BaseDisks {
           throw new Failure('IMAGE_UNAVAILABLE', 'it has no folder /disk, in which a disk would be');
         });
       const refused = new AbortController();
-      const disk = baseDiskArchive(archive).on('error', (error) => refused.abort(error));
+      const disk = baseDiskArchive(archive, maxBytes).on('error', (error) => refused.abort(error));
       // What is wrong with the archive says more than that Docker was not given all of it.
       await put(disk, refused.signal)
         .catch((error: unknown) => {
           throw refused.signal.aborted ? refused.signal.reason : error;
         })
-        // Docker removes nothing that it still reads from.
-        .finally(() => (archive as unknown as { destroy(): void }).destroy());
+        .finally(() => {
+          refused.abort();
+          disk.destroy();
+          // Docker removes nothing that it still reads from.
+          (archive as unknown as { destroy(): void }).destroy();
+        });
     });
   }
+}
+
+export function tooLarge(image: string, bytes: number, rentedBytes: number): Failure {
+  const [needed, rented] = [Math.ceil(bytes / GB), Math.floor(rentedBytes / GB)];
+  return new Failure(
+    'IMAGE_UNAVAILABLE',
+    `the disk of ${image} has ${needed} GB and ${rented} were rented: deploy with disk_gb ${needed} or more`,
+  );
 }

@@ -4,19 +4,21 @@ import { messageOf } from '../../../../shared/coded-error.js';
 import { extract, pack, type Pack } from 'tar-stream';
 import { Failure } from '../../../domain/failure.js';
 
+const GB = 1_000_000_000;
+
 /**
- * Out of an archive of an image's `/disk`, one that holds its only file as `disk/base`, readable by everybody and writable by
+ * Out of an archive of an image's `/disk`, one that holds its only file, of at most `maxBytes`, as `disk/base`, readable by everybody and writable by
  * nobody. Its stream fails with Failure IMAGE_UNAVAILABLE where there is not exactly one plain file.
  */
-export function baseDiskArchive(source: NodeJS.ReadableStream): Readable {
+export function baseDiskArchive(source: NodeJS.ReadableStream, maxBytes: number): Readable {
   const packed = pack();
-  void copyDisk(source, packed).catch((error: unknown) =>
+  void copyDisk(source, maxBytes, packed).catch((error: unknown) =>
     packed.destroy(error instanceof Error ? error : new Error(messageOf(error))),
   );
   return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
 }
 
-async function copyDisk(source: NodeJS.ReadableStream, packed: Pack): Promise<void> {
+async function copyDisk(source: NodeJS.ReadableStream, maxBytes: number, packed: Pack): Promise<void> {
   const entries = extract();
   source.on('error', (error: Error) => entries.destroy(error));
   source.pipe(entries);
@@ -28,6 +30,7 @@ async function copyDisk(source: NodeJS.ReadableStream, packed: Pack): Promise<vo
       continue;
     }
     if (type !== 'file' || found) throw refused('holds something beside one plain file');
+    if (size > maxBytes) throw refused(`holds a file of ${Math.ceil(size / GB)} GB, more than was rented`);
     found = true;
     const copy = packed.entry({ name: 'disk/base', size, mode: 0o444, uid: 0, gid: 0 });
     for await (const chunk of entry as AsyncIterable<Buffer>) if (!copy.write(chunk)) await once(copy, 'drain');

@@ -1,11 +1,13 @@
 import type Docker from 'dockerode';
 import { randomUUID } from 'node:crypto';
 import type { ContainerCreateOptions } from 'dockerode';
+import { messageOf } from '../../../../shared/coded-error.js';
 import { DEADLINE_MS, statusOf, type Engine } from '../engine.js';
 import { LABEL } from '../labels.js';
 import { readLines } from '../log-lines.js';
 
 const MEMORY_BYTES = 1024 * 1024 * 1024;
+const ONE_CPU = 1_000_000_000;
 const MOST_LINES = 1_000;
 
 export interface Job {
@@ -50,6 +52,7 @@ export class RunnerJobs {
           SecurityOpt: ['no-new-privileges'],
           Memory: MEMORY_BYTES,
           MemorySwap: MEMORY_BYTES,
+          NanoCpus: ONE_CPU,
           PidsLimit: 256,
         },
       },
@@ -85,13 +88,17 @@ export class RunnerJobs {
     return { exitCode: StatusCode, lines: readLines(output).map(({ text }) => text) };
   }
 
-  /** What a crash has left. */
-  async prune(): Promise<void> {
+  /** What a crash has left. One that cannot be removed is none that anybody waits for. */
+  async prune(warn: (message: string) => void): Promise<void> {
     const all = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true }),
     );
     const left = all.filter(({ Names }) => Names.some((name) => name.startsWith(`/${this.prefix}`)));
-    for (const { Id } of left) await this.remove(this.engine.docker.getContainer(Id));
+    for (const { Id } of left) {
+      await this.remove(this.engine.docker.getContainer(Id)).catch((error: unknown) =>
+        warn(`what was left of a look at a disk cannot be removed: ${messageOf(error)}`),
+      );
+    }
   }
 
   private async remove(container: Docker.Container): Promise<void> {

@@ -7,13 +7,14 @@ import { addressesOf } from '../../../domain/ports.js';
 import type { Passthrough } from '../../../host/gpus/driver.js';
 import { openFilesLimit } from '../../../host/limits.js';
 import type { OnProgress, Traits } from '../../workload.js';
+import { containerName } from '../container-options.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
 import type { ImageCache } from '../image-cache.js';
 import { fetchCached, requireImage } from '../images.js';
 import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
-import type { BaseDisks, PreparedDisk } from './base-disks.js';
+import { tooLarge, type BaseDisks, type PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
-import { vmOptions } from './vm-options.js';
+import { passedSetting, vmOptions } from './vm-options.js';
 import { accessTo, type VmSupport } from './vm-support.js';
 
 const GB = 1_000_000_000;
@@ -47,14 +48,8 @@ export class VirtualMachines implements WorkloadKind {
       throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
     const image = await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk that the image carries');
-    const { size } = await this.parts.disks.ensure(image);
-    if (size > spec.diskGb * GB) {
-      const needed = Math.ceil(size / GB);
-      throw new Failure(
-        'IMAGE_UNAVAILABLE',
-        `the disk of ${image.reference} has ${needed} GB and ${spec.diskGb} were rented: deploy with disk_gb ${needed} or more`,
-      );
-    }
+    const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
+    if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb * GB);
     onProgress('prepared', 'the disk is ready; the machine is powered on, and runs once its SSH answers');
   }
 
@@ -66,8 +61,25 @@ export class VirtualMachines implements WorkloadKind {
     return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };
   }
 
-  prepare({ gpuUuids }: Traits): Promise<void> {
-    return this.parts.passthrough.take(gpuUuids);
+  async prepare({ instanceId, gpuUuids }: Traits): Promise<void> {
+    await this.checkDevices(instanceId, gpuUuids);
+    await this.parts.passthrough.take(gpuUuids);
+  }
+
+  /** A container names its devices for ever; the host may have got others since. */
+  private async checkDevices(instanceId: string, gpuUuids: readonly string[]): Promise<void> {
+    const { paths, addresses } = await this.parts.passthrough.devices(gpuUuids);
+    if (addresses.length === 0) return;
+    const { Config, HostConfig } = await this.engine.call('inspect the machine', DEADLINE_MS.inspect, (docker) =>
+      docker.getContainer(containerName(instanceId)).inspect(),
+    );
+    const given = ((HostConfig.Devices ?? []) as { PathOnHost: string }[]).map(({ PathOnHost }) => PathOnHost);
+    const isSame = Config.Env.includes(passedSetting(addresses)) && paths.every((path) => given.includes(path));
+    if (!isSame)
+      throw new Failure(
+        'GPUS_UNAVAILABLE',
+        'the GPUs of this machine are in other slots or IOMMU groups of the host than when it was made; the host’s owner has to put them back',
+      );
   }
 
   private async create(spec: WorkloadSpec, disk: PreparedDisk, traits: Traits, network: string): Promise<void> {
@@ -100,4 +112,13 @@ export class VirtualMachines implements WorkloadKind {
   private async environmentOf(spec: WorkloadSpec, { ports }: Traits) {
     return [...spec.env, ...addressesOf(await this.host.publicAddress(), ports)];
   }
+}
+
+/** Nobody waits for what goes on without him. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort));
 }

@@ -51,11 +51,14 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
     Hostname: traits.instanceId.slice(0, 8),
     User: `${RUNNER_ID}:${RUNNER_ID}`,
     StopSignal: 'SIGTERM',
-    // Also a Docker that shuts down with its host waits for so long.
+    // For a Docker that shuts down with its host.
     StopTimeout: placement.graceS,
     Entrypoint: ['/runner'],
     Cmd: ['boot'],
-    Env: Object.entries(settingsOf(spec, placement)).map(([key, value]) => `GPURENT_VM_${key}=${value}`),
+    Env: [
+      ...Object.entries(settingsOf(spec, placement)).map(([key, value]) => `GPURENT_VM_${key}=${value}`),
+      passedSetting(passed),
+    ],
     Labels: labelsOf(placement.hostId, traits),
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
@@ -81,7 +84,12 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
   };
 }
 
-function settingsOf(spec: WorkloadSpec, { traits, disk, size, accelerator, stopSeconds, passed }: VmPlacement) {
+/** What tells the runner what it passes on. */
+export function passedSetting(addresses: readonly string[]): string {
+  return `GPURENT_VM_DEVICES=${addresses.join(' ')}`;
+}
+
+function settingsOf(spec: WorkloadSpec, { traits, disk, size, accelerator, stopSeconds }: VmPlacement) {
   const ssh = traits.sshPort === null ? [] : [`tcp::${SSH_CONTAINER_PORT}-:${SSH_PORT}`];
   const forwards = [...ssh, ...traits.ports.map(({ protocol, port }) => `${protocol}::${port}-:${port}`)];
   return {
@@ -93,7 +101,6 @@ function settingsOf(spec: WorkloadSpec, { traits, disk, size, accelerator, stopS
     FORMAT: disk.format,
     FIRMWARE: disk.firmware,
     FORWARD: forwards.join(' '),
-    DEVICES: passed.join(' '),
     STOP_SECONDS: stopSeconds,
     STAYS_ON: spec.interactive ? 1 : 0,
   };

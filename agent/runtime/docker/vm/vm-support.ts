@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import type { Clock } from '../../../../shared/clock.js';
 import { messageOf } from '../../../../shared/coded-error.js';
 import type { Accelerator, VmSettings } from '../../../domain/virtual-machine.js';
 import type { GpuDriver } from '../../../host/gpus/driver.js';
@@ -7,7 +8,12 @@ import { readImage } from '../images.js';
 import type { Job, RunnerJobs } from './runner-job.js';
 
 const KVM = '/dev/kvm';
+const ROOT = 0;
+const GROUP_READ_WRITE = 0o060;
+const OTHERS_READ_WRITE = 0o006;
 const BOOTED = 'gpurent-probe: booted';
+/** After a failure. */
+const AGAIN_MS = 10 * 60_000;
 const PROBE_MS = { kvm: 20_000, tcg: 60_000 } as const;
 
 /** What QEMU needs of the host. */
@@ -19,26 +25,30 @@ export interface AcceleratorAccess {
 /** Whether this host runs virtual machines: believed once one has booted. */
 export class VmSupport {
   private probed: Promise<string | undefined> | undefined;
+  private staleAt = Infinity;
 
   constructor(
     private readonly engine: Engine,
     private readonly jobs: RunnerJobs,
     private readonly settings: VmSettings,
     private readonly gpus: Pick<GpuDriver, 'passthrough'>,
+    private readonly clock: Clock,
   ) {}
 
-  /** Why it does not, in words for its owner; undefined where it does, which is found out once. */
+  /** Why it does not, in words for its owner; undefined where it does. Also a failure is remembered for a while. */
   async obstacle(): Promise<string | undefined> {
     const { accelerator, runner } = this.settings;
     if (accelerator === null) return 'GPURENT_AGENT_VMS is "off"';
     if (!(await readImage(this.engine, runner))) return `the image ${runner} is not here: run scripts/build-vm-runner`;
     const ofGpus = await this.gpus.passthrough.obstacle();
     if (ofGpus !== undefined) return `GPUs cannot be given to virtual machines: ${ofGpus}`;
-    this.probed ??= this.probe(accelerator);
-    const failed = await this.probed;
-    // It may have been a moment's: whoever asks again looks again.
-    if (failed !== undefined) this.probed = undefined;
-    return failed;
+    if (!this.probed || this.clock.monotonic() >= this.staleAt) {
+      this.probed = this.probe(accelerator);
+      this.staleAt = Infinity;
+      // It may have been a moment's.
+      if ((await this.probed) !== undefined) this.staleAt = this.clock.monotonic() + AGAIN_MS;
+    }
+    return this.probed;
   }
 
   private async probe(accelerator: Accelerator): Promise<string | undefined> {
@@ -67,10 +77,15 @@ function asDevice(path: string) {
 /** Throws where the host does not have it. */
 export async function accessTo(accelerator: Accelerator): Promise<AcceleratorAccess> {
   if (accelerator === 'tcg') return { devices: [], groups: [] };
-  const { gid } = await stat(KVM).catch(() => {
+  const { gid, mode } = await stat(KVM).catch(() => {
     throw new Error(
       `there is no ${KVM}: switch virtualization on in the firmware, and load the module kvm_intel or kvm_amd`,
     );
   });
-  return { devices: [KVM], groups: [gid] };
+  const isOpen = (mode & OTHERS_READ_WRITE) === OTHERS_READ_WRITE;
+  if (!isOpen && (gid === ROOT || (mode & GROUP_READ_WRITE) !== GROUP_READ_WRITE))
+    throw new Error(
+      `${KVM} is for root alone: give it to a group, "chgrp kvm ${KVM} && chmod 660 ${KVM}", as udev does`,
+    );
+  return { devices: [KVM], groups: isOpen ? [] : [gid] };
 }
