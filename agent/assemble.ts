@@ -128,9 +128,9 @@ export function assembleAgent(parts: Parts): Agent {
         connected: link?.connected ?? false,
         dockerAvailable,
         diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
-        workloads: listed.map(({ instanceId, state, gpuUuids, diskGb, sshPort, ports }) => {
+        workloads: listed.map(({ instanceId, kind, state, gpuUuids, diskGb, sshPort, ports }) => {
           const desired = journal.instance(instanceId)?.desired ?? 'unknown';
-          return { instanceId, state, desired, gpuUuids, diskGb, sshPort, ports };
+          return { instanceId, kind, state, desired, gpuUuids, diskGb, sshPort, ports };
         }),
         commands: [...counts.values()],
       };

@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { Running, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
@@ -99,7 +99,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       await runtime.create(instanceId, sequence, spec);
     });
   }
-  return untilReached(hands, attempt, spec);
+  return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
 }
 
 /** GPUs go back to the market only when nothing computes on them any more. */
@@ -120,14 +120,14 @@ function absence({ runtime, gpuAccess }: Hands, instanceId: string): () => Promi
   };
 }
 
-/** Up and reached, or ended before it could be. Throws Failure SSH_SILENT. */
+/** Up and reached, or ended before it could be; a virtual machine also without an answer. Throws Failure SSH_SILENT. */
 async function untilReached(
   { runtime, interruptions, observer, clock }: Hands,
   { command: { instanceId }, signal }: Attempt,
-  { sshAuthorizedKey, virtualMachine }: WorkloadSpec,
+  hasSsh: boolean,
 ): Promise<Workload> {
-  const deadline = virtualMachine ? Infinity : clock.monotonic() + SSH_DEADLINE_MS;
-  while (clock.monotonic() < deadline) {
+  const began = clock.monotonic();
+  for (;;) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
       if ((await interruptions.judge(workload, signal)) === 'ended') return workload;
@@ -136,12 +136,14 @@ async function untilReached(
     }
     if (workload.state !== 'running')
       throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
-    const isReached =
-      sshAuthorizedKey === '' || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort));
-    if (isReached || (virtualMachine && observer.ageOf(workload) >= BOOT_MS)) return workload;
+    if (!hasSsh || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort))) return workload;
+    if (workload.kind === 'vm') {
+      if (observer.ageOf(workload) >= BOOT_MS) return workload;
+    } else if (clock.monotonic() - began >= SSH_DEADLINE_MS) {
+      throw new Failure('SSH_SILENT', `SSH did not answer within ${SSH_DEADLINE_MS / 1000} seconds`);
+    }
     await sleep(clock, POLL_MS, signal);
   }
-  throw new Failure('SSH_SILENT', `SSH did not answer within ${SSH_DEADLINE_MS / 1000} seconds`);
 }
 
 /** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */

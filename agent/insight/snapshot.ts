@@ -14,6 +14,7 @@ export interface Snapshot extends GpuInventory {
 
 export interface WorkloadStatus {
   instanceId: string;
+  kind: 'container' | 'vm';
   state: string;
   /** What it is meant to be. */
   desired: string;
@@ -44,9 +45,9 @@ export function describeSnapshot(snapshot: Snapshot): string {
     }),
     '',
     `${workloads.length} workloads`,
-    ...workloads.map(({ instanceId, state, desired, diskGb, sshPort }) => {
+    ...workloads.map(({ instanceId, kind, state, desired, diskGb, sshPort }) => {
       const meant = state === desired ? '' : ` (meant to be ${desired})`;
-      return `  ${instanceId}  ${state}${meant}  ${diskGb} GB  ${sshPort === null ? 'no SSH' : `SSH on ${sshPort}`}`;
+      return `  ${instanceId}  ${kind}  ${state}${meant}  ${diskGb} GB  ${sshPort === null ? 'no SSH' : `SSH on ${sshPort}`}`;
     }),
   ].join('\n');
 }

@@ -22,7 +22,7 @@ it('the owner of a host sees what runs on it, and nobody else does', () => {
   const { code, stdout } = real.ask('status');
   expect(code).toBe(0);
   expect(stdout).toContain('connected to the control plane');
-  expect(stdout).toContain(`${up.id}  running  10 GB  SSH on ${up.ssh_port}`);
+  expect(stdout).toContain(`${up.id}  container  running  10 GB  SSH on ${up.ssh_port}`);
   expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({
     connected: true,
     dockerAvailable: true,

@@ -61,6 +61,12 @@ describe('a Debian', () => {
     );
   });
 
+  it('is shown to the owner of its host', () => {
+    expect(real.ask('status').stdout).toMatch(
+      new RegExp(`${up.id}  vm  running  12 GB  SSH on ${String(up.ssh_port)}`),
+    );
+  });
+
   it('has a kernel of its own, and the disk that was rented', async () => {
     expect(await ssh('systemd-detect-virt --vm')).toBe('qemu');
     const gigabytes = Number(await ssh('df --output=size -B 1000000000 / | tail -n 1'));

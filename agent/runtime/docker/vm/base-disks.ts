@@ -87,6 +87,7 @@ export class BaseDisks {
         );
       });
     } catch (error) {
+      if (error instanceof Failure && error.code !== 'IMAGE_UNAVAILABLE') throw error;
       const reason = error instanceof Failure ? messageOf(error) : reasonOf(error);
       throw new Failure('IMAGE_UNAVAILABLE', `no virtual machine can be made of ${image.reference}: ${reason}`, {
         cause: error,
