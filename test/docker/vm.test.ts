@@ -81,8 +81,10 @@ it('a guest that ignores the power button is powered off at the deadline', async
 it('a guest that is stopped while it comes up is asked, too, or powered off', async () => {
   const id = await create(IDLES);
   await runtime.stop(id);
-  expect(await runtime.find(id)).toMatchObject({ state: 'stopped', exitCode: 0 });
-  expect(await said(id)).toContain('gpurent: the machine is off');
+  const { exitCode } = (await runtime.find(id)) as { exitCode: number };
+  // Before the runner itself was up, nothing was on; otherwise it has ended in order. It was killed in no case.
+  expect([0, 143]).toContain(exitCode);
+  if (exitCode === 0) expect(await said(id)).toContain('gpurent: the machine is off');
 });
 
 it('a guest that powers itself off ends its instance, unless that is interactive', async () => {
