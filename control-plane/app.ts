@@ -23,6 +23,7 @@ import { settleDue } from './services/money/settle.js';
 import type { Platform } from './services/platform.js';
 import { Sealer } from './services/sealer.js';
 import { beginTenure } from './services/hosts/tenure.js';
+import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type WorkerName } from './store/store.js';
 import { Workers } from './workers/workers.js';
 
@@ -92,6 +93,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logger,
     defer,
   );
+  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
 
@@ -105,6 +107,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
         grpc: await gateway.listen(config.grpcAddress),
       };
       if (heartbeat) workers.start();
+      backups?.start();
       return addresses;
     },
     createOperator: (email, password) => createOperator(platform, { email, password }),
@@ -113,6 +116,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await gateway.close();
       await workers.stop();
       platform.lastUsed.flush(store);
+      await backups?.stop();
       store.close();
     },
   };

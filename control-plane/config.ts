@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { StripeSettings } from './payments/stripe.js';
+import type { BackupPlan } from './store/scheduled-backups.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 
@@ -28,12 +29,17 @@ export interface Config {
   rateLimits: RateLimits;
   /** Absent: operators grant credit, and nothing is paid here. */
   stripe?: StripeSettings;
+  /** Absent: nobody but people makes copies. */
+  backups?: BackupPlan;
 }
 
 const DEFAULTS = {
   GPURENT_HTTP_ADDRESS: '127.0.0.1:8080',
   GPURENT_GRPC_ADDRESS: '127.0.0.1:8090',
   GPURENT_DATABASE: 'gpurent.db',
+  GPURENT_BACKUP_FOLDER: '',
+  GPURENT_BACKUP_EVERY_HOURS: '24',
+  GPURENT_BACKUP_KEEP: '14',
   GPURENT_LOG_LEVEL: 'info',
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
@@ -42,6 +48,7 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
+const HOUR_MS = 60 * 60_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const STRIPE_SETTINGS = [
   'GPURENT_STRIPE_SECRET_KEY_FILE',
@@ -77,8 +84,15 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
+    ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     ...payments(get('GPURENT_PAYMENTS'), environment),
   };
+}
+
+function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {
+  const everyMs = count('GPURENT_BACKUP_EVERY_HOURS', everyHours) * HOUR_MS;
+  const plan = { folder, everyMs, keep: count('GPURENT_BACKUP_KEEP', keep) };
+  return folder === '' ? {} : { backups: plan };
 }
 
 function payments(provider: string, environment: Record<string, string | undefined>): { stripe?: StripeSettings } {

@@ -24,6 +24,8 @@ const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
 /** A checkpoint is waited for: a larger one would hold up requests for longer than a settlement does. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 4096;
+/** Of a copy: 4 MiB hold nothing up for long. */
+const PAGES_A_TURN = 1024;
 
 /**
  * The one owner of the database file. Synchronous throughout: a use case is one call of {@link transact} without an
@@ -79,6 +81,16 @@ export class Store {
     return Object.fromEntries(
       Object.keys(SETTINGS).map((name) => [name, this.connection.pragma(name, { simple: true })]),
     );
+  }
+
+  /** Copies the database as it is into a new file, some pages at a time between other work, until `isOver` says to give up. */
+  async backUp(to: string, isOver: () => boolean): Promise<void> {
+    await this.connection.backup(to, {
+      progress: () => {
+        if (isOver()) throw new Error('the copy was given up');
+        return PAGES_A_TURN;
+      },
+    });
   }
 
   close(): void {

@@ -1,0 +1,102 @@
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock, Timer } from '../../shared/clock.js';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+import type { Store } from './store.js';
+
+export interface BackupPlan {
+  folder: string;
+  everyMs: number;
+  /** So many copies, the newest ones. */
+  keep: number;
+}
+
+const LOOK_EVERY_MS = 60_000;
+const NAME = /^gpurent-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.db$/;
+const UNFINISHED = /^gpurent-.*\.db\.part(-journal)?$/;
+
+/** Copies the store into a folder again and again, a little at a time beside all else, and keeps the newest copies. */
+export class ScheduledBackups {
+  private timer: Timer | undefined;
+  private looking: Promise<void> = Promise.resolve();
+  private stopping = false;
+
+  constructor(
+    private readonly store: Pick<Store, 'backUp'>,
+    private readonly plan: BackupPlan,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Throws SetupError when the folder cannot be used. */
+  start(): void {
+    try {
+      mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
+      // What an end in the middle has left.
+      for (const name of this.names(UNFINISHED)) rmSync(join(this.plan.folder, name));
+    } catch (error) {
+      throw new SetupError(`no backups can be kept in ${this.plan.folder}: ${messageOf(error)}`, { cause: error });
+    }
+    this.lookAgain(0);
+  }
+
+  /** Gives up a copy that is under way. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.timer?.cancel();
+    await this.looking;
+  }
+
+  private lookAgain(delayMs: number): void {
+    if (this.stopping) return;
+    this.timer = this.clock.schedule(delayMs, () => {
+      this.looking = this.look().finally(() => this.lookAgain(LOOK_EVERY_MS));
+    });
+  }
+
+  private async look(): Promise<void> {
+    try {
+      if (this.isDue()) await this.copy();
+      this.prune();
+    } catch (error) {
+      if (!this.stopping) this.logger.error({ err: error }, `no backup could be made: ${messageOf(error)}`);
+    }
+  }
+
+  /** Also when the clock was set back: what lies ahead is no reason to wait for it. */
+  private isDue(): boolean {
+    const newest = this.names(NAME).at(-1);
+    return newest === undefined || Math.abs(this.clock.now() - momentOf(newest)) >= this.plan.everyMs;
+  }
+
+  private async copy(): Promise<void> {
+    const stamp = new Date(this.clock.now()).toISOString().replace(/[:.]/g, '-');
+    const file = join(this.plan.folder, `gpurent-${stamp}.db`);
+    const part = `${file}.part`;
+    try {
+      await this.store.backUp(part, () => this.stopping);
+      chmodSync(part, 0o600);
+      renameSync(part, file);
+    } catch (error) {
+      rmSync(part, { force: true });
+      throw error;
+    }
+    this.logger.info({ file }, 'the database is copied');
+  }
+
+  private prune(): void {
+    for (const name of this.names(NAME).slice(0, -this.plan.keep)) rmSync(join(this.plan.folder, name));
+  }
+
+  /** Oldest first. */
+  private names(pattern: RegExp): string[] {
+    return readdirSync(this.plan.folder)
+      .filter((name) => pattern.test(name))
+      .sort();
+  }
+}
+
+function momentOf(name: string): number {
+  return Date.parse(name.replace(NAME, '$1T$2:$3:$4.$5Z'));
+}

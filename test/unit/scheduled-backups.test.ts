@@ -1,0 +1,123 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { restore } from '../../control-plane/store/backup.js';
+import { ScheduledBackups } from '../../control-plane/store/scheduled-backups.js';
+import { query } from '../../control-plane/store/sql.js';
+import { Store } from '../../control-plane/store/store.js';
+import { silentLogger } from '../../shared/logger.js';
+import { eventually } from '../harness/eventually.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+const HOUR_MS = 60 * 60_000;
+
+let folder: string;
+let copies: string;
+let clock: ManualClock;
+let store: Store;
+let backups: ScheduledBackups;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  copies = join(folder, 'copies');
+  clock = new ManualClock();
+  store = new Store(join(folder, 'gpurent.db'), clock);
+  backups = make();
+});
+afterEach(async () => {
+  await backups.stop();
+  store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const make = (from: Pick<Store, 'backUp'> = store) =>
+  new ScheduledBackups(from, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, silentLogger);
+const made = () => readdirSync(copies).filter((name) => name.endsWith('.db'));
+const note = (value: string) =>
+  store.transact((tx) => {
+    tx.run(query.deleteFrom('meta').where('key', '=', 'note'));
+    tx.run(query.insertInto('meta').values({ key: 'note', value }));
+  });
+
+/** Lets time pass until there is another copy than before; answers all. */
+async function nextCopy(afterMs = 0): Promise<string[]> {
+  const before = existsSync(copies) ? made().at(-1) : undefined;
+  clock.advance(afterMs);
+  await eventually('a copy', () => {
+    clock.advance(60_000);
+    return made().length > 0 && made().at(-1) !== before;
+  });
+  return made();
+}
+
+it('copies at once, then every so often, and keeps the newest', async () => {
+  note('first');
+  backups.start();
+  const [first = ''] = await nextCopy();
+  expect(statSync(join(copies, first)).mode & 0o777).toBe(0o600);
+  expect(statSync(copies).mode & 0o777).toBe(0o700);
+  note('second');
+  const [, second = ''] = await nextCopy(24 * HOUR_MS);
+  await nextCopy(24 * HOUR_MS);
+  await eventually('the oldest to go', () => made().length === 2 && !made().includes(first));
+  expect(made()[0]).toBe(second);
+  const restored = join(folder, 'restored.db');
+  restore(join(copies, second), restored, clock.now());
+  const other = new Store(restored, clock);
+  const find = query.selectFrom('meta').select('value').where('key', '=', 'note');
+  expect(other.transact((tx) => tx.get(find))).toEqual({ value: 'second' });
+  other.close();
+});
+
+it('goes by the copies that are there, also after a restart, and removes nothing else', async () => {
+  backups.start();
+  const before = await nextCopy();
+  await backups.stop();
+  const [mine, unfinished] = [join(copies, 'mine.db'), join(copies, 'gpurent-2026-01-01T00-00-00-000Z.db.part')];
+  for (const file of [mine, unfinished]) writeFileSync(file, '');
+  backups = make();
+  backups.start();
+  for (let minutes = 0; minutes < 60; minutes++) {
+    clock.advance(60_000);
+    await Promise.resolve();
+  }
+  expect(made()).toEqual([...before, 'mine.db']);
+  expect([existsSync(mine), existsSync(unfinished)]).toEqual([true, false]);
+});
+
+it('tries again when a copy has failed, and leaves nothing of it', async () => {
+  let tries = 0;
+  backups = make({
+    backUp: async (to) => {
+      writeFileSync(to, 'half of it');
+      if (++tries < 3) throw new Error('the disk is full');
+    },
+  });
+  backups.start();
+  expect(await nextCopy()).toHaveLength(1);
+  expect(tries).toBe(3);
+  expect(readdirSync(copies)).toHaveLength(1);
+});
+
+it('gives a copy up when it is stopped', async () => {
+  let began = false;
+  backups = make({
+    backUp: async (to, isOver) => {
+      writeFileSync(to, 'half of it');
+      began = true;
+      while (!isOver()) await new Promise((resolve) => setImmediate(resolve));
+      throw new Error('given up');
+    },
+  });
+  backups.start();
+  clock.advance(0);
+  await eventually('a copy to begin', () => began);
+  await backups.stop();
+  expect(readdirSync(copies)).toEqual([]);
+});
+
+it('says what to do about a folder that cannot be used', () => {
+  writeFileSync(copies, '');
+  expect(() => backups.start()).toThrow(/no backups can be kept in .*copies/);
+});
