@@ -135,7 +135,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 401,
     meaning: 'The credential is missing, malformed, expired or revoked, or an API key where a session is needed.',
   },
-  UNAVAILABLE: { status: 503, meaning: 'The control plane is stopping; try again shortly.' },
+  UNAVAILABLE: {
+    status: 503,
+    meaning: 'The control plane is stopping, or cannot serve at this moment; try again shortly.',
+  },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'Bodies are JSON: Content-Type: application/json.' },
   VALIDATION_FAILED: {
     status: 422,

@@ -1,12 +1,31 @@
 import { Type } from 'typebox';
+import { Refusal } from '../../domain/refusal.js';
+import { Readiness } from '../../services/readiness.js';
 import { PUBLIC } from '../policy.js';
 import type { Routes } from './routes.js';
 
 const Health = Type.Object({ status: Type.Literal('ok') });
+const response = { 200: Health };
 
-export const healthRoutes: Routes = (app) => {
-  const options = (summary: string) =>
-    ({ config: { policy: PUBLIC }, schema: { summary, response: { 200: Health } } }) as const;
-  app.get('/healthz', options('The process answers'), () => ({ status: 'ok' as const }));
-  app.get('/readyz', options('The process can serve'), () => ({ status: 'ok' as const }));
+export const healthRoutes: Routes = (app, platform) => {
+  const readiness = new Readiness(platform);
+
+  app.get('/healthz', { config: { policy: PUBLIC }, schema: { summary: 'The process answers', response } }, () => ({
+    status: 'ok' as const,
+  }));
+
+  app.get(
+    '/readyz',
+    {
+      config: { policy: PUBLIC, refusals: ['UNAVAILABLE'] },
+      schema: { summary: 'The process can serve: its database can be written', response },
+    },
+    (request) => {
+      const fault = readiness.look();
+      if (fault === undefined) return { status: 'ok' as const };
+      // Who asks may be anybody; its operator reads the log.
+      request.log.error(`the database cannot be written: ${fault}`);
+      throw new Refusal('UNAVAILABLE', 'the database cannot be written; see the log of the control plane');
+    },
+  );
 };

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TestControlPlane } from '../harness/control-plane.js';
+
+let test: TestControlPlane;
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+});
+afterAll(() => test.stop());
+
+const ask = (path: string) => test.api.request<{ code?: string; message?: string }>('GET', path);
+
+it('readiness is that of the database, and is found out at most once a second', async () => {
+  expect((await ask('/readyz')).status).toBe(200);
+  const { store } = test.core.platform;
+  const transact = store.transact.bind(store);
+  let tries = 0;
+  store.transact = () => {
+    tries++;
+    throw new Error('disk I/O error at /secret/place');
+  };
+  test.advance(1_000);
+  tries = 0;
+  const refused = await ask('/readyz');
+  expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(refused.body.message).not.toContain('/secret/place');
+  await ask('/readyz');
+  expect(tries).toBe(1);
+  // Whoever restarts what does not answer is not misled.
+  expect((await ask('/healthz')).status).toBe(200);
+  store.transact = transact;
+  test.advance(1_000);
+  expect((await ask('/readyz')).status).toBe(200);
+});
