@@ -5,6 +5,7 @@ import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
 import type { Config } from './config.js';
 import { Gateway } from './grpc/gateway.js';
+import { Metrics } from './http/metrics.js';
 import { createHttpServer } from './http/server.js';
 import { manualPayments } from './payments/manual.js';
 import { StripePayments } from './payments/stripe.js';
@@ -94,6 +95,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
+  const metrics = new Metrics();
+  store.onCount = (counted) => metrics.count(counted);
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
 
@@ -101,7 +104,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
-      http = await createHttpServer(platform, logger, config.rateLimits);
+      http = await createHttpServer(platform, logger, config.rateLimits, metrics);
       const addresses = {
         http: await listen(http, config.httpAddress),
         grpc: await gateway.listen(config.grpcAddress),

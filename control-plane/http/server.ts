@@ -10,12 +10,14 @@ import { answerClientErrors, handleErrors, sendRefusal } from './errors.js';
 import { answerUnknownRoutes } from './not-found.js';
 import { documentApi } from './openapi.js';
 import { enforcePolicies, notFound } from './policy.js';
+import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
+import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
 import { enrollmentTokenRoutes, operatorMachineRoutes, operatorOfferRoutes } from './routes/operator-machines.js';
 import { operatorOversightRoutes } from './routes/operator-oversight.js';
@@ -37,6 +39,7 @@ export async function createHttpServer(
   platform: Platform,
   logger: Logger,
   limits: RateLimits,
+  metrics: Metrics,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
@@ -62,6 +65,7 @@ export async function createHttpServer(
   });
   refuseWhileClosing(app);
   logRequests(app);
+  metrics.observe(app);
   validateStrictly(app);
   parseJson(app);
   handleErrors(app);
@@ -72,6 +76,7 @@ export async function createHttpServer(
   const routes = [
     enrollmentTokenRoutes,
     healthRoutes,
+    metricsRoutes(metrics),
     accountRoutes,
     apiKeyRoutes,
     authRoutes,

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
+import type { Counted } from '../domain/counted.js';
 import { migrations } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
@@ -17,6 +18,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   nudge(worker: WorkerName): void;
   /** Calls `run` once the transaction is committed, never when it is rolled back. */
   afterCommit(run: () => void): void;
+  /** Counts something, once the transaction is committed. */
+  count(counted: Counted): void;
 }
 
 /** What every open asserts. */
@@ -34,6 +37,7 @@ const PAGES_A_TURN = 1024;
 export class Store {
   /** Called before each transaction. */
   beforeEach: () => void = () => {};
+  onCount: (counted: Counted) => void = () => {};
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
@@ -69,6 +73,7 @@ export class Store {
       run: (statement: Compilable) => this.runner.run(statement),
       nudge: (worker) => nudged.add(worker),
       afterCommit: (run) => committed.push(run),
+      count: (counted) => committed.push(() => this.onCount(counted)),
     };
     const result = this.connection.transaction(() => work(tx)).immediate();
     for (const run of committed) run();

@@ -55,6 +55,7 @@ const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:0
 export const ROUTES: readonly Route[] = [
   route('GET /healthz', 'public'),
   route('GET /readyz', 'public'),
+  route('GET /metrics', 'public'),
   route('POST /v1/auth/sign-up', 'public', { email: 'nobody' }),
   route('POST /v1/auth/sign-in', 'public', { email: 'nobody' }),
   route('POST /v1/auth/sign-out', 'account'),

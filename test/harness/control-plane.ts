@@ -76,6 +76,10 @@ export class TestControlPlane {
     return this.running;
   }
 
+  get url(): string {
+    return `http://${this.addresses.http}`;
+  }
+
   get api(): ApiClient {
     return new ApiClient(`http://${this.addresses.http}`, undefined, this.conformity);
   }

@@ -114,4 +114,5 @@ export function finishCommand(
       .set({ state, finished_at: tx.now, code: answer.code || null, message: answer.message || null })
       .where('id', '=', command.id),
   );
+  tx.count({ what: 'command', kind: command.kind, outcome: state });
 }

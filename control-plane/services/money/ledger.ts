@@ -36,6 +36,7 @@ export function enter(platform: Platform, tx: Tx, entry: LedgerEntry): Row<'tran
     created_at: tx.now,
   };
   tx.run(query.insertInto('transactions').values(row));
+  tx.count({ what: 'ledger', kind: row.kind });
   tx.run(query.updateTable('organizations').set({ balance_micro }).where('id', '=', organizationId));
   tx.run(
     query

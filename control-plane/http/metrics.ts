@@ -1,0 +1,81 @@
+import type { FastifyInstance } from 'fastify';
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { VERSION } from '../../shared/version.js';
+import type { Counted } from '../domain/counted.js';
+import type { Overview } from '../services/overview.js';
+
+const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
+
+/** What Prometheus scrapes: counts since the start, and gauges that are set at each scrape. */
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly requests = new Histogram({
+    name: 'gpurent_http_request_seconds',
+    help: 'How long requests took',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers: [this.registry],
+  });
+  private readonly commands = this.counter('commands_finished_total', 'Commands since the start', 'kind', 'outcome');
+  private readonly ledger = this.counter(
+    'ledger_entries_total',
+    'Payments, refunds, credits and disputes since the start',
+    'kind',
+  );
+  private readonly gauges = {
+    info: this.gauge('control_plane_info', 'The version', 'version'),
+    hosts: this.gauge('hosts', 'Hosts that are not removed', 'state'),
+    gpus: this.gauge('gpus', 'GPUs of those hosts', 'state'),
+    instances: this.gauge('instances', 'Instances by status', 'status'),
+    openCommands: this.gauge('commands_open', 'What hosts are still to do', 'kind'),
+    oldestCommand: this.gauge('commands_oldest_seconds', 'For how long the oldest of those has waited', 'kind'),
+    settlementLag: this.gauge('settlement_lag_seconds', 'For how long the settlement that is due longest has waited'),
+    withoutBalance: this.gauge('organizations_without_balance', 'Organizations that have nothing left'),
+  };
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  count(counted: Counted): void {
+    if (counted.what === 'command') this.commands.inc({ kind: counted.kind, outcome: counted.outcome });
+    else this.ledger.inc({ kind: counted.kind });
+  }
+
+  /** Notes every request by its route; what has none is one. */
+  observe(app: FastifyInstance): void {
+    app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+      const labels = { method, route: routeOptions.url ?? 'none', status: String(reply.statusCode) };
+      this.requests.observe(labels, reply.elapsedTime / 1000);
+    });
+  }
+
+  /** In Prometheus' text format. */
+  async render(overview: Overview): Promise<string> {
+    const { info, hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
+    for (const gauge of Object.values(this.gauges)) gauge.reset();
+    info.set({ version: VERSION }, 1);
+    for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
+    for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
+    for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);
+    for (const { kind, count, oldestMs } of overview.openCommands) {
+      openCommands.set({ kind }, count);
+      oldestCommand.set({ kind }, oldestMs / 1000);
+    }
+    settlementLag.set(overview.settlementLagMs / 1000);
+    withoutBalance.set(overview.withoutBalance);
+    return this.registry.metrics();
+  }
+
+  private counter(name: string, help: string, ...labelNames: string[]): Counter {
+    return new Counter({ name: `gpurent_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  private gauge(name: string, help: string, ...labelNames: string[]): Gauge {
+    return new Gauge({ name: `gpurent_${name}`, help, labelNames, registers: [this.registry] });
+  }
+}

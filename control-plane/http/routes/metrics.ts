@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { readOverview } from '../../services/overview.js';
+import type { Metrics } from '../metrics.js';
+import { PUBLIC, notFound } from '../policy.js';
+import type { Routes } from './routes.js';
+
+/** For a Prometheus on this machine; whoever comes through a proxy, or from elsewhere, finds nothing. */
+export const metricsRoutes =
+  (metrics: Metrics): Routes =>
+  (app, platform) => {
+    app.get(
+      '/metrics',
+      {
+        config: { policy: PUBLIC, refusals: ['NOT_FOUND'] },
+        schema: {
+          summary: 'How the marketplace stands, for Prometheus on the same machine',
+          produces: ['text/plain'],
+          response: { 200: Type.String() },
+        },
+      },
+      async (request, reply) => {
+        if (!isFromHere(request)) throw notFound();
+        void reply.type(metrics.contentType);
+        return metrics.render(readOverview(platform));
+      },
+    );
+  };
+
+function isFromHere({ socket, headers }: FastifyRequest): boolean {
+  const isForwarded = headers['x-forwarded-for'] !== undefined || headers['forwarded'] !== undefined;
+  return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
+}

@@ -1,0 +1,77 @@
+import { sql } from 'kysely';
+import { query } from '../store/sql.js';
+import type { Tx } from '../store/store.js';
+import type { Platform } from './platform.js';
+
+/** How the marketplace stands at one moment. */
+export interface Overview {
+  /** Those that are not removed, by whether they are connected. */
+  hosts: { connected: number; away: number };
+  gpus: { sold: number; free: number; unhealthy: number };
+  instances: Record<string, number>;
+  /** What hosts are still to do, and for how long the oldest of a kind has waited. */
+  openCommands: { kind: string; count: number; oldestMs: number }[];
+  /** For how long the settlement that is due longest has waited. */
+  settlementLagMs: number;
+  /** Organizations that have nothing left. */
+  withoutBalance: number;
+}
+
+export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
+  return store.transact((tx) => {
+    const machines = tx.all(query.selectFrom('machines').select('id').where('removed_at', 'is', null));
+    const connected = machines.filter(({ id }) => hosts.isConnected(id)).length;
+    return {
+      hosts: { connected, away: machines.length - connected },
+      gpus: countGpus(tx),
+      instances: countInstances(tx),
+      openCommands: countCommands(tx),
+      settlementLagMs: settlementLag(tx),
+      withoutBalance: countEmpty(tx),
+    };
+  });
+}
+
+const COUNT = sql<number>`count(*)`.as('count');
+
+function countGpus(tx: Tx): Overview['gpus'] {
+  const rows = tx.all(
+    query
+      .selectFrom('gpus')
+      .innerJoin('machines', 'machines.id', 'gpus.machine_id')
+      .leftJoin('gpu_claims', (join) =>
+        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+      )
+      .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), 'gpus.healthy', COUNT])
+      .where('gpus.present', '=', 1)
+      .where('machines.removed_at', 'is', null)
+      .groupBy(['sold', 'gpus.healthy']),
+  );
+  const gpus = { sold: 0, free: 0, unhealthy: 0 };
+  for (const { sold, healthy, count } of rows) gpus[sold ? 'sold' : healthy ? 'free' : 'unhealthy'] += count;
+  return gpus;
+}
+
+function countInstances(tx: Tx): Record<string, number> {
+  const rows = tx.all(query.selectFrom('instances').select(['status', COUNT]).groupBy('status'));
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}
+
+function countCommands(tx: Tx): Overview['openCommands'] {
+  const oldest = sql<number>`min(created_at)`.as('oldest');
+  const open = query.selectFrom('commands').select(['kind', COUNT, oldest]).where('state', '=', 'open');
+  return tx
+    .all(open.groupBy('kind'))
+    .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
+}
+
+function settlementLag(tx: Tx): number {
+  const first = query.selectFrom('organizations').select('settle_at').where('settle_at', 'is not', null);
+  const due = tx.get(first.orderBy('settle_at').limit(1))?.settle_at;
+  return Math.max(tx.now - (due ?? tx.now), 0);
+}
+
+function countEmpty(tx: Tx): number {
+  const empty = query.selectFrom('organizations').select(COUNT).where('balance_micro', '<=', 0);
+  return tx.get(empty)?.count ?? 0;
+}
