@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** What takes minutes without Docker. */
-const DEEP = ['test/simulation/{bugs,steps}.test.ts'];
+const DEEP = ['test/simulation/{bugs,steps}.test.ts', 'test/deep/**/*.test.ts'];
 
 export default defineConfig({
   test: {
@@ -27,6 +27,8 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      // A machine with systemd shares this one's cgroups, and changes them: it comes last.
+      { test: { name: 'machine', include: ['test/machine/**/*.test.ts'], testTimeout: 180_000, hookTimeout: 180_000 } },
     ],
   },
 });

@@ -33,9 +33,11 @@ module.exports = {
       'shared',
       'control-plane/domain',
       'control-plane/services',
+      'control-plane/tls',
       'control-plane/config',
     ]),
-    mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
+    mayOnlySee('control-plane/tls', ['shared']),
+    mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services', 'control-plane/tls']),
     mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),
 
     mayOnlySee('agent/domain', ['shared']),

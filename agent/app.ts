@@ -23,6 +23,7 @@ import { StatusServer } from './insight/status-server.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
+import { RenewedIdentity } from './link/renewal.js';
 import { AccessProxy } from './proxy/access-proxy.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
@@ -70,6 +71,7 @@ export function createAgent(
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
   const { hostId } = identity;
+  const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const root = rootOf(engine);
   const freeShare = async () => freeShareOf(await root());
   const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
@@ -109,7 +111,7 @@ export function createAgent(
         await images.collect();
       },
     },
-    dial: dialer(identity),
+    dial: dialer(renewed.current),
     clock,
     random: Math.random,
     logger,
@@ -136,9 +138,11 @@ export function createAgent(
     ...agent,
     async start() {
       await agent.start();
+      renewed.start();
       await status.open();
     },
     async stop() {
+      renewed.stop();
       status.close();
       await agent.stop();
     },

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { parseEnv } from 'node:util';
-import { SetupError, messageOf } from '../shared/coded-error.js';
+import { readSettingsFile } from '../shared/settings-file.js';
 
 type Settings = Record<string, string | undefined>;
 
@@ -8,13 +6,6 @@ type Settings = Record<string, string | undefined>;
 export function readEnvironment(): Settings {
   const file = process.env['GPURENT_AGENT_CONFIG'];
   const names = Object.keys(process.env).filter((name) => name.startsWith('GPURENT_AGENT_') || name === 'DOCKER_HOST');
-  return { ...(file ? readSettings(file) : {}), ...Object.fromEntries(names.map((name) => [name, process.env[name]])) };
-}
-
-function readSettings(file: string): Settings {
-  try {
-    return parseEnv(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new SetupError(`GPURENT_AGENT_CONFIG ${file} cannot be read: ${messageOf(error)}`, { cause: error });
-  }
+  const set = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return { ...(file ? readSettingsFile('GPURENT_AGENT_CONFIG', file) : {}), ...set };
 }

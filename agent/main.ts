@@ -9,7 +9,8 @@ import { examine, isHealthy, report } from './doctor/doctor.js';
 import { readEnvironment } from './env.js';
 import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
 import { askAgent } from './insight/status-server.js';
-import { checkBeforeEnroll, enroll, loadIdentity } from './link/identity.js';
+import { checkBeforeEnroll, enroll, type Enrollment } from './link/enrollment.js';
+import { loadIdentity } from './link/identity.js';
 
 const program = new Command('gpurent-agent')
   .version(VERSION)
@@ -22,10 +23,14 @@ program
   .requiredOption('--control-plane <host:port>', 'where the control plane takes agents')
   .requiredOption('--token <token>', 'an enrolment token from the operator')
   .option(...gpuOption)
-  .action(async ({ controlPlane, token, ...options }: { controlPlane: string; token: string; gpus?: string }) => {
+  .option('--ca <file>', 'who vouches for the control plane, where neither the token nor a public authority does')
+  .option('--again', 'be the same host again, with a token of its machine')
+  .option('--plain-text', 'speak without TLS, also over a network')
+  .action(async ({ ca, ...options }: Enrollment & { gpus?: string; ca?: string }) => {
     const config = parseConfig(readEnvironment(), options);
-    checkBeforeEnroll(config.stateDir, controlPlane);
-    const { hostId } = await enroll(config.stateDir, controlPlane, token, await inspectHost(config));
+    const enrollment = { ...options, ...(ca === undefined ? {} : { authorityFile: ca }) };
+    checkBeforeEnroll(config.stateDir, enrollment);
+    const { hostId } = await enroll(config.stateDir, enrollment, await inspectHost(config));
     process.stdout.write(`${JSON.stringify({ host_id: hostId })}\n`);
   });
 

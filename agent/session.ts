@@ -112,6 +112,11 @@ export class Session implements Subscriber {
   }
 
   connected(welcome: Welcome, send: Send): void {
+    if (welcome.protocol < PROTOCOL_MIN || welcome.protocol > PROTOCOL_MAX) {
+      throw new SetupError(
+        `the control plane speaks protocol ${welcome.protocol}, this agent ${PROTOCOL_MIN} to ${PROTOCOL_MAX}; upgrade the older one`,
+      );
+    }
     const seen = this.seen();
     const another = welcome.epoch === seen.epoch && welcome.incarnation !== seen.incarnation;
     if (welcome.epoch < seen.epoch || another) {

@@ -3,20 +3,24 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
-import type { Config } from './config.js';
+import type { Config, TlsSettings } from './config.js';
 import { Gateway } from './grpc/gateway.js';
+import { hostTls } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
+import { currentRequest, outsideRequests } from './http/current-request.js';
 import { createHttpServer } from './http/server.js';
 import { manualPayments } from './payments/manual.js';
 import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { ClockWatch } from './services/clock-watch.js';
+import { Authority } from './services/hosts/authority.js';
 import { CommandAnswers } from './services/hosts/command-answers.js';
 import { dispatchCommands } from './services/hosts/dispatch.js';
 import { settleLostMachines } from './services/instances/host-loss.js';
 import { expireTransitions } from './services/instances/time-outs.js';
 import { HostLinks } from './services/hosts/host-links.js';
-import { checkKey } from './services/key-check.js';
+import { checkKey, isKeyOf } from './services/key-check.js';
+import { reseal } from './services/key-rotation.js';
 import { LastUsed } from './services/accounts/last-used.js';
 import { LogHub } from './services/hosts/logs.js';
 import { destroyUnpaid } from './services/money/auto-destroy.js';
@@ -24,8 +28,11 @@ import { settleDue } from './services/money/settle.js';
 import type { Platform } from './services/platform.js';
 import { Sealer } from './services/sealer.js';
 import { beginTenure } from './services/hosts/tenure.js';
+import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type WorkerName } from './store/store.js';
+import { ServerIdentity } from './tls/server-identity.js';
+import { fromFiles, ownMade } from './tls/sources.js';
 import { Workers } from './workers/workers.js';
 
 export interface Overrides {
@@ -34,6 +41,9 @@ export interface Overrides {
   /** Runs work soon, after what runs now. */
   defer?: (run: () => void) => void;
 }
+
+/** A start waits for its host for ten seconds. */
+const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
 type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'logs' | 'time-outs';
@@ -49,29 +59,42 @@ export interface ControlPlane {
   workers: Workers<Chore>;
   /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
+  /** Reads the operator's certificate again. */
+  reload(): Promise<void>;
   /** Makes a user that is an operator. Refuses with EMAIL_TAKEN. */
   createOperator(email: string, password: string): Promise<void>;
-  /** Answers what is under way, ends the streams, closes the file. */
+  /** Answers what is under way, within fifteen seconds, ends the streams, closes the file. */
   stop(): Promise<void>;
+}
+
+/**
+ * Seals every secret in the database with a new key, which takes the place of the one before; that one is kept, for older backups
+ * open with it alone. Answers how many secrets there are, and where it is kept. Throws SetupError while a daemon runs.
+ */
+export function rotateKey(config: Config & { secretKeyFile: string }): { count: number; kept: string } {
+  const store = new Store(config.database, systemClock);
+  const before = openSealer(store, config, systemClock);
+  try {
+    const count = reseal(store, before, new Sealer(prepareNextKey(config.secretKeyFile)));
+    return { count, kept: adoptNextKey(config.secretKeyFile, systemClock.now()) };
+  } finally {
+    store.close();
+  }
 }
 
 /** All wiring, and nothing else. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
-  const { clock = systemClock, ids = randomIds, defer = setImmediate } = overrides;
+  const { clock = systemClock, ids = randomIds, defer = (run) => void setImmediate(outsideRequests, run) } = overrides;
   const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
-  const sealer = new Sealer(config.secretKey);
-  try {
-    checkKey(store, sealer);
-  } catch (error) {
-    store.close();
-    throw error;
-  }
+  const sealer = openSealer(store, config, clock);
   const hosts = new HostLinks(clock);
   const platform: Platform = {
     store,
     clock,
     ids,
     sealer,
+    authority: new Authority(store, sealer, clock, ids),
+    pin: null,
     hosts,
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
@@ -83,7 +106,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   };
   const workers = new Workers<Chore>(
     {
-      dispatch: () => dispatchCommands(platform),
+      dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
       'lost-machines': () => settleLostMachines(platform),
       settle: () => settleDue(platform),
@@ -97,25 +120,34 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const metrics = new Metrics();
   store.onCount = (counted) => metrics.count(counted);
+  store.requestId = currentRequest;
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
+  let identity: ServerIdentity | undefined;
 
   return {
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
-      http = await createHttpServer(platform, logger, config.rateLimits, metrics);
+      const { tls } = config;
+      if (tls.http || tls.grpc) identity = await serverIdentity(platform.authority, tls, clock, logger);
+      if (tls.grpc && !tls.files) platform.pin = await platform.authority.fingerprint();
+      const shown = tls.http ? identity : undefined;
+      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown);
+      const hostSide = tls.grpc && identity ? hostTls(identity, await platform.authority.certificate()) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
-        grpc: await gateway.listen(config.grpcAddress),
+        grpc: await gateway.listen(config.grpcAddress, hostSide),
       };
       if (heartbeat) workers.start();
       backups?.start();
       return addresses;
     },
+    reload: async () => identity?.refresh(),
     createOperator: (email, password) => createOperator(platform, { email, password }),
     async stop() {
-      await http?.close();
+      identity?.close();
+      await closeHttp(http, clock);
       await gateway.close();
       await workers.stop();
       platform.lastUsed.flush(store);
@@ -123,6 +155,38 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       store.close();
     },
   };
+}
+
+/** With the key that the database was written with: the next one, where an exchange was cut short after its commit. */
+function openSealer(store: Store, { secretKey, secretKeyFile }: Config, clock: Clock): Sealer {
+  try {
+    const next = secretKeyFile === undefined ? undefined : readNextKey(secretKeyFile);
+    if (secretKeyFile !== undefined && next && isKeyOf(store, new Sealer(next))) {
+      adoptNextKey(secretKeyFile, clock.now());
+      return new Sealer(next);
+    }
+    const sealer = new Sealer(secretKey);
+    checkKey(store, sealer);
+    return sealer;
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+function serverIdentity(authority: Authority, tls: TlsSettings, clock: Clock, logger: Logger): Promise<ServerIdentity> {
+  const source = tls.files ? fromFiles(tls.files) : ownMade(() => authority.certifyServer(tls.names), clock);
+  return ServerIdentity.open(source, clock, logger).catch((error: unknown) => {
+    throw new SetupError(`the certificate for TLS cannot be used: ${messageOf(error)}`, { cause: error });
+  });
+}
+
+/** Answers what is under way, for as long as a request may take; then cuts what is left. */
+async function closeHttp(http: FastifyInstance | undefined, clock: Clock): Promise<void> {
+  if (!http) return;
+  const cut = clock.schedule(DRAIN_MS, () => http.server.closeAllConnections());
+  await http.close();
+  cut.cancel();
 }
 
 async function listen(http: FastifyInstance, address: string): Promise<string> {

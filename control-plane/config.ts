@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import type { StripeSettings } from './payments/stripe.js';
+import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
+import { isLoopback } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 
@@ -14,6 +15,16 @@ export interface RateLimits {
   attemptsPerAccount: number;
 }
 
+/** Which listeners speak TLS, and what they show. */
+export interface TlsSettings {
+  http: boolean;
+  grpc: boolean;
+  /** The operator's certificate and its key; absent: one that the control plane makes itself. */
+  files?: { certificate: string; key: string };
+  /** What stands in one of its own making, beside the name that hosts ask for. */
+  names: string[];
+}
+
 export interface Config {
   /** `host:port` */
   httpAddress: string;
@@ -23,9 +34,12 @@ export interface Config {
   database: string;
   /** 32 bytes. */
   secretKey: Buffer;
+  /** Where it stands; absent: nowhere. */
+  secretKeyFile?: string;
   logLevel: string;
   /** Null: as whoever looks can read it. */
   logFormat: LogFormat | null;
+  tls: TlsSettings;
   rateLimits: RateLimits;
   /** Absent: operators grant credit, and nothing is paid here. */
   stripe?: StripeSettings;
@@ -36,6 +50,11 @@ export interface Config {
 const DEFAULTS = {
   GPURENT_HTTP_ADDRESS: '127.0.0.1:8080',
   GPURENT_GRPC_ADDRESS: '127.0.0.1:8090',
+  GPURENT_HTTP_TLS: 'auto',
+  GPURENT_GRPC_TLS: 'auto',
+  GPURENT_TLS_CERTIFICATE_FILE: '',
+  GPURENT_TLS_KEY_FILE: '',
+  GPURENT_TLS_NAMES: '',
   GPURENT_DATABASE: 'gpurent.db',
   GPURENT_BACKUP_FOLDER: '',
   GPURENT_BACKUP_EVERY_HOURS: '24',
@@ -56,10 +75,10 @@ const STRIPE_SETTINGS = [
   'GPURENT_STRIPE_RETURN_URL',
   'GPURENT_STRIPE_API_URL',
 ] as const;
-const OTHER_SETTINGS = ['GPURENT_SECRET_KEY_FILE', ...STRIPE_SETTINGS];
+const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...STRIPE_SETTINGS];
 
 /** Judges the environment. Throws SetupError naming the setting and what to do. */
-export function parseConfig(environment: Record<string, string | undefined>): Config {
+export function parseConfig(environment: Record<string, string | undefined>): Config & { secretKeyFile: string } {
   const known = new Set([...Object.keys(DEFAULTS), ...OTHER_SETTINGS]);
   for (const name of Object.keys(environment)) {
     if (!known.has(name) && !name.startsWith('GPURENT_AGENT_'))
@@ -68,14 +87,17 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
   const get = (name: keyof typeof DEFAULTS) => environment[name] || DEFAULTS[name];
   const limit = (name: keyof typeof DEFAULTS) => count(name, get(name));
   const database = get('GPURENT_DATABASE');
+  const secretKeyFile = environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`;
   const logLevel = get('GPURENT_LOG_LEVEL');
   if (!LOG_LEVELS.includes(logLevel))
     throw new SetupError(`GPURENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
   return {
-    httpAddress: loopback('GPURENT_HTTP_ADDRESS', get('GPURENT_HTTP_ADDRESS')),
-    grpcAddress: loopback('GPURENT_GRPC_ADDRESS', get('GPURENT_GRPC_ADDRESS')),
+    httpAddress: get('GPURENT_HTTP_ADDRESS'),
+    grpcAddress: get('GPURENT_GRPC_ADDRESS'),
+    tls: tlsSettings(get),
     database,
-    secretKey: secretKey(environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`, database),
+    secretKey: readSecretKey(secretKeyFile, database),
+    secretKeyFile,
     logLevel,
     logFormat: parseLogFormat('GPURENT_LOG_FORMAT', get('GPURENT_LOG_FORMAT')),
     rateLimits: {
@@ -140,34 +162,35 @@ function count(name: string, text: string): number {
   return Number(text);
 }
 
-/** Both listeners speak plain text, which does not leave this machine. */
-function loopback(name: string, address: string): string {
+function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings {
+  const [certificate, key] = [get('GPURENT_TLS_CERTIFICATE_FILE'), get('GPURENT_TLS_KEY_FILE')];
+  if ((certificate === '') !== (key === ''))
+    throw new SetupError('give both GPURENT_TLS_CERTIFICATE_FILE and GPURENT_TLS_KEY_FILE, or neither');
+  const names = get('GPURENT_TLS_NAMES')
+    .split(',')
+    .map((name) => name.trim());
+  return {
+    http: speaksTls('GPURENT_HTTP_ADDRESS', get('GPURENT_HTTP_ADDRESS'), 'GPURENT_HTTP_TLS', get('GPURENT_HTTP_TLS')),
+    grpc: speaksTls('GPURENT_GRPC_ADDRESS', get('GPURENT_GRPC_ADDRESS'), 'GPURENT_GRPC_TLS', get('GPURENT_GRPC_TLS')),
+    ...(certificate === '' ? {} : { files: { certificate, key } }),
+    names: names.every((name) => name === '') ? [hostname(), 'localhost', '127.0.0.1'] : names,
+  };
+}
+
+/** Plain text does not leave this machine, unless somebody asks for it by name. */
+function speaksTls(name: string, address: string, setting: string, value: string): boolean {
   const match = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(address);
   const host = match?.[1] ?? match?.[2] ?? '';
   if (!match || Number(match[3]) > 65535)
     throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
-  const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-  if (!isLoopback) {
-    throw new SetupError(
-      `${name} is "${address}", but it speaks plain text: bind it to 127.0.0.1 and put a TLS proxy in front of it`,
-    );
-  }
-  return address;
-}
-
-/** Reads the key that seals secrets; makes one for a new database, readable by its owner alone. */
-function secretKey(file: string, database: string): Buffer {
-  if (!existsSync(file) && existsSync(database)) {
-    throw new SetupError(`${file} is missing: the secrets in ${database} open with that key alone; put it back`);
-  }
-  try {
-    if (!existsSync(file)) {
-      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    }
-    const text = readFileSync(file, 'utf8').trim();
-    if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error('it does not hold 64 hexadecimal digits');
-    return Buffer.from(text, 'hex');
-  } catch (error) {
-    throw new SetupError(`GPURENT_SECRET_KEY_FILE ${file} cannot be used: ${messageOf(error)}`, { cause: error });
+  switch (value) {
+    case 'auto':
+      return !isLoopback(host);
+    case 'on':
+      return true;
+    case 'off':
+      return false;
+    default:
+      throw new SetupError(`${setting} is "${value}"; give auto (TLS unless the address is loopback), on or off`);
   }
 }

@@ -1,5 +1,9 @@
-/** The only reader of the process environment: what the operator set, untouched. */
+import { readSettingsFile } from '../shared/settings-file.js';
+
+/** The only reader of the process environment. A file of NAME=value lines, if one is named, stands below it. */
 export function readEnvironment(): Record<string, string | undefined> {
+  const file = process.env['GPURENT_CONFIG'];
   const names = Object.keys(process.env).filter((name) => name.startsWith('GPURENT_'));
-  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  const set = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return { ...(file ? readSettingsFile('GPURENT_CONFIG', file) : {}), ...set };
 }

@@ -5,10 +5,11 @@ import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
-import { createControlPlane } from './app.js';
+import { createControlPlane, rotateKey } from './app.js';
 import { parseConfig } from './config.js';
 import { readEnvironment } from './env.js';
-import { backUp, restore } from './store/backup.js';
+import { askReadiness } from './readiness-client.js';
+import { backUp, readAuthority, restore } from './store/backup.js';
 
 const program = new Command('gpurent-control-plane')
   .version(VERSION)
@@ -28,13 +29,20 @@ program
     process.stdout.write(`${JSON.stringify(addresses)}\n`);
     const stop = (signal: NodeJS.Signals) => {
       logger.info({ signal }, 'stopping');
-      controlPlane.stop().then(
-        () => logger.info('stopped'),
-        (error: unknown) => logger.error({ err: error }, 'stopping failed'),
-      );
+      void controlPlane
+        .stop()
+        .then(() => logger.info('stopped'))
+        .catch((error: unknown) => {
+          logger.error({ err: error }, 'stopping failed');
+          process.exitCode = 1;
+        })
+        // Whoever connected and never spoke would keep the process.
+        // eslint-disable-next-line no-restricted-properties
+        .finally(() => process.exit());
     };
     process.once('SIGTERM', stop);
     process.once('SIGINT', stop);
+    process.on('SIGHUP', () => void controlPlane.reload());
   });
 
 program
@@ -64,6 +72,32 @@ program
     const { database } = config;
     await createControlPlane(config, createLogger('control-plane', config.logLevel, config.logFormat)).stop();
     process.stdout.write(`${database} is up to date\n`);
+  });
+
+program
+  .command('ready')
+  .description('ask the daemon on this machine whether it is ready')
+  .action(async () => {
+    const { httpAddress, tls } = parseConfig(readEnvironment());
+    process.stdout.write(`${await askReadiness(httpAddress, tls.http)}\n`);
+  });
+
+program
+  .command('authority')
+  .description('print the certificate of the authority that vouches for this control plane where its operator has none')
+  .action(async () => {
+    const { database } = parseConfig(readEnvironment());
+    process.stdout.write(`${readAuthority(database)}\n`);
+  });
+
+program
+  .command('rotate-key')
+  .description('seal every secret with a new key; the daemon must be stopped')
+  .action(() => {
+    const { count, kept } = rotateKey(parseConfig(readEnvironment()));
+    process.stdout.write(
+      `${count} secrets are sealed with a new key; keep ${kept} for as long as backups from before today are kept\n`,
+    );
   });
 
 program

@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { PinoPretty } from 'pino-pretty';
+import { createRequire } from 'node:module';
+import type PinoPretty from 'pino-pretty';
 import { SetupError } from './coded-error.js';
 
 export type { Logger };
@@ -27,7 +28,9 @@ export function createLogger(
     redact: ['token', 'password', 'credential', 'authorization', '*.token', '*.password'],
   };
   if (!isText) return pino(options, destination);
-  const pretty = PinoPretty({
+  // Loaded where somebody reads along: services need not wait for it.
+  const makePretty = createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
+  const pretty = makePretty({
     destination,
     sync: true,
     colorize: process.stderr.isTTY,

@@ -1,6 +1,9 @@
-/** The wire's versions that this build speaks, inclusive. */
+/**
+ * The wire's versions that this build speaks, inclusive: its own and the one before, so that either side may be upgraded first.
+ * 2 added TLS with certificates of hosts, and the ids of requests.
+ */
 export const PROTOCOL_MIN = 1;
-export const PROTOCOL_MAX = 1;
+export const PROTOCOL_MAX = 2;
 
 /** The largest message of a host, in bytes. */
 const MAX_AGENT_MESSAGE_BYTES = 1024 * 1024;

@@ -176,8 +176,7 @@ export class Executor {
     const { command } = attempt;
     const failure =
       error instanceof Failure ? error : new Failure('CONTAINER_FAILED', messageOf(error), { cause: error });
-    const ids = { commandId: command.commandId, instanceId: command.instanceId, code: failure.code };
-    this.hands.logger.warn(ids, failure.message);
+    this.hands.logger.warn({ ...idsOf(command), code: failure.code }, failure.message);
     // A stop or destroy has no other end than being done: left open, it is sent again.
     if (command.desired && command.desired.$case !== 'running') return;
     const reason = { code: failure.code, message: failure.message };
@@ -201,16 +200,18 @@ export class Executor {
   }
 
   private answer({ attempt: { command } }: Job, result: CommandResult, desired?: Desired): void {
-    this.hands.logger.info(
-      { commandId: command.commandId, instanceId: command.instanceId, outcome: CommandOutcome[result.outcome] },
-      'command finished',
-    );
+    this.hands.logger.info({ ...idsOf(command), outcome: CommandOutcome[result.outcome] }, 'command finished');
     // A newer command has said by now what the instance is meant to be.
     const isNewest = this.highestOf(command) === command.sequence;
     this.journal.finish(result, isNewest ? desired : undefined);
     this.onFinished(kindOf(command), CommandOutcome[result.outcome].replace('COMMAND_OUTCOME_', '').toLowerCase());
     this.outbox.result(result);
   }
+}
+
+/** What stands with each line in the log about a command. */
+function idsOf({ requestId, instanceId, commandId }: Command) {
+  return { ...(requestId === '' ? {} : { requestId }), instanceId, commandId };
 }
 
 function idOf(job: Job | undefined): string | undefined {

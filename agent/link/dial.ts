@@ -1,6 +1,6 @@
-import { Metadata, credentials, type ClientDuplexStream } from '@grpc/grpc-js';
-import { AgentServiceClient, type AgentMessage, type ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { AGENT_OPTIONS } from '../../shared/protocol.js';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { AgentMessage, ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { channelOf, clientOf, metadataOf } from './channel.js';
 import type { Identity } from './identity.js';
 
 /** One stream to the control plane, as far as the link uses it. `cancel` also lets go of the connection under it. */
@@ -8,13 +8,12 @@ export type Wire = Pick<ClientDuplexStream<AgentMessage, ControlMessage>, 'on' |
 
 export type Dial = () => Wire;
 
-/** Opens streams to the control plane that the identity names. */
-export function dialer({ controlPlane, credential }: Identity): Dial {
+/** Opens streams to the control plane that the identity names, as it is then: it is renewed while the agent lives. */
+export function dialer(identity: () => Identity): Dial {
   return () => {
-    const client = new AgentServiceClient(controlPlane, credentials.createInsecure(), AGENT_OPTIONS);
-    const metadata = new Metadata();
-    metadata.set('authorization', `Bearer ${credential}`);
-    const stream = client.connect(metadata);
+    const { controlPlane, proof } = identity();
+    const client = clientOf(controlPlane, channelOf(proof));
+    const stream = client.connect(metadataOf(proof));
     const cancel = stream.cancel.bind(stream);
     stream.cancel = () => {
       cancel();

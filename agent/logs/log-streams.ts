@@ -9,10 +9,17 @@ const MAX_SUBSCRIPTIONS = 256;
 const MAX_CHUNK_LINES = 100;
 const MAX_CHUNK_CHARS = 128 * 1024;
 const CONGESTION_PAUSE_MS = 100;
+const CHARS_PER_MS = 1_000;
+/** However little is in a chunk, it costs its receiver something. */
+const CHUNK_MS = 1;
+/** So much may be ahead of that pace. */
+const SLACK_MS = 2_000;
 
 /** Follows workloads' output for the control plane, one Docker stream a subscription. */
 export class LogStreams {
   private readonly active = new Map<string, AbortController>();
+  /** When what is on its way will have been sent, at the pace that logs have. */
+  private nextAt = -Infinity;
 
   constructor(
     private readonly runtime: Runtime,
@@ -64,8 +71,18 @@ export class LogStreams {
     for await (const lines of this.runtime.follow(instanceId, last, signal)) await send(lines, false);
   }
 
+  /** All logs of this host together come no faster than the control plane takes them from one. */
+  private async pace({ lines }: LogChunk, signal: AbortSignal): Promise<void> {
+    const chars = lines.reduce((sum, { text }) => sum + text.length, 0);
+    const now = this.clock.monotonic();
+    this.nextAt = Math.max(this.nextAt, now) + Math.max(chars / CHARS_PER_MS, CHUNK_MS);
+    const waitMs = this.nextAt - now - SLACK_MS;
+    if (waitMs > 0) await sleep(this.clock, waitMs, signal);
+  }
+
   /** Waits while the stream is congested. */
   private async deliver(chunk: LogChunk, signal: AbortSignal): Promise<void> {
+    await this.pace(chunk, signal);
     while (!signal.aborted && !this.outbox.logChunk(chunk)) await sleep(this.clock, CONGESTION_PAUSE_MS, signal);
   }
 

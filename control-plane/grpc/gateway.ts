@@ -2,27 +2,40 @@ import {
   Server,
   ServerCredentials,
   status,
-  type Metadata,
+  type ServerDuplexStream,
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import {
-  AgentServiceService,
+  type AgentMessage,
   type AgentServiceServer,
+  type ControlMessage,
   type EnrollRequest,
   type EnrollResponse,
+  type RenewRequest,
+  type RenewResponse,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { GATEWAY_OPTIONS } from '../../shared/protocol.js';
+import { fingerprintOf } from '../../shared/tls.js';
 import { Refusal } from '../domain/refusal.js';
-import { enrollHost } from '../services/hosts/enrollment.js';
+import { hashToken } from '../services/accounts/tokens.js';
+import { LEEWAY_MS } from '../services/hosts/authority.js';
+import { renewCertificate, type Proof } from '../services/hosts/credentials.js';
+import { certifyHost, enrollHost, type Enrolled } from '../services/hosts/enrollment.js';
 import type { Platform } from '../services/platform.js';
 import { serveHost } from './host-session.js';
+import { SIZED_SERVICE } from './message-size.js';
+
+type Call = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'metadata' | 'getAuthContext' | 'getPeer'>;
+
+const GRACE_MS = 1_000;
 
 /** Where agents dial in. */
 export class Gateway {
   private readonly server = new Server(GATEWAY_OPTIONS);
+  private secured = false;
 
   constructor(
     private readonly platform: Platform,
@@ -30,15 +43,20 @@ export class Gateway {
   ) {
     const service: AgentServiceServer = {
       enroll: (call, callback) => this.enroll(call, callback),
-      connect: (stream) => serveHost(platform, logger, stream, bearer(stream.metadata)),
+      renew: (call, callback) => this.renew(call, callback),
+      connect: (stream) => {
+        const peer = this.logger.child({ peer: stream.getPeer() });
+        serveHost(platform, peer, stream, this.proofOf(stream));
+      },
     };
-    this.server.addService(AgentServiceService, service);
+    this.server.addService(SIZED_SERVICE, service);
   }
 
-  /** Binds `host:port` (port 0: any) and answers the address bound. */
-  async listen(address: string): Promise<string> {
+  /** Binds `host:port` (port 0: any) and answers the address bound. Without TLS, hosts prove who they are by a secret. */
+  async listen(address: string, tls?: ServerCredentials): Promise<string> {
+    this.secured = tls !== undefined;
     const port = await new Promise<number>((resolve, reject) => {
-      this.server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) =>
+      this.server.bindAsync(address, tls ?? ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
       );
     }).catch((error: unknown) => {
@@ -47,33 +65,75 @@ export class Gateway {
     return address.replace(/:\d+$/, `:${port}`);
   }
 
-  /** Ends the streams of all hosts; they will dial again. */
+  /** Ends the streams of all hosts, within a second; they will dial again. */
   async close(): Promise<void> {
     this.platform.hosts.closeAll('the control plane is stopping');
     await new Promise<void>((resolve) => {
-      this.server.tryShutdown(() => resolve());
-      // Streams whose host does not read their end are cut.
-      this.platform.clock.schedule(1_000, () => this.server.forceShutdown());
+      // Streams whose host does not read their end are cut; a connection on which nobody ever spoke is waited for by nobody.
+      const cut = this.platform.clock.schedule(GRACE_MS, () => {
+        this.server.forceShutdown();
+        resolve();
+      });
+      this.server.tryShutdown(() => {
+        cut.cancel();
+        resolve();
+      });
     });
   }
 
   private enroll(call: ServerUnaryCall<EnrollRequest, EnrollResponse>, callback: sendUnaryData<EnrollResponse>): void {
-    try {
-      const { token, inventory } = call.request;
-      if (!inventory?.name)
-        return callback({ code: status.INVALID_ARGUMENT, details: 'an inventory with a name is needed' });
-      const enrolled = enrollHost(this.platform, token, inventory);
-      this.logger.info({ hostId: enrolled.hostId, name: inventory.name, peer: call.getPeer() }, 'host enrolled');
-      callback(null, enrolled);
-    } catch (error) {
-      if (error instanceof Refusal) return callback({ code: status.PERMISSION_DENIED, details: error.message });
-      this.logger.error({ err: error }, 'enrolment failed');
-      callback({ code: status.INTERNAL, details: 'internal error' });
-    }
+    this.answer(call, callback, async () => {
+      const enrolled = await this.makeHost(call.request);
+      this.logger.info({ hostId: enrolled.hostId, peer: call.getPeer() }, 'host enrolled');
+      return enrolled;
+    });
   }
-}
 
-function bearer(metadata: Metadata): string {
-  const [value] = metadata.get('authorization');
-  return typeof value === 'string' ? value.replace(/^Bearer /, '') : '';
+  private async makeHost({ token, inventory, hostId, certificateRequest }: EnrollRequest): Promise<Enrolled> {
+    if (!inventory?.name) throw new Refusal('VALIDATION_FAILED', 'an inventory with a name is needed');
+    const newcomer = { token, inventory, hostId };
+    return this.secured
+      ? certifyHost(this.platform, newcomer, certificateRequest)
+      : enrollHost(this.platform, newcomer);
+  }
+
+  private renew(call: ServerUnaryCall<RenewRequest, RenewResponse>, callback: sendUnaryData<RenewResponse>): void {
+    this.answer(call, callback, async () => {
+      const proof = this.proofOf(call);
+      if (!this.secured)
+        throw new Refusal('TOKEN_INVALID', 'this control plane speaks plain text: no certificate is of use');
+      const certificate = await renewCertificate(this.platform, proof, call.request.certificateRequest);
+      this.logger.info({ peer: call.getPeer() }, 'certificate renewed');
+      return { certificate };
+    });
+  }
+
+  /** What a host proves itself by; nothing that anybody has, where it shows nothing. */
+  private proofOf(call: Call): Proof {
+    if (this.secured) {
+      const shown = call.getAuthContext().sslPeerCertificate;
+      if (!shown) return { hash: '' };
+      const [from, to] = [Date.parse(shown.valid_from), Date.parse(shown.valid_to)];
+      const certified = { hostId: String(shown.subject.CN), issuedAt: from + LEEWAY_MS, expiresAt: to };
+      return { hash: fingerprintOf(shown.raw), certified };
+    }
+    const [value] = call.metadata.get('authorization');
+    return { hash: hashToken(typeof value === 'string' ? value.replace(/^Bearer /, '') : '') };
+  }
+
+  private answer<T>(call: Pick<Call, 'getPeer'>, callback: sendUnaryData<T>, work: () => Promise<T>): void {
+    work().then(
+      (result) => callback(null, result),
+      (error: unknown) => {
+        const peer = call.getPeer();
+        if (error instanceof Refusal) {
+          this.logger.warn({ peer, code: error.code }, `a host was refused: ${error.message}`);
+          const code = error.code === 'VALIDATION_FAILED' ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;
+          return callback({ code, details: error.message });
+        }
+        this.logger.error({ err: error, peer }, 'a host was not answered');
+        callback({ code: status.INTERNAL, details: 'internal error' });
+      },
+    );
+  }
 }

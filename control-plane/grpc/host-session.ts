@@ -10,7 +10,7 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
-import { findMachineByCredential } from '../services/hosts/enrollment.js';
+import { admitHost, type Proof } from '../services/hosts/credentials.js';
 import type { HostLink } from '../services/hosts/host-links.js';
 import {
   greetHost,
@@ -20,19 +20,29 @@ import {
   recordResult,
 } from '../services/hosts/host-messages.js';
 import type { Platform } from '../services/platform.js';
+import { unitsOf } from './message-size.js';
 import { isOvertaken } from '../services/hosts/tenure.js';
 
 /** One stream of a host, as far as its session uses it. */
 export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;
 
 const HELLO_MS = 10_000;
+/** A greeting is more work than anything that follows. */
+const CONNECT_UNITS = 100;
+const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
 /** One host's stream from its first message to its end. */
-export function serveHost(platform: Platform, logger: Logger, stream: HostStream, credential: string): void {
-  const machine = findMachineByCredential(platform, credential);
-  if (!machine)
-    return refuse(stream, status.UNAUTHENTICATED, 'this credential belongs to no host; enrol the host again');
-  new HostSession(platform, logger.child({ hostId: machine.id }), stream, machine.id);
+export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): void {
+  try {
+    const machineId = admitHost(platform, proof);
+    if (platform.hosts.isShunned(machineId) || !platform.hosts.takes(machineId, 'facts', CONNECT_UNITS))
+      return refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
+    new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId);
+  } catch (error) {
+    logger.warn(`a host was turned away: ${messageOf(error)}`);
+    if (error instanceof Refusal) refuse(stream, status.UNAUTHENTICATED, error.message);
+    else refuse(stream, status.INTERNAL, 'internal error; dial again');
+  }
 }
 
 function refuse(stream: HostStream, code: status, details: string): void {
@@ -88,6 +98,8 @@ class HostSession implements HostLink {
 
   private receive(message: AgentMessage): void {
     if (this.closed) return;
+    const what = message.message?.$case === 'logChunk' ? 'logs' : 'facts';
+    if (!this.platform.hosts.takes(this.machineId, what, unitsOf(message))) return this.cutOff();
     try {
       if (this.greeted) this.handle(message);
       else this.greet(message);
@@ -96,6 +108,12 @@ class HostSession implements HostLink {
       if (!this.greeted) this.turnAway(error);
       this.logger.error({ err: error, kind: message.message?.$case }, `a host message failed: ${messageOf(error)}`);
     }
+  }
+
+  private cutOff(): void {
+    this.logger.warn('the host says more than any honest one would: it is cut off for a minute');
+    this.lost('it said too much');
+    refuse(this.stream, status.RESOURCE_EXHAUSTED, FLOODED);
   }
 
   private turnAway(error: unknown): void {

@@ -1,11 +1,15 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { Ajv, type Options } from 'ajv';
+import { SerializerSelector, type SerializerFactory } from '@fastify/fast-json-stringify-compiler';
+import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import type { Server as TlsServer } from 'node:tls';
 import addFormats from 'ajv-formats';
 import { LogController, fastify, type FastifyInstance } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/platform.js';
+import type { ServerIdentity } from '../tls/server-identity.js';
+import { followRequests } from './current-request.js';
 import { answerClientErrors, handleErrors, sendRefusal } from './errors.js';
 import { answerUnknownRoutes } from './not-found.js';
 import { documentApi } from './openapi.js';
@@ -19,7 +23,12 @@ import { healthRoutes } from './routes/health.js';
 import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
-import { enrollmentTokenRoutes, operatorMachineRoutes, operatorOfferRoutes } from './routes/operator-machines.js';
+import {
+  credentialRoutes,
+  enrollmentTokenRoutes,
+  operatorMachineRoutes,
+  operatorOfferRoutes,
+} from './routes/operator-machines.js';
 import { operatorOversightRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
@@ -34,35 +43,41 @@ const MAX_PARAMETER_CHARS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 60_000;
 
-/** The REST API. Not listening yet. */
+/** The REST API, by TLS where there is an identity to show. Not listening yet. */
 export async function createHttpServer(
   platform: Platform,
   logger: Logger,
   limits: RateLimits,
   metrics: Metrics,
+  identity?: ServerIdentity,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
     genReqId: () => platform.ids.uuid(),
     bodyLimit: BODY_LIMIT_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    ...transportOf(identity),
     clientErrorHandler: answerClientErrors(platform.ids),
     // A proxy that ends TLS on this machine says whose request it is.
     trustProxy: 'loopback',
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // A HEAD route would stand beside each GET without a policy of its own.
     exposeHeadRoutes: false,
+    schemaController: { compilersFactory: { buildSerializer: serializersLater } },
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARS },
     // What the router itself cannot read.
     frameworkErrors: (_error, request, reply) => void sendRefusal(notFound(), request, reply),
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
+  identity?.follow(({ certificate, key }) =>
+    (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
+  );
   app.addHook('onSend', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
   });
+  followRequests(app);
   refuseWhileClosing(app);
   logRequests(app);
   metrics.observe(app);
@@ -74,6 +89,7 @@ export async function createHttpServer(
   await documentApi(app);
   enforcePolicies(app, platform);
   const routes = [
+    credentialRoutes,
     enrollmentTokenRoutes,
     healthRoutes,
     metricsRoutes(metrics),
@@ -101,6 +117,13 @@ export async function createHttpServer(
   return app;
 }
 
+/** TLS where there is a certificate to show. */
+function transportOf(identity?: ServerIdentity): { http: object } {
+  if (!identity) return { http: { maxHeaderSize: MAX_HEADER_BYTES } };
+  const { certificate, key } = identity.current;
+  return { https: { maxHeaderSize: MAX_HEADER_BYTES, cert: certificate, key } } as unknown as { http: object };
+}
+
 /** Bodies as they are; what comes as text in a query string is read as what the schema says. */
 function validateStrictly(app: FastifyInstance): void {
   // One error at a time: a body full of them must not cost more than one.
@@ -108,8 +131,35 @@ function validateStrictly(app: FastifyInstance): void {
   const body = new Ajv({ ...options, coerceTypes: false });
   const text = new Ajv({ ...options, coerceTypes: true });
   for (const ajv of [body, text]) addFormats.default(ajv);
-  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema as object));
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    compiledLater(httpPart === 'body' ? body : text, schema as object),
+  );
 }
+
+/** Most of a start would go into what is compiled of schemas; so each is when it is used first. */
+function compiledLater(ajv: Ajv, schema: object): ValidateLater {
+  let compiled: ValidateFunction | undefined;
+  const validate: ValidateLater = (data) => {
+    compiled ??= ajv.compile(schema);
+    const isValid = compiled(data);
+    validate.errors = compiled.errors ?? null;
+    return isValid;
+  };
+  return validate;
+}
+
+interface ValidateLater {
+  (data: unknown): boolean;
+  errors?: NonNullable<ValidateFunction['errors']> | null;
+}
+
+const serializersLater: SerializerFactory = (externalSchemas, options) => {
+  const compile = SerializerSelector()(externalSchemas, options);
+  return (route) => {
+    let serialize: ReturnType<typeof compile> | undefined;
+    return (data: unknown) => (serialize ??= compile(route))(data);
+  };
+};
 
 /** A POST or DELETE without a body is fine, whatever its content type says. */
 function parseJson(app: FastifyInstance): void {
@@ -141,8 +191,10 @@ function refuseWhileClosing(app: FastifyInstance): void {
 function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;
+    const { id } = (request.params ?? {}) as { id?: string };
+    const about = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined ? { instanceId: id } : {};
     request.log.info(
-      { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      { ...about, method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
     );
   });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import Stripe from 'stripe';
+import { createRequire } from 'node:module';
+import type Stripe from 'stripe';
 import type { Checkout, CheckoutRequest, PaymentEvent, PaymentProvider } from '../domain/payment.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 
@@ -17,12 +18,16 @@ const TIMEOUT_MS = 10_000;
 /** Tells our payments from others of the same account. */
 const ORGANIZATION = 'gpurent_organization_id';
 
+/** Loaded where it is used, for it is large, and a start is waited for. */
+const load = createRequire(import.meta.url);
+const sdk = () => load('stripe') as typeof Stripe;
+
 /** Payments by Stripe Checkout, in US dollars. */
 export class StripePayments implements PaymentProvider {
   private readonly stripe: Stripe;
 
   constructor(private readonly settings: StripeSettings) {
-    this.stripe = new Stripe(settings.secretKey, {
+    this.stripe = new (sdk())(settings.secretKey, {
       telemetry: false,
       timeout: TIMEOUT_MS,
       maxNetworkRetries: 2,
@@ -61,7 +66,7 @@ export class StripePayments implements PaymentProvider {
     try {
       return eventOf(webhooks.constructEvent(body, signature, this.settings.webhookSecret, undefined, undefined, now));
     } catch (error) {
-      if (!(error instanceof Stripe.errors.StripeSignatureVerificationError)) throw error;
+      if (!(error instanceof sdk().errors.StripeSignatureVerificationError)) throw error;
       throw new Refusal('SIGNATURE_INVALID', 'the signature does not fit; check the webhook secret and the clock');
     }
   }
@@ -87,7 +92,7 @@ function keyOf(organizationId: string, key: string): string {
 
 /** What the payer can act upon; anything else is a fault of this installation. */
 function refusalOf(error: unknown): unknown {
-  const { StripeIdempotencyError, StripeConnectionError, StripeAPIError, StripeRateLimitError } = Stripe.errors;
+  const { StripeIdempotencyError, StripeConnectionError, StripeAPIError, StripeRateLimitError } = sdk().errors;
   if (error instanceof StripeIdempotencyError) {
     return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
   }

@@ -3,6 +3,7 @@ import type { Ids } from '../../shared/ids.js';
 import type { PaymentProvider } from '../domain/payment.js';
 import type { Store } from '../store/store.js';
 import type { ClockWatch } from './clock-watch.js';
+import type { Authority } from './hosts/authority.js';
 import type { CommandAnswers } from './hosts/command-answers.js';
 import type { HostLinks } from './hosts/host-links.js';
 import type { LastUsed } from './accounts/last-used.js';
@@ -16,6 +17,10 @@ export interface Platform {
   clock: Clock;
   ids: Ids;
   sealer: Sealer;
+  /** Certifies hosts. */
+  authority: Authority;
+  /** The authority's fingerprint, where hosts are to know this control plane by it; null: by its operator's certificate, or not at all. */
+  pin: string | null;
   hosts: HostLinks;
   answers: CommandAnswers;
   lastUsed: LastUsed;

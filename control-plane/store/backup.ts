@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { migrations } from './migrations/index.js';
-import { incomingOf, lockFile } from './store.js';
+import { incomingOf, lockFile, writeCopy } from './store.js';
 
 /**
  * Copies the database as it is at one moment into a new file, also while a control plane runs on it. Throws SetupError when
@@ -41,7 +41,7 @@ function copy(from: string, to: string): void {
     const source = new BetterSqlite3(from, { readonly: true, timeout: 5_000 });
     try {
       judge(source);
-      source.prepare('VACUUM INTO ?').run(to);
+      writeCopy(source, to);
     } finally {
       source.close();
     }
@@ -78,6 +78,25 @@ function stamp(file: string, now: number, above: number): number {
     return epoch;
   } finally {
     database.close();
+  }
+}
+
+/** The certificate of its authority in PEM, also while a control plane runs on it. Throws SetupError where there is none. */
+export function readAuthority(file: string): string {
+  try {
+    const database = new BetterSqlite3(file, { readonly: true });
+    try {
+      const find = database.prepare<[], { value: string }>(
+        "SELECT value FROM meta WHERE key = 'authority_certificate'",
+      );
+      const pem = find.get()?.value;
+      if (pem === undefined) throw new Error('it has none before the control plane has spoken TLS');
+      return pem;
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw new SetupError(`${file} names no authority: ${messageOf(error)}`, { cause: error });
   }
 }
 

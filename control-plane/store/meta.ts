@@ -2,7 +2,15 @@ import { query } from './sql.js';
 import type { Tx } from './store.js';
 
 /** What the store knows of itself. */
-export type MetaKey = 'epoch' | 'restored_at' | 'key-check' | 'clock_step' | 'clock_seen' | 'ready_at';
+export type MetaKey =
+  | 'epoch'
+  | 'restored_at'
+  | 'key-check'
+  | 'authority_certificate'
+  | 'authority_key'
+  | 'clock_step'
+  | 'clock_seen'
+  | 'ready_at';
 
 export function readMeta(tx: Tx, key: MetaKey): string | undefined {
   return tx.get(query.selectFrom('meta').select('value').where('key', '=', key))?.value;

@@ -50,10 +50,18 @@ export interface Schema {
     created_at: number;
     expires_at: number;
     revoked_at: number | null;
+    machine_id: string | null;
+  };
+  host_credentials: {
+    machine_id: string;
+    generation: number;
+    hash: string;
+    issued_at: number;
+    expires_at: number | null;
+    revoked_at: number | null;
   };
   machines: {
     id: string;
-    credential_hash: string;
     name: string;
     region: string;
     public_address: string;
@@ -186,6 +194,7 @@ export interface Schema {
     finished_at: number | null;
     code: string | null;
     message: string | null;
+    request_id: string | null;
   };
   instance_events: { id: Generated<number>; instance_id: string; at: number; kind: string; message: string };
   meter_intervals: {

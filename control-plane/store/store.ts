@@ -1,10 +1,11 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { existsSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { Counted } from '../domain/counted.js';
-import { migrations } from './migrations/index.js';
+import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
 /** The workers that a use case may wake after its commit. */
@@ -14,6 +15,8 @@ export type WorkerName = 'dispatch' | 'lost-machines' | 'settle';
 export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   /** Milliseconds since 1970 UTC, read once. */
   readonly now: number;
+  /** The request of the API in which it happens; null: nobody asked. */
+  readonly requestId: string | null;
   /** Wakes a worker, once the transaction is committed. */
   nudge(worker: WorkerName): void;
   /** Calls `run` once the transaction is committed, never when it is rolled back. */
@@ -38,22 +41,25 @@ export class Store {
   /** Called before each transaction. */
   beforeEach: () => void = () => {};
   onCount: (counted: Counted) => void = () => {};
+  /** Which request is being carried out at this moment. */
+  requestId: () => string | null = () => null;
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
 
-  /** Opens, locks and migrates `file`. Throws SetupError when another control plane holds it or it cannot be used. */
+  /** Opens, locks and migrates `file`, which is copied before it is changed. Throws SetupError when another control plane holds it or it cannot be used. */
   constructor(
     file: string,
     private readonly clock: Clock,
     private readonly onNudge: (worker: WorkerName) => void = () => {},
+    steps: readonly Migration[] = migrations,
   ) {
     this.lock = lockFile(`${file}.lock`);
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
         throw new Error('a restore was cut short; restore it again');
       this.connection = open(file);
-      migrate(this.connection);
+      migrate(this.connection, file, steps);
     } catch (error) {
       this.lock.close();
       throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
@@ -68,6 +74,7 @@ export class Store {
     const committed: (() => void)[] = [];
     const tx: Tx = {
       now: this.clock.now(),
+      requestId: this.requestId(),
       all: (statement) => this.runner.all(statement),
       get: (statement) => this.runner.get(statement),
       run: (statement: Compilable) => this.runner.run(statement),
@@ -139,12 +146,13 @@ function open(file: string): BetterSqlite3.Database {
   return connection;
 }
 
-function migrate(connection: BetterSqlite3.Database): void {
+function migrate(connection: BetterSqlite3.Database, file: string, steps: readonly Migration[]): void {
   const version = connection.pragma('user_version', { simple: true }) as number;
-  if (version > migrations.length) {
-    throw new Error(`it was written by a newer release (schema ${version}, this one knows ${migrations.length})`);
+  if (version > steps.length) {
+    throw new Error(`it was written by a newer release (schema ${version}, this one knows ${steps.length})`);
   }
-  migrations.slice(version).forEach(({ sql }, index) => {
+  if (version > 0 && version < steps.length) copyBefore(connection, `${file}.schema-${version}`);
+  steps.slice(version).forEach(({ sql }, index) => {
     connection
       .transaction(() => {
         connection.exec(sql);
@@ -152,4 +160,21 @@ function migrate(connection: BetterSqlite3.Database): void {
       })
       .exclusive();
   });
+}
+
+/** What goes back to the release before: its `restore` takes it. One that an earlier attempt has left is older, and replaced. */
+function copyBefore(connection: BetterSqlite3.Database, copy: string): void {
+  rmSync(copy, { force: true });
+  writeCopy(connection, copy);
+}
+
+/** Copies a database into a new file, for its owner alone; it is on the disk when this returns. */
+export function writeCopy(connection: BetterSqlite3.Database, copy: string): void {
+  connection.prepare('VACUUM INTO ?').run(copy);
+  chmodSync(copy, 0o600);
+  for (const path of [copy, dirname(copy)]) {
+    const file = openSync(path, 'r');
+    fsyncSync(file);
+    closeSync(file);
+  }
 }

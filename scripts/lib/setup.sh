@@ -7,6 +7,8 @@ guest_tools=$local_dir/guest-tools
 sample_image=gpurent/sample:1
 debian_image=gpurent/debian:1
 vm_runner=localhost/gpurent/vm-runner:1
+systemd_image=gpurent/systemd:1
+release_dir=$local_dir/release
 dockerd_pid=
 
 say() { printf '%s\n' "$*" >&2; }
@@ -168,4 +170,28 @@ make_vm_images() {
   [ -e /usr/lib/syslinux/mbr/mbr.bin ] && command -v syslinux >/dev/null || apt_install 'syslinux is needed' syslinux syslinux-common
   say 'making disks for virtual machines to boot'
   "$root/test/rig/make-vm-images" gpurent/vm
+}
+
+# A Debian with systemd and Docker, as machines are on which releases are installed; Node is the one that runs here.
+make_systemd_image() {
+  local here wanted
+  wanted=$(node --version)
+  here=$(docker image inspect --format '{{.Comment}}' "$systemd_image" 2>/dev/null || true)
+  if [ "$here" = "$wanted" ]; then return; fi
+  local tree
+  tree=$(mktemp -d)
+  say 'making a machine with systemd for the tests'
+  debootstrap --variant=minbase \
+    --include=systemd,systemd-sysv,dbus,docker.io,iptables,iproute2,procps,openssh-client,ca-certificates,curl \
+    bookworm "$tree" >"$local_dir/debootstrap.log" 2>&1 || die "debootstrap failed; see $local_dir/debootstrap.log"
+  rm -rf "$tree/var/cache/apt/archives" "$tree/var/lib/apt/lists"
+  cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
+  tar -C "$tree" -c . | docker import --message "$wanted" - "$systemd_image" >/dev/null
+  rm -rf "$tree"
+}
+
+make_release() {
+  say 'making a release'
+  rm -rf "$release_dir"
+  "$root/scripts/release" "$release_dir" >/dev/null 2>"$local_dir/release.log" || die "$(cat "$local_dir/release.log")"
 }

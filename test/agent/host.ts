@@ -156,7 +156,7 @@ export class TestHost {
 let commands = 0;
 
 function command(sequence: number, desired: Command['desired'], instanceId = 'i'): Command {
-  return { commandId: `c${++commands}`, instanceId, sequence, desired };
+  return { commandId: `c${++commands}`, instanceId, sequence, desired, requestId: '' };
 }
 
 export async function provision(

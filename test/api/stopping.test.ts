@@ -34,3 +34,21 @@ it('a control plane that stops answers what is under way, and tells the rest to 
   socket.destroy();
   test.cleanUp();
 });
+
+it('who connects and says nothing holds up no stop', async () => {
+  const test = await TestControlPlane.start();
+  const silent = [new URL(test.url).host, test.grpcAddress].map((address) => {
+    const [host = '', port] = address.split(':');
+    return connect({ host, port: Number(port) });
+  });
+  await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+  let isStopped = false;
+  const stopping = test.core.stop().then(() => (isStopped = true));
+  await eventually('the stop', () => {
+    test.clock.advance(15_000);
+    return isStopped;
+  });
+  await stopping;
+  for (const socket of silent) socket.destroy();
+  test.cleanUp();
+});

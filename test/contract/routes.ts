@@ -117,6 +117,7 @@ export const ROUTES: readonly Route[] = [
   machine('POST /v1/operator/machines/{id}/lost'),
   machine('PUT /v1/operator/machines/{id}/maintenance', LATER),
   machine('DELETE /v1/operator/machines/{id}/maintenance'),
+  machine('DELETE /v1/operator/machines/{id}/credentials'),
   machine('PUT /v1/operator/machines/{id}/disk-quota-waiver'),
   machine('DELETE /v1/operator/machines/{id}/disk-quota-waiver'),
   machine('DELETE /v1/operator/machines/{id}'),

@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import type { StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { Config, RateLimits } from '../../control-plane/config.js';
+import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { silentLogger } from '../../shared/logger.js';
 import { checkAgainstDocument } from './conformity.js';
 import { eventually } from './eventually.js';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
 import { ManualClock } from './manual-clock.js';
+import { PLAIN_TEXT } from './plain-text.js';
 
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
@@ -24,6 +25,8 @@ const UNLIMITED: RateLimits = {
 };
 
 interface Options {
+  /** Otherwise in plain text. The clock shows the present time then: certificates are judged by it. */
+  tls?: TlsSettings;
   rateLimits?: Partial<RateLimits>;
   stripe?: StripeSettings;
 }
@@ -52,11 +55,12 @@ export class TestControlPlane {
     private readonly config: Config,
   ) {}
 
-  static async start({ rateLimits = {}, stripe }: Options = {}): Promise<TestControlPlane> {
+  static async start({ rateLimits = {}, stripe, tls }: Options = {}): Promise<TestControlPlane> {
     const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
     const config: Config = {
       httpAddress: '127.0.0.1:0',
       grpcAddress: '127.0.0.1:0',
+      tls: tls ?? PLAIN_TEXT,
       database: join(folder, 'gpurent.db'),
       secretKey: randomBytes(32),
       logLevel: 'silent',
@@ -64,7 +68,7 @@ export class TestControlPlane {
       rateLimits: { ...UNLIMITED, ...rateLimits },
       ...(stripe ? { stripe } : {}),
     };
-    const test = new TestControlPlane(new ManualClock(), folder, config);
+    const test = new TestControlPlane(new ManualClock(tls ? Date.now() : undefined), folder, config);
     await test.boot();
     await test.core.createOperator(OPERATOR.email, OPERATOR.password);
     await test.signInOperator();

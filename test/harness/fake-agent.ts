@@ -1,7 +1,19 @@
 import { Metadata } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { eventually } from './eventually.js';
-import { dialWire, type WireClient, type WireCommand, type WireMessage, type WireStream } from './wire.js';
+import { requestCertificate } from '../../agent/link/certificate-request.js';
+import { connectionBy } from '../../agent/link/channel.js';
+import { fetchAuthority } from '../../agent/link/trust.js';
+import { fingerprintIn } from '../../shared/tls.js';
+import {
+  dialWire,
+  type WireClient,
+  type WireCommand,
+  type WireEnrolled,
+  type WireMessage,
+  type WireStream,
+  type WireVersion,
+} from './wire.js';
 
 export interface FakeAgentOptions {
   name?: string;
@@ -12,6 +24,8 @@ export interface FakeAgentOptions {
   cudaVersion?: string;
   /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
   automatic?: boolean;
+  /** Which wire it was built for. */
+  wire?: WireVersion;
   /** The host's clock, in milliseconds. */
   now?: () => number;
 }
@@ -42,6 +56,25 @@ type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
 
 const FIRST_PORT = 40_000;
 
+/** By TLS where the token names an authority: then what dials from now on shows the certificate. */
+async function enroll(address: string, token: string, inventory: Record<string, unknown>, wire?: WireVersion) {
+  const fingerprint = fingerprintIn(token);
+  const trust = fingerprint === undefined ? null : { authority: await fetchAuthority(address, fingerprint), own: true };
+  const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
+  const client = dialWire(address, connectionBy(trust && { trust }), wire);
+  try {
+    const answer = await new Promise<WireEnrolled>((resolve, reject) => {
+      client.enroll({ token, inventory, certificateRequest: request }, (error, response) =>
+        error ? reject(error) : resolve(response),
+      );
+    });
+    const { certificate } = answer;
+    return { client: dialWire(address, connectionBy(trust && { trust, key, certificate }), wire), answer };
+  } finally {
+    client.close();
+  }
+}
+
 /** A host that answers like an agent over the real wire and runs nothing. */
 export class FakeAgent {
   /** Every command received, in order, also the ones sent again. */
@@ -54,10 +87,14 @@ export class FakeAgent {
   readonly subscriptions = new Map<string, string>();
   automatic: boolean;
   heartbeatMs = 0;
+  /** What was agreed upon. */
+  protocol = 0;
   closed = false;
   /** Why the last stream ended. */
   closedBecause = '';
 
+  /** The highest protocol that it speaks. */
+  private newest = 2;
   private readonly results = new Map<string, Record<string, unknown>>();
   private readonly reportNumbers = new Map<string, number>();
   private stream: WireStream | undefined;
@@ -78,22 +115,12 @@ export class FakeAgent {
 
   /** Rejects with the control plane's reason. */
   static async enroll(address: string, token: string, options: FakeAgentOptions = {}): Promise<FakeAgent> {
-    const client = dialWire(address);
     const inventory = inventoryOf(options);
-    const answer = await new Promise<{ hostId: string; credential: string }>((resolve, reject) => {
-      client.enroll({ token, inventory }, (error, response) => (error ? reject(error) : resolve(response)));
-    }).catch((error: unknown) => {
-      client.close();
-      throw error;
-    });
-    return new FakeAgent(
-      client,
-      answer.hostId,
-      answer.credential,
-      inventory,
-      options.automatic ?? true,
-      options.now ?? Date.now,
-    );
+    const { client, answer } = await enroll(address, token, inventory, options.wire);
+    const { automatic = true, now = Date.now } = options;
+    const agent = new FakeAgent(client, answer.hostId, answer.credential, inventory, automatic, now);
+    if (options.wire === 'protocol 1') agent.newest = 1;
+    return agent;
   }
 
   get connected(): boolean {
@@ -106,7 +133,11 @@ export class FakeAgent {
     metadata.set('authorization', `Bearer ${credential}`);
     const stream = this.client.connect(metadata);
     return new Promise((resolve, reject) => {
+      let isLost = false;
       const lost = (reason: string) => {
+        // Its end follows its error.
+        if (isLost) return;
+        isLost = true;
         this.closedBecause = reason;
         if (this.stream === stream) this.stream = undefined;
         reject(new Error(reason));
@@ -117,6 +148,7 @@ export class FakeAgent {
         if (!message.welcome) return this.receive(message);
         this.stream = stream;
         this.heartbeatMs = message.welcome.heartbeatMs;
+        this.protocol = message.welcome.protocol;
         this.beat();
         resolve(message.welcome);
       });
@@ -375,7 +407,7 @@ export class FakeAgent {
     }));
     return {
       protocolMin: 1,
-      protocolMax: 1,
+      protocolMax: this.newest,
       agentVersion: 'fake',
       bootId: 'fake',
       inventory: this.inventory,
@@ -390,6 +422,11 @@ export class FakeAgent {
     const all = (this.workloads.get(instanceId)?.lines ?? []).map((text, index) => ({ at: String(index + 1), text }));
     const lines = all.slice(since).slice(-(tail ?? all.length));
     this.send({ logChunk: { subscriptionId, lines, caughtUp: tail !== undefined, ended: false } });
+  }
+
+  /** Whatever a host might say. */
+  say(message: Record<string, unknown>): void {
+    this.send(message);
   }
 
   private send(message: Record<string, unknown>): void {

@@ -21,6 +21,8 @@ export interface RealOptions {
   gpus?: number;
   /** Where its agent's Docker is; otherwise the one that all tests share. */
   dockerSocket?: string;
+  /** Further settings of its control plane. */
+  controlPlaneEnv?: Record<string, string>;
   /** Further settings of its agent. */
   agentEnv?: Record<string, string>;
   /** Where its agent finds the control plane that is at the given address. */
@@ -93,6 +95,20 @@ export class RealPlatform {
 
   async isConnected(): Promise<boolean> {
     return (await this.operator.get<{ connected: boolean }>(`/v1/operator/machines/${this.hostId}`)).connected;
+  }
+
+  /** Signs its operator in again: an older store knows older sessions only. */
+  async renewSession(): Promise<void> {
+    this.operatorToken = (await this.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token;
+  }
+
+  /** Runs another command of the control plane, on the same settings. */
+  control(...args: string[]) {
+    return run(process.execPath, [CONTROL_PLANE, ...args], { env: { ...process.env, ...this.controlPlaneEnv } });
+  }
+
+  async stopControlPlane(): Promise<void> {
+    await this.controlPlane?.stop();
   }
 
   async killControlPlane(): Promise<void> {
@@ -169,6 +185,7 @@ export class RealPlatform {
       // Tests ask much more often than people do.
       GPURENT_RATE_LIMIT_ADDRESS: '100000',
       GPURENT_RATE_LIMIT_CREDENTIAL: '100000',
+      ...this.options.controlPlaneEnv,
     };
   }
 

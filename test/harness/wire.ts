@@ -2,8 +2,11 @@ import { fileURLToPath } from 'node:url';
 import {
   credentials,
   loadPackageDefinition,
+  type ChannelCredentials,
   type ClientDuplexStream,
+  type ClientOptions,
   type Metadata,
+  type ServiceClientConstructor,
   type ServiceError,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -14,6 +17,7 @@ import { existsSync } from 'node:fs';
  * objects whose oneof names its member.
  */
 export interface WireCommand {
+  requestId?: string;
   commandId: string;
   instanceId: string;
   sequence: number;
@@ -33,6 +37,7 @@ export interface WireCommand {
 export interface WireMessage {
   message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe';
   welcome?: {
+    protocol: number;
     epoch: number;
     incarnation: string;
     floors: { instanceId: string; sequence: number; reportNumber: number }[];
@@ -47,26 +52,50 @@ export interface WireMessage {
 
 export type WireStream = ClientDuplexStream<Record<string, unknown>, WireMessage>;
 
+export interface WireEnrolled {
+  hostId: string;
+  credential: string;
+  certificate: string;
+}
+
 export interface WireClient {
   enroll(
-    request: { token: string; inventory: unknown },
-    callback: (error: ServiceError | null, answer: { hostId: string; credential: string }) => void,
+    request: { token: string; inventory: unknown; certificateRequest?: Buffer; hostId?: string },
+    callback: (error: ServiceError | null, answer: WireEnrolled) => void,
+  ): void;
+  renew(
+    request: { certificateRequest: Buffer },
+    callback: (error: ServiceError | null, answer: { certificate: string }) => void,
   ): void;
   connect(metadata: Metadata): WireStream;
   close(): void;
 }
 
-const relative = 'proto/gpurent/agent/v1/agent.proto';
-// From sources this file stands two levels below the root, compiled it stands three.
-const file = ['../../', '../../../']
-  .map((up) => fileURLToPath(new URL(up + relative, import.meta.url)))
-  .find(existsSync);
+const PATH = 'gpurent/agent/v1/agent.proto';
 
-export function dialWire(address: string): WireClient {
-  if (!file) throw new Error(`${relative} is not here`);
+/** Where the wire is written down: as it is, or as it was when protocol 1 was released. */
+export const WIRES = { now: `proto/${PATH}`, 'protocol 1': `test/fixtures/protocol-1/${PATH}` } as const;
+export type WireVersion = keyof typeof WIRES;
+
+/** The service as its file says. */
+export function readWire(version: WireVersion = 'now'): ServiceClientConstructor {
+  // From sources this file stands two levels below the root, compiled it stands three.
+  const file = ['../../', '../../../']
+    .map((up) => fileURLToPath(new URL(up + WIRES[version], import.meta.url)))
+    .find(existsSync);
+  if (!file) throw new Error(`${WIRES[version]} is not here`);
   const definition = loadSync(file, { longs: Number, enums: String, defaults: true, oneofs: true });
   const { gpurent } = loadPackageDefinition(definition) as unknown as {
-    gpurent: { agent: { v1: { AgentService: new (address: string, credentials: unknown) => WireClient } } };
+    gpurent: { agent: { v1: { AgentService: ServiceClientConstructor } } };
   };
-  return new gpurent.agent.v1.AgentService(address, credentials.createInsecure());
+  return gpurent.agent.v1.AgentService;
+}
+
+/** In plain text, unless `connection` says how else. */
+export function dialWire(
+  address: string,
+  [secured, options]: [ChannelCredentials, ClientOptions] = [credentials.createInsecure(), {}],
+  version: WireVersion = 'now',
+): WireClient {
+  return new (readWire(version))(address, secured, options) as unknown as WireClient;
 }

@@ -200,7 +200,13 @@ export const BUGS: readonly Bug[] = [
         (module) => ({
           stop: (platform: Platform, caller: Caller, id: string) => {
             for (const machineId of platform.hosts.connectedIds()) {
-              const command = { commandId: 'unheard of', instanceId: id, sequence: 0, desired: undefined };
+              const command = {
+                commandId: 'unheard of',
+                instanceId: id,
+                sequence: 0,
+                desired: undefined,
+                requestId: '',
+              };
               platform.hosts.send(machineId, { message: { $case: 'command', value: command } });
             }
             return original(module, 'stop')(platform, caller, id);

@@ -1,9 +1,11 @@
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
+import { hashToken } from '../../control-plane/services/accounts/tokens.js';
 import { serveHost } from '../../control-plane/grpc/host-session.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import type { Platform } from '../../control-plane/services/platform.js';
 import type { Ids } from '../../shared/ids.js';
 import { silentLogger } from '../../shared/logger.js';
+import { PLAIN_TEXT } from '../harness/plain-text.js';
 import { Crash } from './host.js';
 import type { Fate } from './fate.js';
 import { Life, SimClock, type Timeline } from './timeline.js';
@@ -43,7 +45,9 @@ export class SimControlPlane {
   get accept(): Accept {
     const { platform, life } = this;
     return (stream, credential) => {
-      this.timeline.schedule(life, 0, () => this.guarded(() => serveHost(platform, silentLogger, stream, credential)));
+      this.timeline.schedule(life, 0, () =>
+        this.guarded(() => serveHost(platform, silentLogger, stream, { hash: hashToken(credential) })),
+      );
     };
   }
 
@@ -55,6 +59,7 @@ export class SimControlPlane {
     const config = {
       httpAddress: '',
       grpcAddress: '',
+      tls: PLAIN_TEXT,
       database: this.database,
       secretKey: Buffer.alloc(32, 7),
       logLevel: 'silent',

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseConfig } from '../../control-plane/config.js';
+import { restore } from '../../control-plane/store/backup.js';
+import { migrations } from '../../control-plane/store/migrations/index.js';
 import { Store, type WorkerName } from '../../control-plane/store/store.js';
 import { query } from '../../control-plane/store/sql.js';
 import { checkKey } from '../../control-plane/services/key-check.js';
@@ -63,6 +65,28 @@ it('finds what it wrote, at full durability, when it is opened again', () => {
   again.close();
 });
 
+it('is copied before a newer release changes its form, and stays as it was when that fails', () => {
+  const old = new Store(file, new ManualClock());
+  old.transact((tx) => tx.run(raise));
+  old.close();
+  const copy = `${file}.schema-${migrations.length}`;
+  const broken = { name: 'broken', sql: 'ALTER TABLE meta ADD COLUMN note TEXT; DROP TABLE nowhere' };
+  const sound = { name: 'sound', sql: 'ALTER TABLE meta ADD COLUMN note TEXT' };
+  const noNudge = () => {};
+  for (const step of [broken, broken]) {
+    expect(() => new Store(file, new ManualClock(), noNudge, [...migrations, step])).toThrow(/no such table: nowhere/);
+  }
+  new Store(file, new ManualClock()).close();
+  new Store(file, new ManualClock(), noNudge, [...migrations, sound]).close();
+  expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release/);
+  // The release before takes its copy back.
+  const { replaced } = restore(copy, file, 1);
+  expect(replaced).not.toBeNull();
+  const again = new Store(file, new ManualClock());
+  expect(again.transact((tx) => Number(tx.get(epoch)?.value))).toBeGreaterThanOrEqual(2);
+  again.close();
+});
+
 it('refuses a file of a newer release, and one that is no database, without harm', () => {
   new Store(file, new ManualClock()).close();
   const database = new BetterSqlite3(file);
@@ -95,7 +119,23 @@ it('a database is not opened with another key, nor a new key made beside it', ()
 });
 
 it.each([
-  [{ GPURENT_HTTP_ADDRESS: '0.0.0.0:8080' }, /plain text/],
+  [{}, { http: false, grpc: false }],
+  [{ GPURENT_HTTP_ADDRESS: '0.0.0.0:8080' }, { http: true, grpc: false }],
+  [
+    { GPURENT_GRPC_ADDRESS: '[::]:8090', GPURENT_HTTP_TLS: 'on' },
+    { http: true, grpc: true },
+  ],
+  [
+    { GPURENT_GRPC_ADDRESS: '10.0.0.1:8090', GPURENT_GRPC_TLS: 'off' },
+    { http: false, grpc: false },
+  ],
+])('plain text stays on this machine, unless it is asked for by name: %j', (environment, expected) => {
+  expect(parseConfig({ GPURENT_DATABASE: join(folder, 'tls.db'), ...environment }).tls).toMatchObject(expected);
+});
+
+it.each([
+  [{ GPURENT_HTTP_TLS: 'yes' }, /GPURENT_HTTP_TLS is "yes"; give auto/],
+  [{ GPURENT_TLS_KEY_FILE: 'key.pem' }, /give both/],
   [{ GPURENT_GRPC_ADDRESS: 'nowhere' }, /HOST:PORT/],
   [{ GPURENT_DATABSE: 'x' }, /GPURENT_DATABSE is not a setting/],
   [{ GPURENT_LOG_LEVEL: 'loud' }, /GPURENT_LOG_LEVEL/],

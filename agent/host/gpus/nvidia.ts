@@ -15,7 +15,7 @@ const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
 /** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
 const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
 
-/** NVIDIA GPUs that the host's driver has, by the driver's own tool; attached by Docker's device requests, or by CDI, always by UUID. */
+/** NVIDIA GPUs that the host's driver has, by its own tool; attached by Docker's device requests or by CDI, always by UUID. */
 export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   private last: GpuInventory | undefined;
   private reading: Promise<GpuInventory> | undefined;

@@ -10,13 +10,18 @@ export async function holdersOf(slots: readonly string[], proc = '/proc'): Promi
   const pids = (await readdir(proc)).map(Number).filter((pid) => pid > 0);
   const holds = async (pid: number) => {
     const folder = join(proc, String(pid), 'fd');
-    // One that ends meanwhile holds nothing.
-    const files = await readdir(folder).catch(() => []);
+    const files = await readdir(folder).catch(nothingIfGone);
     const targets = await Promise.all(files.map((file) => readlink(join(folder, file)).catch(() => '')));
     return targets.some((target) => paths.includes(target));
   };
   const found = await Promise.all(pids.map(async (pid) => ((await holds(pid)) ? [pid] : [])));
   return found.flat();
+}
+
+/** One that ends meanwhile holds nothing; one that cannot be looked at may hold anything. */
+function nothingIfGone(error: NodeJS.ErrnoException): string[] {
+  if (error.code === 'ENOENT' || error.code === 'ESRCH') return [];
+  throw error;
 }
 
 /** By the driver's own word. Throws where it gives none. */

@@ -22,7 +22,7 @@ const VFIO_CONTROL = '/dev/vfio/vfio';
 
 /** GPUs that the host's driver has. */
 export type HostGpus = Omit<GpuDriver, 'passthrough'> & {
-  /** Neither keeps one awake that nobody uses, which holds it, nor does it afterwards. */
+  /** Keeps one awake no longer that nobody uses, for that holds it; and does so again, if it did. */
   letGo(uuid: string): Promise<void>;
   keepAgain(uuid: string): Promise<void>;
 };

@@ -15,6 +15,7 @@ import {
   waiveDiskQuota,
   type MachineDetails,
 } from '../../services/hosts/machines.js';
+import { revokeCredentials } from '../../services/hosts/credentials.js';
 import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
@@ -30,6 +31,7 @@ const Token = Type.Object(
     created_at: Timestamp,
     expires_at: Timestamp,
     revoked_at: nullable(Timestamp),
+    machine_id: nullable(Uuid),
   },
   { title: 'EnrollmentToken' },
 );
@@ -86,12 +88,13 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/enrollment-tokens',
     {
-      config,
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
-        summary: 'Make a token with which hosts may enrol; shown this once',
+        summary: 'Make a token with which hosts may enrol, or one known machine anew; shown this once',
         body: body({
           max_uses: Type.Integer({ minimum: 1, maximum: 10_000, default: 1 }),
           expires_in_hours: Type.Integer({ minimum: 1, maximum: 720, default: 24 }),
+          ...optional({ machine_id: Uuid }),
         }),
         response: { 201: Type.Intersect([Token, Type.Object({ token: Type.String() })]) },
       },
@@ -114,6 +117,27 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
     { config, schema: { summary: 'Revoke an enrolment token', params: IdParams, response: { 204: NoContent } } },
     (request, reply) => {
       revokeEnrollmentToken(platform, accountOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+};
+
+/** Operators: hosts that are let in no longer. */
+export const credentialRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
+  app.delete(
+    '/v1/operator/machines/:id/credentials',
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: {
+        summary: 'Cut the machine off until it enrols anew with a token of its own; what runs there goes on',
+        params: IdParams,
+        response: { 204: NoContent },
+      },
+    },
+    (request, reply) => {
+      revokeCredentials(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },

@@ -1,4 +1,5 @@
 import type { Command, ControlMessage, WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../../shared/logger.js';
 import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -16,7 +17,7 @@ const CONGESTED_RETRY_MS = 1_000;
  * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent, and how
  * many cannot be put into words and hold up nobody else.
  */
-export function dispatchCommands(platform: Platform): { sent: number; unsendable: number } {
+export function dispatchCommands(platform: Platform, logger: Logger): { sent: number; unsendable: number } {
   const prepared = platform.store.transact((tx) =>
     hostsWithDue(tx)
       .filter((machineId) => platform.hosts.canTake(machineId))
@@ -28,8 +29,14 @@ export function dispatchCommands(platform: Platform): { sent: number; unsendable
   );
   const ready = prepared.filter(({ message }) => message !== undefined);
   const unsent = ready.filter(({ command, message }) => !message || !platform.hosts.send(command.machine_id, message));
+  for (const { command } of ready) if (!unsent.some((other) => other.command === command)) logSent(logger, command);
   if (unsent.length > 0) platform.store.transact((tx) => unsent.forEach(({ command }) => putBack(tx, command)));
   return { sent: ready.length - unsent.length, unsendable: prepared.length - ready.length };
+}
+
+function logSent(logger: Logger, { id, instance_id, machine_id, kind, attempts, request_id }: CommandRow): void {
+  const ids = { requestId: request_id, instanceId: instance_id, commandId: id, hostId: machine_id };
+  logger.info({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
 }
 
 function hostsWithDue(tx: Tx): string[] {
@@ -72,7 +79,12 @@ function putBack(tx: Tx, { id, attempts }: CommandRow): void {
 
 /** The whole desired state, so that the command stands alone. */
 function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
-  const identity = { commandId: command.id, instanceId: command.instance_id, sequence: command.sequence };
+  const identity = {
+    commandId: command.id,
+    instanceId: command.instance_id,
+    sequence: command.sequence,
+    requestId: command.request_id ?? '',
+  };
   switch (command.kind) {
     case 'provision':
     case 'start':

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { Intake } from './intake.js';
 
 /** One open stream of a host. */
 export interface HostLink {
@@ -19,12 +20,15 @@ interface Presence {
   diskFreeGb: number | null;
 }
 
+const SHUNNED_MS = 60_000;
 /** A host that has been silent for longer is not connected. */
 const LIVENESS_LIMIT_MS = 30_000;
 
 /** Which hosts are connected at this moment. Holds no fact that a restart could lose. */
 export class HostLinks {
   private readonly presences = new Map<string, Presence>();
+  private readonly shunnedUntil = new Map<string, number>();
+  private readonly intakes = new Map<string, Intake>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -37,6 +41,20 @@ export class HostLinks {
   /** Forgets a stream; one that was fenced already changes nothing. True when it was the current one. */
   detach(machineId: string, link: HostLink): boolean {
     return this.isCurrent(machineId, link) && this.presences.delete(machineId);
+  }
+
+  /** Whether a host may say so much more; one that may not is shunned for a minute. */
+  takes(machineId: string, what: 'facts' | 'logs', units: number): boolean {
+    const now = this.clock.monotonic();
+    const intake = this.intakes.get(machineId) ?? new Intake();
+    this.intakes.set(machineId, intake);
+    if (intake.takes(what, units, now)) return true;
+    this.shunnedUntil.set(machineId, now + SHUNNED_MS);
+    return false;
+  }
+
+  isShunned(machineId: string): boolean {
+    return (this.shunnedUntil.get(machineId) ?? -Infinity) > this.clock.monotonic();
   }
 
   isCurrent(machineId: string, link: HostLink): boolean {

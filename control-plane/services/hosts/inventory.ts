@@ -3,14 +3,9 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 /** Records a new machine with what it says of itself. */
-export function saveInventory(
-  tx: Tx,
-  machine: { id: string; credentialHash: string; enrolledAt: number },
-  inventory: Inventory,
-): void {
-  const identity = { id: machine.id, credential_hash: machine.credentialHash, enrolled_at: machine.enrolledAt };
-  tx.run(query.insertInto('machines').values({ ...identity, ...columnsOf(inventory) }));
-  saveGpus(tx, machine.id, inventory.gpus);
+export function saveInventory(tx: Tx, machineId: string, inventory: Inventory): void {
+  tx.run(query.insertInto('machines').values({ id: machineId, enrolled_at: tx.now, ...columnsOf(inventory) }));
+  saveGpus(tx, machineId, inventory.gpus);
 }
 
 /** Records what a known machine says of itself now. */

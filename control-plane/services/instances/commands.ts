@@ -53,6 +53,7 @@ function insertCommand(
     finished_at: null,
     code: null,
     message: null,
+    request_id: tx.requestId,
   };
   closeOpenCommand(tx, { id: order.instance_id, machine_id: order.machine_id });
   tx.run(query.insertInto('commands').values(command));

@@ -89,12 +89,13 @@ CREATE TABLE enrollment_tokens (
   uses INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  revoked_at INTEGER
+  revoked_at INTEGER,
+  -- The one host that may enrol anew with it; null: any new one.
+  machine_id TEXT REFERENCES machines (id)
 ) STRICT;
 
 CREATE TABLE machines (
   id TEXT PRIMARY KEY,
-  credential_hash TEXT NOT NULL UNIQUE,
   name TEXT NOT NULL,
   region TEXT NOT NULL,
   public_address TEXT NOT NULL,
@@ -122,6 +123,17 @@ CREATE TABLE machines (
   maintenance_starts_at INTEGER,
   maintenance_ends_at INTEGER
 ) STRICT;
+
+-- How hosts prove who they are: hashes of certificates, and of secrets where the wire is plain text.
+CREATE TABLE host_credentials (
+  machine_id TEXT NOT NULL REFERENCES machines (id),
+  generation INTEGER NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  issued_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  PRIMARY KEY (machine_id, generation)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE gpus (
   machine_id TEXT NOT NULL REFERENCES machines (id),
@@ -273,6 +285,8 @@ CREATE TABLE commands (
   finished_at INTEGER,
   code TEXT,
   message TEXT,
+  -- The request of the API that asked for it.
+  request_id TEXT,
   UNIQUE (machine_id, instance_id, sequence)
 ) STRICT;
 CREATE INDEX commands_to_send ON commands (next_send_at) WHERE state = 'open';

@@ -33,6 +33,7 @@ import {
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../../shared/logger.js';
 import { ManualClock } from '../../harness/manual-clock.js';
+import { PLAIN_TEXT } from '../../harness/plain-text.js';
 import { Reference } from './reference.js';
 
 interface FakeWorkload {
@@ -206,6 +207,7 @@ export class Marketplace {
     const config = {
       httpAddress: '',
       grpcAddress: '',
+      tls: PLAIN_TEXT,
       database: join(this.folder, 'gpurent.db'),
       secretKey: Buffer.alloc(32, 7),
       logLevel: 'silent',
@@ -423,7 +425,7 @@ export class Marketplace {
     const role = 'admin' as const;
     this.renter = { kind: 'session', sessionId: '', userId, email, isOperator: true, organizationId, role };
     const { token } = createEnrollmentToken(platform, this.renter, { max_uses: 1, expires_in_hours: 1 });
-    this.machineId = enrollHost(platform, token, this.inventory()).hostId;
+    this.machineId = enrollHost(platform, { token, inventory: this.inventory(), hostId: '' }).hostId;
     this.templateId = createTemplate(platform, systemBy(this.renter), { name: 'template', image: 'image:1' }).id;
   }
 

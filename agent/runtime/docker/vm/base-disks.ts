@@ -10,7 +10,6 @@ import type { RunnerJobs } from './runner-job.js';
 
 const REPOSITORY = `${OWN_IMAGES}vm-disk`;
 const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
-const GB = 1_000_000_000;
 /** Together less than the control plane waits for progress. */
 const COPY_MS = 10 * 60_000;
 const INSPECT_MS = 5 * 60_000;
@@ -119,12 +118,4 @@ export class BaseDisks {
         });
     });
   }
-}
-
-export function tooLarge(image: string, bytes: number, rentedBytes: number): Failure {
-  const [needed, rented] = [Math.ceil(bytes / GB), Math.floor(rentedBytes / GB)];
-  return new Failure(
-    'IMAGE_UNAVAILABLE',
-    `the disk of ${image} has ${needed} GB and ${rented} were rented: deploy with disk_gb ${needed} or more`,
-  );
 }

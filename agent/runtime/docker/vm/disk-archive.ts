@@ -7,15 +7,15 @@ import { Failure } from '../../../domain/failure.js';
 const GB = 1_000_000_000;
 
 /**
- * Out of an archive of an image's `/disk`, one that holds its only file, of at most `maxBytes`, as `disk/base`, readable by everybody and writable by
- * nobody. Its stream fails with Failure IMAGE_UNAVAILABLE where there is not exactly one plain file.
+ * Out of an archive of an image's `/disk`, one that holds its only file, of at most `maxBytes`, as `disk/base`, readable by
+ * everybody and writable by nobody. Its stream fails with Failure IMAGE_UNAVAILABLE where there is not exactly one plain file.
  */
 export function baseDiskArchive(source: NodeJS.ReadableStream, maxBytes: number): Readable {
   const packed = pack();
   void copyDisk(source, maxBytes, packed).catch((error: unknown) =>
     packed.destroy(error instanceof Error ? error : new Error(messageOf(error))),
   );
-  return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
+  return asReadable(packed);
 }
 
 async function copyDisk(source: NodeJS.ReadableStream, maxBytes: number, packed: Pack): Promise<void> {
@@ -52,5 +52,10 @@ export function archiveOf(files: Record<string, string>, owner: number): Readabl
   const packed = pack();
   for (const [name, text] of Object.entries(files)) packed.entry({ name, mode: 0o600, uid: owner, gid: owner }, text);
   packed.finalize();
+  return asReadable(packed);
+}
+
+/** As Docker's client takes it. */
+function asReadable(packed: Pack): Readable {
   return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
 }

@@ -60,7 +60,7 @@ export class RunnerJobs {
     );
   }
 
-  /** A container that is only read from, and never started. */
+  /** The same with a container of any image, started or not. */
   async withContainer<T>(
     options: ContainerCreateOptions,
     use: (container: Docker.Container) => Promise<T>,

@@ -12,7 +12,7 @@ import { DEADLINE_MS, type Engine } from '../engine.js';
 import type { ImageCache } from '../image-cache.js';
 import { fetchCached, requireImage } from '../images.js';
 import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
-import { tooLarge, type BaseDisks, type PreparedDisk } from './base-disks.js';
+import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
 import { passedSetting, vmOptions } from './vm-options.js';
 import { accessTo, type VmSupport } from './vm-support.js';
@@ -49,7 +49,7 @@ export class VirtualMachines implements WorkloadKind {
     const image = await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk that the image carries');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
-    if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb * GB);
+    if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb);
     onProgress('prepared', 'the disk is ready; the machine is powered on, and runs once its SSH answers');
   }
 
@@ -121,4 +121,12 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
   return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort));
+}
+
+function tooLarge(image: string, bytes: number, rentedGb: number): Failure {
+  const needed = Math.ceil(bytes / GB);
+  return new Failure(
+    'IMAGE_UNAVAILABLE',
+    `the disk of ${image} has ${needed} GB and ${rentedGb} were rented: deploy with disk_gb ${needed} or more`,
+  );
 }

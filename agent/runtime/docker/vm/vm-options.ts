@@ -66,7 +66,7 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
       NetworkMode: network,
       Dns: [...placement.resolvers],
       PortBindings: published,
-      Devices: devices.map((path) => ({ PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' })),
+      Devices: devices.map(asDevice),
       GroupAdd: placement.groups.map(String),
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
@@ -82,6 +82,11 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
         : {}),
     },
   };
+}
+
+/** A device of the host under its own name. */
+export function asDevice(path: string) {
+  return { PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' };
 }
 
 /** What tells the runner what it passes on. */

@@ -6,6 +6,7 @@ import type { GpuDriver } from '../../../host/gpus/driver.js';
 import type { Engine } from '../engine.js';
 import { readImage } from '../images.js';
 import type { Job, RunnerJobs } from './runner-job.js';
+import { asDevice } from './vm-options.js';
 
 const KVM = '/dev/kvm';
 const ROOT = 0;
@@ -68,10 +69,6 @@ export class VmSupport {
       return `a small machine did not boot on ${accelerator}: ${messageOf(error)}`;
     }
   }
-}
-
-function asDevice(path: string) {
-  return { PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' };
 }
 
 /** Throws where the host does not have it. */

@@ -1,0 +1,106 @@
+import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { readFileSync } from 'node:fs';
+import { isLoopback } from '../../shared/addresses.js';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { fingerprintIn } from '../../shared/tls.js';
+import { requestCertificate } from './certificate-request.js';
+import { clientOf, type Channel } from './channel.js';
+import { identityFile, isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
+import { fetchAuthority, type Trust } from './trust.js';
+
+/** Where and how a host enrols. */
+export interface Enrollment {
+  /** `host:port` */
+  controlPlane: string;
+  token: string;
+  /** A file with the certificates of those who may vouch for the control plane. */
+  authorityFile?: string;
+  /** Speak plain text, also over a network. */
+  plainText?: boolean;
+  /** Be the same host again, with a token of its machine. */
+  again?: boolean;
+}
+
+const DIAL_TIMEOUT_MS = 15_000;
+
+/**
+ * Throws SetupError when the host is enrolled already, or is to be again and is not; or when the address is none. To be called
+ * before anything takes long.
+ */
+export function checkBeforeEnroll(stateDir: string, { controlPlane, again = false }: Enrollment): void {
+  hostIn(controlPlane);
+  if (again === isEnrolled(stateDir)) return;
+  if (again) throw new SetupError('this host is not enrolled yet: leave out --again');
+  const { hostId, controlPlane: current } = loadIdentity(stateDir);
+  throw new SetupError(
+    `this host is enrolled at ${current} as ${hostId}; with a token of its machine, add --again; to be another host, remove ${identityFile(stateDir)}`,
+  );
+}
+
+/**
+ * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. Throws
+ * SetupError with the control plane's reason.
+ */
+export async function enroll(stateDir: string, enrollment: Enrollment, inventory: Inventory): Promise<Identity> {
+  prepareFolder(stateDir);
+  const { controlPlane, token } = enrollment;
+  const trust = await trustFor(enrollment);
+  const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
+  const hostId = enrollment.again ? loadIdentity(stateDir).hostId : '';
+  const answer = await ask(controlPlane, trust && { trust }, { token, inventory, certificateRequest: request, hostId });
+  const identity: Identity = {
+    hostId: answer.hostId,
+    controlPlane,
+    proof: trust
+      ? { kind: 'certificate', key, certificate: answer.certificate, trust }
+      : { kind: 'secret', credential: answer.credential },
+  };
+  saveIdentity(stateDir, identity);
+  return identity;
+}
+
+/** By what the control plane is to be known; null: it is on this machine, or plain text was asked for. */
+async function trustFor({ controlPlane, token, authorityFile, plainText }: Enrollment): Promise<Trust | null> {
+  if (plainText) return null;
+  if (authorityFile !== undefined) return { authority: readAuthority(authorityFile), own: false };
+  const fingerprint = fingerprintIn(token);
+  if (fingerprint !== undefined) return { authority: await fetchAuthority(controlPlane, fingerprint), own: true };
+  return isLoopback(hostIn(controlPlane)) ? null : { own: false };
+}
+
+async function ask(controlPlane: string, channel: Channel, request: EnrollRequest): Promise<EnrollResponse> {
+  const client = clientOf(controlPlane, channel);
+  try {
+    return await new Promise<EnrollResponse>((resolve, reject) => {
+      client.enroll(request, new Metadata(), { deadline: Date.now() + DIAL_TIMEOUT_MS }, (error, response) =>
+        error ? reject(refusal(controlPlane, channel, error)) : resolve(response),
+      );
+    });
+  } finally {
+    client.close();
+  }
+}
+
+function refusal(controlPlane: string, channel: Channel, error: ServiceError): SetupError {
+  if (error.code !== status.UNAVAILABLE && error.code !== status.DEADLINE_EXCEEDED)
+    return new SetupError(`${controlPlane} did not enrol this host: ${error.details}`);
+  const hint = channel
+    ? 'if it is known by an authority of your own, name its file with --ca; plain text over a network has to be asked for with --plain-text'
+    : 'it was spoken to in plain text; where it speaks TLS, the token ends with its fingerprint, or --ca names who vouches for it';
+  return new SetupError(`${controlPlane} cannot be spoken to (${error.details}); ${hint}`);
+}
+
+function readAuthority(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new SetupError(`--ca ${file} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function hostIn(controlPlane: string): string {
+  const host = /^\[?(.+?)\]?:\d+$/.exec(controlPlane)?.[1];
+  if (!host) throw new SetupError(`--control-plane is "${controlPlane}"; give HOST:PORT`);
+  return host;
+}

@@ -1,0 +1,63 @@
+import { Metadata } from '@grpc/grpc-js';
+import { X509Certificate } from 'node:crypto';
+import type { Clock, Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { RenewResponse } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import { requestCertificate } from './certificate-request.js';
+import { clientOf } from './channel.js';
+import { saveIdentity, type Identity } from './identity.js';
+
+const HOUR_MS = 60 * 60_000;
+/** A certificate is good for a year: a host may be away for eleven months. */
+const RENEW_AFTER_MS = 30 * 24 * HOUR_MS;
+const DEADLINE_MS = 15_000;
+
+/** The host's identity, its certificate made anew once a month. */
+export class RenewedIdentity {
+  private timer: Timer | undefined;
+
+  constructor(
+    private identity: Identity,
+    private readonly stateDir: string,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  readonly current = (): Identity => this.identity;
+
+  start(): void {
+    void this.renewIfDue()
+      .catch((error: unknown) => this.logger.warn(`the certificate could not be renewed yet: ${messageOf(error)}`))
+      .finally(() => (this.timer = this.clock.schedule(HOUR_MS, () => this.start())));
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+  }
+
+  /** Keeps the new certificate before it is used: the control plane ends the older one at the first use. */
+  async renewIfDue(): Promise<void> {
+    const { proof, controlPlane } = this.identity;
+    if (proof.kind !== 'certificate') return;
+    if (this.clock.now() - Date.parse(new X509Certificate(proof.certificate).validFrom) < RENEW_AFTER_MS) return;
+    const { key, request } = await requestCertificate();
+    const client = clientOf(controlPlane, proof);
+    try {
+      const { certificate } = await new Promise<RenewResponse>((resolve, reject) => {
+        client.renew(
+          { certificateRequest: request },
+          new Metadata(),
+          { deadline: Date.now() + DEADLINE_MS },
+          (error, answer) => (error ? reject(new Error(error.details)) : resolve(answer)),
+        );
+      });
+      const renewed = { ...this.identity, proof: { ...proof, key, certificate } };
+      saveIdentity(this.stateDir, renewed);
+      this.identity = renewed;
+      this.logger.info('the certificate of this host was renewed');
+    } finally {
+      client.close();
+    }
+  }
+}

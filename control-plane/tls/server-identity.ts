@@ -1,0 +1,71 @@
+import { createSecureContext } from 'node:tls';
+import type { Clock, Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+
+/** A certificate, its chain behind it, and its key; both PEM. */
+export interface KeyAndCertificate {
+  certificate: string;
+  key: string;
+}
+
+/** Where it comes from; asked again and again, for certificates end. */
+export type IdentitySource = () => Promise<KeyAndCertificate>;
+
+const LOOK_MS = 60 * 60_000;
+
+/** What this control plane shows to those who connect by TLS, kept fresh while it runs. */
+export class ServerIdentity {
+  private shown: KeyAndCertificate | undefined;
+  private timer: Timer | undefined;
+  private readonly listeners = new Set<(shown: KeyAndCertificate) => void>();
+
+  private constructor(
+    private readonly source: IdentitySource,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Rejects where there is none to show yet. */
+  static async open(source: IdentitySource, clock: Clock, logger: Logger): Promise<ServerIdentity> {
+    const identity = new ServerIdentity(source, clock, logger);
+    await identity.look();
+    identity.wait();
+    return identity;
+  }
+
+  get current(): KeyAndCertificate {
+    if (!this.shown) throw new Error('no certificate was read');
+    return this.shown;
+  }
+
+  /** Calls `listener` with what is shown, now and whenever it changes; the answer ends that. */
+  follow(listener: (shown: KeyAndCertificate) => void): () => void {
+    this.listeners.add(listener);
+    listener(this.current);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** Looks at once; what cannot be used leaves what is shown as it is, and is logged. */
+  async refresh(): Promise<void> {
+    await this.look().catch((error: unknown) =>
+      this.logger.error({ err: error }, `the certificate stays as it was: ${messageOf(error)}`),
+    );
+  }
+
+  close(): void {
+    this.timer?.cancel();
+  }
+
+  private wait(): void {
+    this.timer = this.clock.schedule(LOOK_MS, () => void this.refresh().finally(() => this.wait()));
+  }
+
+  private async look(): Promise<void> {
+    const found = await this.source();
+    if (found.certificate === this.shown?.certificate && found.key === this.shown.key) return;
+    createSecureContext({ cert: found.certificate, key: found.key });
+    this.shown = found;
+    for (const listener of this.listeners) listener(found);
+  }
+}

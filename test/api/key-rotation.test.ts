@@ -1,0 +1,151 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createControlPlane, rotateKey, type ControlPlane } from '../../control-plane/app.js';
+import { parseConfig } from '../../control-plane/config.js';
+import { prepareNextKey } from '../../control-plane/secret-key.js';
+import { SEALED_COLUMNS, reseal } from '../../control-plane/services/key-rotation.js';
+import { Sealer } from '../../control-plane/services/sealer.js';
+import { backUp, restore } from '../../control-plane/store/backup.js';
+import { Store } from '../../control-plane/store/store.js';
+import { systemClock } from '../../shared/clock.js';
+import { silentLogger } from '../../shared/logger.js';
+import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../harness/eventually.js';
+import { FakeAgent } from '../harness/fake-agent.js';
+
+const VALUE = 'a value that only its workload may see';
+
+let folder: string;
+let file: string;
+let running: ControlPlane | undefined;
+let agent: FakeAgent | undefined;
+let operator: ApiClient;
+let grpc = '';
+
+const config = () =>
+  parseConfig({ GPURENT_DATABASE: file, GPURENT_HTTP_ADDRESS: '127.0.0.1:0', GPURENT_GRPC_ADDRESS: '127.0.0.1:0' });
+const keyFile = () => `${file}.key`;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  file = join(folder, 'gpurent.db');
+});
+afterEach(async () => {
+  agent?.close();
+  await running?.stop();
+  running = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function boot(): Promise<void> {
+  running = createControlPlane(config(), silentLogger);
+  const addresses = await running.start();
+  grpc = addresses.grpc;
+  const credentials = { email: 'op@example.com', password: 'operator password' };
+  await running.createOperator(credentials.email, credentials.password).catch(() => undefined);
+  const api = new ApiClient(`http://${addresses.http}`);
+  operator = api.as((await api.post<{ token: string }>('/v1/auth/sign-in', credentials)).token);
+}
+
+async function stop(): Promise<void> {
+  agent?.disconnect();
+  await running?.stop();
+  running = undefined;
+}
+
+/** A template with a secret, and an instance of it on a host. */
+async function rent(): Promise<{ id: string; renter: ApiClient }> {
+  const { token } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+  agent = await FakeAgent.enroll(grpc, token, { gpus: 1 });
+  await agent.connect();
+  const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 1 };
+  const { id: offerId } = await operator.post<{ id: string }>('/v1/operator/offers', {
+    ...{ machine_id: agent.hostId, num_gpus: 1 },
+    ...prices,
+  });
+  const { id: templateId } = await operator.post<{ id: string }>('/v1/operator/templates', {
+    ...{ name: 'Secret', image: 'registry.example.com/secret:1', ports: [{ port: 8000, guard: 'proxy' }] },
+    env: [{ key: 'PRIVATE', value: VALUE, secret: true }],
+    registry: { username: 'user', password: VALUE },
+  });
+  const account = { email: 'renter@example.com', password: 'renter password', name: 'Renter' };
+  const signedUp = await operator.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', account);
+  const renter = operator.as(signedUp.token);
+  const credit = { amount_micro: 1_000_000, reason: 'test' };
+  await operator.post(`/v1/operator/organizations/${signedUp.organization.id}/credits`, credit);
+  const { id } = await renter.post<InstanceBody>('/v1/instances', {
+    offer_id: offerId,
+    template_id: templateId,
+    disk_gb: 10,
+  });
+  await eventually(
+    'the workload',
+    async () => (await renter.get<InstanceBody>(`/v1/instances/${id}`)).status === 'running',
+  );
+  return { id, renter };
+}
+
+it('every sealed column of the schema is sealed anew', () => {
+  new Store(file, systemClock).close();
+  const database = new BetterSqlite3(file, { readonly: true });
+  const columns = database
+    .prepare<[], { table: string; column: string }>(
+      "SELECT m.name AS 'table', c.name AS 'column' FROM sqlite_master m, pragma_table_info(m.name) c WHERE c.name LIKE '%\\_sealed' ESCAPE '\\'",
+    )
+    .all();
+  database.close();
+  const named = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort();
+  expect(columns.map(({ table, column }) => `${table}.${column}`).sort()).toEqual(named);
+});
+
+it('a new key opens everything, and the one before opens nothing but older backups', async () => {
+  await boot();
+  const { id } = await rent();
+  await running?.platform.authority.certificate();
+  const backup = join(folder, 'backup.db');
+  backUp(file, backup);
+  await expect(async () => rotateKey(config())).rejects.toThrow(/another control plane is running/);
+  await stop();
+  const before = readFileSync(keyFile(), 'utf8');
+  const { count, kept } = rotateKey(config());
+  // The template's environment and password, the workload, its access token, the authority's key, the check.
+  expect(count).toBe(6);
+  expect(readFileSync(kept, 'utf8')).toBe(before);
+  expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
+
+  await boot();
+  const reader = new Store(backup, systemClock);
+  reader.close();
+  await running?.platform.authority.certificate();
+  const { workload_sealed: sealed } = new BetterSqlite3(file, { readonly: true })
+    .prepare('SELECT workload_sealed FROM instances WHERE id = ?')
+    .get(id) as { workload_sealed: Buffer };
+  const opened = JSON.stringify(running?.platform.sealer.open('instance.workload', sealed));
+  expect(opened).toContain(VALUE);
+  expect(() => new Sealer(Buffer.from(before.trim(), 'hex')).open('instance.workload', sealed)).toThrow();
+
+  await stop();
+  restore(backup, file, Date.now());
+  expect(() => createControlPlane(config(), silentLogger)).toThrow(/not the one that this database was written with/);
+});
+
+it('an exchange that was cut short after its commit is finished at the next start, before it: not begun', async () => {
+  await boot();
+  await stop();
+  const before = readFileSync(keyFile(), 'utf8');
+  prepareNextKey(keyFile());
+  await boot();
+  await stop();
+  expect(readFileSync(keyFile(), 'utf8')).toBe(before);
+
+  const store = new Store(file, systemClock);
+  reseal(store, new Sealer(config().secretKey), new Sealer(prepareNextKey(keyFile())));
+  store.close();
+  await boot();
+  expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
+  expect(existsSync(`${keyFile()}.next`)).toBe(false);
+  expect(readdirSync(folder).filter((name) => name.startsWith('gpurent.db.key.before-'))).toHaveLength(1);
+});
