@@ -1,0 +1,103 @@
+# What both installers share.
+# shellcheck shell=bash
+
+release=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+prefix=/opt/gpurent
+config_dir=/etc/gpurent
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+require_system() {
+  [ "$(id -u)" = 0 ] || die 'run this as root'
+  [ -d /run/systemd/system ] || die 'this machine does not run systemd: start the programs as docs/operator.md and docs/host-owner.md say'
+}
+
+# Sets node to the path of one that can run this release.
+require_node() {
+  node=$(command -v node) || die 'Node 20.19 or later is needed: https://nodejs.org'
+  # As it is found: what stands behind it may be another version tomorrow.
+  case "$(readlink -f "$node")" in
+  /home/* | /root/*) die "$node is in somebody's home, which services do not see: install Node for the whole machine" ;;
+  esac
+  (cd "$release" && "$node" -e 'new (require("better-sqlite3"))(":memory:")' >/dev/null 2>&1) ||
+    die "this release was not made for $("$node" --version) on $(uname -m): take one that was, or make it with scripts/release"
+}
+
+# install_release PROGRAM: puts this release where it stays. What runs goes on with the one before until it is restarted, and
+# another program of the same machine keeps its own.
+install_release() {
+  version=$("$node" -p "require('$release/package.json').version")
+  local target=$prefix/$version
+  if [ "$release" != "$target" ]; then
+    rm -rf "$target.new"
+    mkdir -p "$prefix"
+    cp -r "$release" "$target.new"
+    chown -R root:root "$target.new"
+    chmod -R u=rwX,go=rX "$target.new"
+    if [ -e "$target" ]; then mv "$target" "$target.old"; fi
+    mv "$target.new" "$target"
+    rm -rf "$target.old"
+  fi
+  ln -sfn "$version" "$prefix/$1.new"
+  mv -T "$prefix/$1.new" "$prefix/$1"
+}
+
+# install_program PROGRAM ENTRY USER VARIABLE CONFIG: a command that reads the same settings as the service, as the same user.
+install_program() {
+  local program=$1 entry=$2 user=$3 variable=$4 config=$config_dir/$5
+  local become=
+  if [ "$user" != root ]; then become="if [ \"\$(id -u)\" = 0 ]; then exec runuser -u $user -- \"\$0\" \"\$@\"; fi"; fi
+  cat >"/usr/local/bin/$program" <<EOF
+#!/bin/sh
+umask 077
+$become
+export $variable="\${$variable:-$config}" NODE_ENV=production
+exec $node $prefix/$entry/dist/$entry/main.js "\$@"
+EOF
+  chmod 755 "/usr/local/bin/$program"
+}
+
+# install_config FILE MODE GROUP: what the operator has written stays.
+install_config() {
+  mkdir -p "$config_dir"
+  if [ ! -e "$config_dir/$1" ]; then cp "$release/packaging/$1" "$config_dir/$1"; fi
+  chmod "$2" "$config_dir/$1"
+  chgrp "$3" "$config_dir/$1"
+}
+
+# install_unit UNIT: a reload of systemd may take GPUs from containers that run, so there is none without need.
+install_unit() {
+  local unit=/etc/systemd/system/$1
+  sed "s|@NODE@|$node|" "$release/packaging/$1" >"$unit.new"
+  if cmp -s "$unit.new" "$unit"; then
+    rm "$unit.new"
+    return
+  fi
+  mv "$unit.new" "$unit"
+  systemctl daemon-reload
+  systemctl enable --quiet "$1"
+}
+
+# remove_program UNIT PROGRAM: what it knows stays.
+remove_program() {
+  systemctl disable --now --quiet "$1" 2>/dev/null || true
+  rm -f "/etc/systemd/system/$1" "/usr/local/bin/$2" "$prefix/${2#gpurent-}"
+  systemctl daemon-reload
+  if [ ! -e /usr/local/bin/gpurent-control-plane ] && [ ! -e /usr/local/bin/gpurent-agent ]; then rm -rf "$prefix"; fi
+}
+
+# wait_for WHAT UNIT COMMAND...: for half a minute.
+wait_for() {
+  local what=$1 unit=$2
+  shift 2
+  for _ in $(seq 60); do
+    if "$@" >/dev/null 2>&1; then return; fi
+    sleep 0.5
+  done
+  systemctl --no-pager --lines 20 status "$unit" >&2 || true
+  die "$what did not come up: journalctl -u $unit"
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Metrics } from '../../agent/insight/metrics.js';
+import { TestControlPlane } from '../harness/control-plane.js';
+
+const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+const known = new Set<string>();
+let test: TestControlPlane;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  const empty = {
+    version: '',
+    connected: true,
+    dockerAvailable: true,
+    diskFreeGb: 0,
+    gpus: [],
+    workloads: [],
+    commands: [],
+  };
+  const shown = [await (await fetch(`${test.url}/metrics`)).text(), await new Metrics().render(empty as never)];
+  for (const [, name = '', kind] of shown.join('\n').matchAll(/^# TYPE (\S+) (\S+)/gm)) {
+    known.add(name);
+    if (kind === 'histogram') for (const part of ['bucket', 'count', 'sum']) known.add(`${name}_${part}`);
+  }
+});
+afterAll(() => test.stop());
+
+describe.each(['packaging/grafana-dashboard.json', 'packaging/alerts.yml'])('%s', (path) => {
+  it('asks for metrics that there are', () => {
+    const asked = [...read(path).matchAll(/\b(?:gpurent|nodejs)_[a-z0-9_]+/g)].map(([name]) => name);
+    expect(asked.length).toBeGreaterThan(9);
+    expect(asked.filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+it('every alarm stands in the guide, and no other', () => {
+  const names = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name).sort();
+  const raised = names(read('packaging/alerts.yml'), /alert: (\w+)/g);
+  expect(names(read('docs/alarms.md'), /^\| `(\w+)`/gm)).toEqual(raised);
+});
+
+it('every setting of the configuration files stands in a guide', () => {
+  const settings = (text: string) => new Set([...text.matchAll(/\bGPURENT_[A-Z_]+[A-Z]/g)].map(([name]) => name));
+  const written = settings(read('docs/operator.md') + read('docs/host-owner.md'));
+  const offered = settings(read('packaging/control-plane.conf') + read('packaging/agent.conf'));
+  expect([...offered].filter((name) => !written.has(name))).toEqual([]);
+});

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.js';
+import { SAMPLE_IMAGE } from '../harness/docker.js';
+import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
+
+const PASSWORD = 'the password of an operator';
+const SECRET = 'a-value-that-nobody-may-read-in-a-log';
+const PATIENCE_MS = 60_000;
+const HEADERS = '-H "Content-Type: application/json"';
+const CONTROL_PLANE = 'gpurent-control-plane.service';
+const AGENT = 'gpurent-agent.service';
+
+let machine: SystemdMachine;
+let release: string;
+let operator = '';
+let session = '';
+let token = '';
+let instanceId = '';
+let renterKey = '';
+const secrets = [PASSWORD, SECRET];
+
+beforeAll(async () => {
+  machine = await SystemdMachine.boot();
+  await machine.unpack(releaseTarball(), '/root/release');
+  release = await machine.sh('echo /root/release/*');
+  await machine.load(SAMPLE_IMAGE);
+}, 3 * PATIENCE_MS);
+afterAll(() => machine.remove());
+
+async function api<T = Record<string, unknown>>(method: string, path: string, body?: object, as = session): Promise<T> {
+  const auth = as === '' ? '' : `-H "Authorization: Bearer ${as}"`;
+  const data = body === undefined ? '' : `-d '${JSON.stringify(body)}'`;
+  const text = await machine.sh(`curl -sS -X ${method} ${HEADERS} ${auth} ${data} http://127.0.0.1:8080${path}`);
+  return (text === '' ? {} : JSON.parse(text)) as T;
+}
+
+const status = async () => (await api<{ status: string }>('GET', `/v1/instances/${instanceId}`)).status;
+const becomes = (wanted: string) => eventually(wanted, async () => (await status()) === wanted, PATIENCE_MS);
+const container = () =>
+  machine.sh(`docker inspect --format '{{.Id}} {{.State.StartedAt}} {{.State.Running}}' gpurent-${instanceId}`);
+/** Both services are up, and the control plane has the host. */
+const isUp = async () =>
+  (await machine.attempt('gpurent-control-plane ready && gpurent-agent status')).ok &&
+  (await api<{ items: { connected: boolean }[] }>('GET', '/v1/operator/machines', undefined, operator)).items.some(
+    ({ connected }) => connected,
+  );
+const overSsh = async (command: string) => {
+  const { ssh_port: port } = await api<{ ssh_port: number }>('GET', `/v1/instances/${instanceId}`);
+  const options = '-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -i /root/renter';
+  return machine.sh(`ssh ${options} -p ${port} root@127.0.0.1 '${command}'`);
+};
+
+/** What systemd thinks of how much a service could do. */
+async function exposure(unit: string): Promise<number> {
+  const report = await machine.sh(`systemd-analyze security --no-pager ${unit}`);
+  const concerns = report.split('\n').filter((line) => line.startsWith('✗'));
+  process.stdout.write(`${unit}\n${concerns.join('\n')}\n${report.split('\n').at(-1)}\n`);
+  return Number(/Overall exposure level for .*: ([\d.]+)/.exec(report)?.[1]);
+}
+
+describe('a release, unpacked on a machine with Node and Docker,', () => {
+  it('is refused where nobody could install it', async () => {
+    const asNobody = await machine.attempt(`runuser -u nobody -- ${release}/scripts/install-control-plane`);
+    expect(asNobody).toMatchObject({ ok: false });
+    expect(await machine.attempt(`${release}/scripts/install-control-plane --operater x`)).toEqual({
+      ok: false,
+      said: expect.stringContaining('usage: ') as string,
+    });
+  });
+
+  it('installs a control plane that can do little beside its work', async () => {
+    await machine.sh(`echo '${PASSWORD}' | ${release}/scripts/install-control-plane --operator op@example.com`);
+    await machine.sh('gpurent-control-plane ready');
+    const credentials = { email: 'op@example.com', password: PASSWORD };
+    operator = (await api<{ token: string }>('POST', '/v1/auth/sign-in', credentials)).token;
+    session = operator;
+    expect(await exposure(CONTROL_PLANE)).toBeLessThanOrEqual(2);
+    for (const path of [
+      '/var/lib/gpurent/gpurent.db',
+      '/var/lib/gpurent/gpurent.db.key',
+      '/etc/gpurent/control-plane.conf',
+    ])
+      expect(await machine.attempt(`runuser -u nobody -- cat ${path}`)).toMatchObject({ ok: false });
+  });
+
+  it('installs an agent that enrols by TLS', async () => {
+    token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', {})).token;
+    await machine.sh(`mkdir -p /etc/gpurent && cp ${release}/packaging/agent.conf /etc/gpurent/`);
+    await machine.sh(
+      `printf 'GPURENT_AGENT_GPUS=simulated:2\\nGPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\n' >>/etc/gpurent/agent.conf`,
+    );
+    await machine.sh(`${release}/scripts/install-agent --control-plane 127.0.0.1:8090 --token ${token}`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    const identity = JSON.parse(await machine.sh('cat /var/lib/gpurent-agent/identity.json')) as {
+      proof: { kind: string };
+    };
+    expect(identity.proof.kind).toBe('certificate');
+    expect((await machine.attempt('curl -sS --max-time 5 http://127.0.0.1:8090/')).ok).toBe(false);
+    expect(await exposure(AGENT)).toBeLessThanOrEqual(4);
+    // What is doubtful on a machine that was made for a test is neither.
+    expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^bad/m);
+  });
+
+  it('runs a workload on real Docker', async () => {
+    const { items } = await api<{ items: { id: string }[] }>('GET', '/v1/operator/machines');
+    const machineId = items[0]?.id ?? '';
+    await api('PUT', `/v1/operator/machines/${machineId}/disk-quota-waiver`);
+    const prices = { price_per_hour_micro: 1_000_000, storage_price_per_gb_hour_micro: 100 };
+    const offer = await api<{ id: string }>('POST', '/v1/operator/offers', {
+      machine_id: machineId,
+      num_gpus: 1,
+      ...prices,
+    });
+    const env = [{ key: 'PRIVATE', value: SECRET, secret: true }];
+    const fields = { name: 'Shell', image: SAMPLE_IMAGE, mode: ['ssh'], env };
+    const template = await api<{ id: string }>('POST', '/v1/operator/templates', fields);
+    const account = { email: 'renter@example.com', password: 'the password of a renter', name: 'Renter' };
+    const signedUp = await api<{ token: string; organization: { id: string } }>('POST', '/v1/auth/sign-up', account);
+    const { organization } = signedUp;
+    const credit = { amount_micro: 50_000_000, reason: 'test' };
+    await api('POST', `/v1/operator/organizations/${organization.id}/credits`, credit);
+    secrets.push(session, signedUp.token, account.password);
+    session = signedUp.token;
+    await machine.sh('ssh-keygen -q -t ed25519 -N "" -f /root/renter');
+    renterKey = await machine.sh('cat /root/renter');
+    const key = { name: 'key', public_key: await machine.sh('cat /root/renter.pub') };
+    const { id: sshKeyId } = await api<{ id: string }>('POST', '/v1/ssh-keys', key);
+    const wanted = { offer_id: offer.id, template_id: template.id, disk_gb: 10, ssh_key_id: sshKeyId };
+    instanceId = (await api<{ id: string }>('POST', '/v1/instances', wanted)).id;
+    await becomes('running');
+    expect(await overSsh('echo kept > /root/mine; echo $PRIVATE')).toBe(SECRET);
+  });
+});
+
+describe('a workload is the same', () => {
+  it('after both services were restarted, and killed', async () => {
+    const before = await container();
+    await machine.sh(`systemctl restart ${CONTROL_PLANE} ${AGENT}`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    await machine.sh(`systemctl kill --signal=KILL ${CONTROL_PLANE} ${AGENT}`);
+    await eventually('the host again', isUp, PATIENCE_MS);
+    expect(await container()).toBe(before);
+    expect(await status()).toBe('running');
+    expect(await overSsh('cat /root/mine')).toBe('kept');
+  });
+
+  it('after an upgrade of both, which keeps the settings', async () => {
+    const before = await container();
+    const settings = await machine.sh('cat /etc/gpurent/*.conf');
+    await machine.sh(
+      `cp -r ${release} /root/newer && sed -i 's/"version": "[^"]*"/"version": "9.9.9"/' /root/newer/package.json`,
+    );
+    await machine.sh('/root/newer/scripts/install-control-plane && /root/newer/scripts/install-agent');
+    expect(await machine.sh('gpurent-agent --version && gpurent-control-plane --version')).toBe('9.9.9\n9.9.9');
+    await eventually('the host', isUp, PATIENCE_MS);
+    expect(await machine.sh('cat /etc/gpurent/*.conf')).toBe(settings);
+    expect(await container()).toBe(before);
+    // And back again: installing is switching to a release, twice the same changes nothing.
+    await machine.sh(
+      `${release}/scripts/install-agent && ${release}/scripts/install-agent && ${release}/scripts/install-control-plane`,
+    );
+    await eventually('the host again', isUp, PATIENCE_MS);
+    expect(await container()).toBe(before);
+    expect(await status()).toBe('running');
+  });
+
+  it('after the machine was rebooted: brought back, on the same disk', async () => {
+    const [id, startedAt] = (await container()).split(' ');
+    await machine.reboot();
+    await eventually('the workload', async () => (await container()).endsWith('true'), PATIENCE_MS);
+    await eventually('the host', isUp, PATIENCE_MS);
+    await becomes('running');
+    const [sameId, laterStart] = (await container()).split(' ');
+    expect(sameId).toBe(id);
+    expect(laterStart).not.toBe(startedAt);
+    expect(await eventually('its SSH', () => overSsh('cat /root/mine').catch(() => ''), PATIENCE_MS)).toBe('kept');
+  });
+
+  it('after the agent was uninstalled and installed again', async () => {
+    const before = await container();
+    const { said } = await machine.attempt(`${release}/scripts/install-agent --uninstall`);
+    expect(said).toContain('workloads of renters are still on this host');
+    expect((await machine.attempt('gpurent-agent status')).ok).toBe(false);
+    await machine.sh(`${release}/scripts/install-agent`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    expect(await container()).toBe(before);
+  });
+});
+
+it('a stop takes no longer than what is under way', async () => {
+  const took = await machine.sh(`
+    exec 3<>/dev/tcp/127.0.0.1/8080 4<>/dev/tcp/127.0.0.1/8090
+    systemctl stop ${CONTROL_PLANE}
+    systemctl show --property Result,ExecMainStatus ${CONTROL_PLANE}
+    systemctl start ${CONTROL_PLANE}`);
+  expect(took.split('\n').sort()).toEqual(['ExecMainStatus=0', 'Result=success']);
+  await eventually('the host', isUp, PATIENCE_MS);
+});
+
+it('no log has a secret', async () => {
+  const journal = await machine.sh('journalctl --no-pager --output cat');
+  expect(journal.includes('"host connected"')).toBe(true);
+  const { proof } = JSON.parse(await machine.sh('cat /var/lib/gpurent-agent/identity.json')) as {
+    proof: { key: string };
+  };
+  const keyLines = [proof.key, renterKey].flatMap((pem) =>
+    pem.split('\n').filter((line) => /^[\w+/=]{40,}$/.test(line)),
+  );
+  const masterKey = await machine.sh('cat /var/lib/gpurent/gpurent.db.key');
+  for (const secret of [...secrets, token, masterKey, ...keyLines]) expect(journal.includes(secret)).toBe(false);
+});
+
+it('what is uninstalled with all that it knew leaves nothing', async () => {
+  await api('DELETE', `/v1/instances/${instanceId}`);
+  await eventually('the end', async () => (await status()) === 'destroyed', PATIENCE_MS);
+  await machine.sh(`${release}/scripts/install-agent --uninstall --purge`);
+  await machine.sh(`${release}/scripts/install-control-plane --uninstall --purge`);
+  const left =
+    'ls -d /opt/gpurent /etc/gpurent /var/lib/gpurent* /usr/local/bin/gpurent* /etc/systemd/system/gpurent* 2>/dev/null || true';
+  expect(await machine.sh(left)).toBe('');
+  expect((await machine.attempt('id gpurent')).ok).toBe(false);
+});
