@@ -14,8 +14,8 @@ export interface Answer<T> {
   body: T;
 }
 
-/** Looks at every answer; throws when one is not as it should be. */
-export type Inspect = (method: string, path: string, answer: Answer<unknown>) => Promise<void>;
+/** Looks at every answer, and at the body that was sent for it; throws when one is not as it should be. */
+export type Inspect = (method: string, path: string, answer: Answer<unknown>, asked: unknown) => Promise<void>;
 
 /** A small client of the public API. */
 export class ApiClient {
@@ -70,7 +70,7 @@ export class ApiClient {
       headers: response.headers,
       body: bodyOf(response, text) as T,
     };
-    await this.inspect?.(method, path, answer);
+    await this.inspect?.(method, path, answer, body);
     return answer;
   }
 

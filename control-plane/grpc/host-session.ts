@@ -91,6 +91,7 @@ class HostSession implements HostLink {
     if (this.closed) return;
     this.closed = true;
     this.helloDeadline.cancel();
+    if (!this.greeted) this.logger.info({ reason }, 'a host is gone before it was greeted');
     if (!this.platform.hosts.detach(this.machineId, this)) return;
     this.platform.logs.hostLost(this.machineId);
     this.logger.info({ reason }, 'host disconnected');
@@ -106,7 +107,10 @@ class HostSession implements HostLink {
     } catch (error) {
       // Without a welcome the host would wait: it is told to dial again.
       if (!this.greeted) this.turnAway(error);
-      this.logger.error({ err: error, kind: message.message?.$case }, `a host message failed: ${messageOf(error)}`);
+      const kind = message.message?.$case;
+      if (error instanceof Refusal)
+        return this.logger.warn({ kind, code: error.code }, `a host message was refused: ${error.message}`);
+      this.logger.error({ err: error, kind }, `a host message failed: ${messageOf(error)}`);
     }
   }
 

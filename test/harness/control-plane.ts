@@ -7,13 +7,13 @@ import { createControlPlane, type Addresses, type ControlPlane } from '../../con
 import type { StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
-import { silentLogger } from '../../shared/logger.js';
+import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
 import { checkAgainstDocument } from './conformity.js';
 import { eventually } from './eventually.js';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
 import { ManualClock } from './manual-clock.js';
 import { PLAIN_TEXT } from './plain-text.js';
+import { WatchedLog } from './watched-log.js';
 
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
@@ -46,8 +46,13 @@ export class TestControlPlane {
   private renters = 0;
   private readonly snapshots: BetterSqlite3.Database[] = [];
   readonly agents: FakeAgent[] = [];
-  /** Every answer that a test hears is held against the served document. */
+  private readonly log = new WatchedLog();
   private readonly conformity = checkAgainstDocument(() => `http://${this.addresses.http}`);
+  /** Every answer that a test hears is held against the served document. */
+  private readonly inspect: Inspect = async (...heard) => {
+    await this.log.inspect(...heard);
+    await this.conformity(...heard);
+  };
 
   private constructor(
     readonly clock: ManualClock,
@@ -85,7 +90,7 @@ export class TestControlPlane {
   }
 
   get api(): ApiClient {
-    return new ApiClient(`http://${this.addresses.http}`, undefined, this.conformity);
+    return new ApiClient(`http://${this.addresses.http}`, undefined, this.inspect);
   }
 
   get operator(): ApiClient {
@@ -143,11 +148,12 @@ export class TestControlPlane {
     this.cleanUp();
   }
 
-  /** Removes what is left of one that was stopped by itself. */
+  /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret. */
   cleanUp(): void {
     for (const database of this.snapshots) database.close();
     for (const agent of this.agents) agent.close();
     rmSync(this.folder, { recursive: true, force: true });
+    this.log.check();
   }
 
   /** Moves time and lets every worker run once. */
@@ -187,6 +193,11 @@ export class TestControlPlane {
       });
       restore.immediate();
     };
+  }
+
+  /** What this control plane has logged at this level of pino's (40: warning, 50: error) or above. */
+  logged(level: number): string[] {
+    return this.log.atLeast(level);
   }
 
   /** All rows of all tables as text, to look for what must not be there. */
@@ -253,7 +264,7 @@ export class TestControlPlane {
   async boot(): Promise<void> {
     if (this.addresses.http)
       Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
-    this.running = createControlPlane(this.config, silentLogger, { clock: this.clock });
+    this.running = createControlPlane(this.config, this.log.logger, { clock: this.clock });
     this.addresses = await this.running.start({ heartbeat: false });
   }
 }

@@ -8,6 +8,7 @@ import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from './docker.js';
 import { eventually } from './eventually.js';
+import { WatchedLog } from './watched-log.js';
 
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
@@ -38,6 +39,7 @@ export class RealPlatform {
   private agent: Daemon | undefined;
   private operatorToken = '';
   private wayToControlPlane = '';
+  private readonly log = new WatchedLog();
 
   private constructor(private readonly options: RealOptions) {}
 
@@ -61,7 +63,7 @@ export class RealPlatform {
   }
 
   get api(): ApiClient {
-    return new ApiClient(`http://${this.addresses.http}`);
+    return new ApiClient(`http://${this.addresses.http}`, undefined, this.log.inspect);
   }
 
   get operator(): ApiClient {
@@ -161,7 +163,7 @@ export class RealPlatform {
     return copy;
   }
 
-  /** Destroys what is left, ends both programs and removes their files. */
+  /** Destroys what is left, ends both programs and removes their files. Throws when either has logged a secret. */
   async stop(): Promise<void> {
     await this.agent?.stop();
     await this.controlPlane?.stop();
@@ -173,6 +175,8 @@ export class RealPlatform {
       const networks = await docker.listNetworks({ filters: { label: [`gpurent.host=${this.hostId}`] } });
       for (const { Id } of networks) await docker.getNetwork(Id).remove();
     }
+    const logs = readdirSync(this.folder).filter((name) => name.endsWith('.log'));
+    this.log.check(logs.map((name) => readFileSync(this.path(name), 'utf8')));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -182,6 +186,7 @@ export class RealPlatform {
       GPURENT_GRPC_ADDRESS: this.addresses.grpc,
       GPURENT_DATABASE: this.path('gpurent.db'),
       GPURENT_SECRET_KEY_FILE: this.path('secret.key'),
+      GPURENT_LOG_LEVEL: 'trace',
       // Tests ask much more often than people do.
       GPURENT_RATE_LIMIT_ADDRESS: '100000',
       GPURENT_RATE_LIMIT_CREDENTIAL: '100000',
@@ -192,6 +197,7 @@ export class RealPlatform {
   private get agentEnv(): Record<string, string> {
     return {
       GPURENT_AGENT_STATE_DIR: this.path('agent'),
+      GPURENT_AGENT_LOG_LEVEL: 'trace',
       GPURENT_AGENT_GUEST_TOOLS: GUEST_TOOLS,
       GPURENT_AGENT_DOCKER_SOCKET: `unix://${this.options.dockerSocket ?? DOCKER_SOCKET}`,
       GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',

@@ -1,0 +1,46 @@
+import type { Answer, Inspect } from '../../scripts/client.js';
+import { createLogger, type Logger } from '../../shared/logger.js';
+
+const SECRET = /^(secret|(\w+_)?token|(\w+_)?password)$/;
+/** Shorter words may stand in any line by chance. */
+const SHORTEST = 12;
+
+/** Everything that is logged at any level, and every secret that was given to or by the API meanwhile. */
+export class WatchedLog {
+  private readonly lines: string[] = [];
+  private readonly secrets = new Set<string>();
+  readonly logger: Logger = createLogger('test', 'trace', 'json', {
+    write: (line) => void this.lines.push(line),
+  });
+
+  /** Learns secrets from what is asked and answered; for an ApiClient. */
+  readonly inspect: Inspect = async (_, __, answer: Answer<unknown>, asked: unknown) => {
+    this.learn(asked);
+    this.learn(answer.body);
+  };
+
+  atLeast(level: number): string[] {
+    return this.lines.filter((line) => (JSON.parse(line) as { level: number }).level >= level);
+  }
+
+  /** Throws when a secret was logged, here or in `others`. */
+  check(others: readonly string[] = []): void {
+    const logged = [...this.lines, ...others].join('\n');
+    for (const secret of this.secrets) {
+      const at = logged.indexOf(secret);
+      if (at >= 0) throw new Error(`a secret was logged: ${logged.slice(Math.max(0, at - 300), at + 100)}`);
+    }
+  }
+
+  private learn(value: unknown, name = ''): void {
+    if (typeof value === 'string') {
+      const secret = SECRET.test(name) ? value : /[?&]token=([^&]+)/.exec(value)?.[1];
+      if (secret !== undefined && secret.length >= SHORTEST) this.secrets.add(secret);
+    } else if (Array.isArray(value)) {
+      for (const each of value) this.learn(each, name);
+    } else if (typeof value === 'object' && value !== null) {
+      // What a renter hands over in the environment may be anything.
+      for (const [key, each] of Object.entries(value)) this.learn(each, name === 'env' ? 'secret' : key);
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { Client, Metadata, credentials } from '@grpc/grpc-js';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { INVENTORY } from '../harness/inventory.js';
+import { dialWire, readWire, type WireEnrolled } from '../harness/wire.js';
+
+const CONNECT = '/gpurent.agent.v1.AgentService/Connect';
+const ROUNDS = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 1) * 60;
+const GPU = { uuid: 'GPU-1', model: 'model', memoryMb: 1_000, minorNumber: 0, pciAddress: '' };
+const HELLO = {
+  protocolMin: 1,
+  protocolMax: 2,
+  agentVersion: '1',
+  bootId: 'boot',
+  inventory: { ...INVENTORY, gpus: [GPU] },
+};
+
+let test: TestControlPlane;
+let renter: Renter;
+let neighbour: string;
+let rogue: WireEnrolled;
+let honestInstance: () => Promise<InstanceBody>;
+const encode = readWire().service['Connect']?.requestSerialize ?? (() => Buffer.alloc(0));
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  const agent = await test.host({ gpus: 1 });
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  neighbour = (await renter.api.post<InstanceBody>('/v1/instances', body)).id;
+  honestInstance = () => statusIs(renter.api, neighbour, 'running');
+  await honestInstance();
+  const client = dialWire(test.grpcAddress);
+  const token = await test.enrollmentToken();
+  rogue = await new Promise((resolve, reject) =>
+    client.enroll({ token, inventory: INVENTORY }, (error, enrolled) => (error ? reject(error) : resolve(enrolled))),
+  );
+  client.close();
+});
+afterAll(() => test.stop());
+
+/** Says these bytes as the rogue host, each a message of its own; answers how its stream ended. */
+function say(...messages: Uint8Array[]): Promise<{ code: number; details: string }> {
+  // What went before is forgiven.
+  test.clock.advance(61_000);
+  test.lastAgent.beat();
+  const client = new Client(test.grpcAddress, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${rogue.credential}`);
+  const asIs = (bytes: Buffer) => bytes;
+  return new Promise((resolve) => {
+    const stream = client.makeBidiStreamRequest(CONNECT, asIs, asIs, metadata);
+    stream.on('data', () => {});
+    stream.on('error', () => {});
+    stream.on('status', ({ code, details }) => {
+      client.close();
+      resolve({ code, details });
+    });
+    for (const message of messages) stream.write(Buffer.from(message));
+    stream.end();
+  });
+}
+
+it.each([
+  ['no message at all', [0xff, 0xff, 0xff, 0xff]],
+  ['a message that ends too early', [...encode({ hello: HELLO })].slice(0, 20)],
+  ['a text longer than the message', [0x2a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+  ['a number without an end', [0x08, ...Array.from({ length: 30 }, () => 0xff)]],
+])('%s ends the stream of the host that says it, in words, and nothing else', async (_, bytes) => {
+  for (const before of [[], [encode({ hello: HELLO })]]) {
+    const { code, details } = await say(...before, Uint8Array.from(bytes));
+    expect(code, details).not.toBe(0);
+    expect(details).not.toBe('');
+    expect(test.logged(30).at(-1)).toMatch(before.length > 0 ? /host disconnected/ : /gone before it was greeted/);
+    expect(test.logged(30).at(-1)).toContain(rogue.hostId);
+  }
+  await honestInstance();
+});
+
+it('messages with anything changed in them change nothing of a neighbour', async () => {
+  const before = await honestInstance();
+  const observation = { state: 'WORKLOAD_STATE_STOPPED', runId: 'run', exit: { code: 1, ranMs: 5, lastLines: ['x'] } };
+  const samples = [
+    { hello: { ...HELLO, instances: [{ instanceId: neighbour, sequence: 1, observation, gpuUuids: ['GPU-1'] }] } },
+    { heartbeat: { dockerAvailable: true, gpus: [GPU], running: [{ instanceId: neighbour }], diskFreeGb: 1 } },
+    { commandResult: { commandId: neighbour, instanceId: neighbour, sequence: 9, outcome: 2, observation } },
+    { workloadReport: { instanceId: neighbour, number: 7, sequence: 9, observation } },
+    { progress: { instanceId: neighbour, kind: 'pulling', message: 'x' } },
+    { logChunk: { subscriptionId: neighbour, lines: [{ at: '1', text: 'x' }] } },
+  ].map((message) => Uint8Array.from(encode(message)));
+  const changed = fc
+    .tuple(
+      fc.constantFrom(...samples),
+      fc.array(fc.tuple(fc.nat(400), fc.nat(255)), { maxLength: 8 }),
+      fc.option(fc.nat(400), { freq: 5 }),
+    )
+    .map(([sample, changes, length]) => {
+      const bytes = Uint8Array.from(sample);
+      for (const [at, value] of changes) bytes[at % bytes.length] = value;
+      return bytes.slice(0, length ?? bytes.length);
+    });
+  await fc.assert(
+    fc.asyncProperty(fc.boolean(), fc.array(changed, { minLength: 1, maxLength: 20 }), async (greets, messages) => {
+      await say(...(greets ? [encode({ hello: HELLO })] : []), ...messages);
+      expect(test.lastAgent.connected).toBe(true);
+    }),
+    { numRuns: ROUNDS },
+  );
+  const after = await honestInstance();
+  expect({ ...after, spent_micro: 0, updated_at: '' }).toEqual({ ...before, spent_micro: 0, updated_at: '' });
+  expect(test.logged(50)).toEqual([]);
+});
