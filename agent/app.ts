@@ -6,6 +6,7 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { messageOf } from '../shared/coded-error.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
+import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import { agentSocket, journalFile, type AgentConfig } from './config.js';
 import { dockerChecks } from './doctor/docker-checks.js';
@@ -56,15 +57,16 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   return readInventory(config, gpus, { root: (await engine.info()).DockerRootDir, hasDiskQuota, runsVms });
 }
 
-/** An agent on this machine's Docker and GPUs. */
-export function createAgent(
+/** An agent on this machine's Docker and GPUs. Rejects with SetupError where its certificate cannot be used. */
+export async function createAgent(
   config: AgentConfig,
   identity: Identity,
   logger: Logger,
   clock: Clock = systemClock,
-): Agent {
+): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   requireGuestTools(config.guestTools);
+  const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const engine = new Engine(config.dockerSocket, clock);
   const gpus = gpuDriver(config, clock, (message) => logger.warn(message));
   let hasDiskQuota = false;
@@ -101,7 +103,7 @@ export function createAgent(
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
     web: {
-      doors: new AccessProxy(config.bindAddress, logger),
+      doors: new AccessProxy(config.bindAddress, logger, shown),
       publicAddress: host.publicAddress,
       answers: speaksHttp,
     },
@@ -143,6 +145,7 @@ export function createAgent(
     },
     async stop() {
       renewed.stop();
+      shown?.close();
       status.close();
       await agent.stop();
     },

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { PortRange } from './domain/ports.js';
 import { parseSubnet, type Subnet } from './domain/subnets.js';
@@ -26,6 +27,8 @@ export interface AgentConfig {
   publicAddress: string;
   /** The host address that ports are published on. */
   bindAddress: string;
+  /** For the guarded ports; null: they speak plain HTTP. */
+  tls: CertificateFiles | null;
   ports: PortRange;
   /** Where instances' networks are taken from. */
   subnet: Subnet;
@@ -53,6 +56,8 @@ const DEFAULTS = {
   GPURENT_AGENT_REGION: 'default',
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
   GPURENT_AGENT_BIND_ADDRESS: '0.0.0.0',
+  GPURENT_AGENT_TLS_CERTIFICATE_FILE: '',
+  GPURENT_AGENT_TLS_KEY_FILE: '',
   GPURENT_AGENT_PORTS: '20000-20999',
   GPURENT_AGENT_SUBNET: '10.213.0.0/16',
   GPURENT_AGENT_DNS: '1.1.1.1,8.8.8.8',
@@ -98,6 +103,11 @@ export function parseConfig(
     region: get('GPURENT_AGENT_REGION'),
     publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
     bindAddress: parseAddress(get('GPURENT_AGENT_BIND_ADDRESS')),
+    tls: certificateFiles(
+      'GPURENT_AGENT_TLS',
+      get('GPURENT_AGENT_TLS_CERTIFICATE_FILE'),
+      get('GPURENT_AGENT_TLS_KEY_FILE'),
+    ),
     ports: parsePorts(get('GPURENT_AGENT_PORTS')),
     subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
     resolvers,

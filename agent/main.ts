@@ -42,7 +42,7 @@ program
     const config = parseConfig(readEnvironment(), options);
     const identity = loadIdentity(config.stateDir);
     const logger = createLogger('agent', config.logLevel, config.logFormat);
-    const agent = createAgent(config, identity, logger);
+    const agent = await createAgent(config, identity, logger);
     await agent.start().catch(async (error: unknown) => {
       await agent.stop();
       throw error;

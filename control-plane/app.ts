@@ -3,12 +3,14 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
+import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import type { Config, TlsSettings } from './config.js';
 import { Gateway } from './grpc/gateway.js';
 import { hostTls } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
 import { currentRequest, outsideRequests } from './http/current-request.js';
 import { createHttpServer } from './http/server.js';
+import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
 import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
@@ -31,8 +33,6 @@ import { beginTenure } from './services/hosts/tenure.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type WorkerName } from './store/store.js';
-import { ServerIdentity } from './tls/server-identity.js';
-import { fromFiles, ownMade } from './tls/sources.js';
 import { Workers } from './workers/workers.js';
 
 export interface Overrides {
@@ -176,9 +176,7 @@ function openSealer(store: Store, { secretKey, secretKeyFile }: Config, clock: C
 
 function serverIdentity(authority: Authority, tls: TlsSettings, clock: Clock, logger: Logger): Promise<ServerIdentity> {
   const source = tls.files ? fromFiles(tls.files) : ownMade(() => authority.certifyServer(tls.names), clock);
-  return ServerIdentity.open(source, clock, logger).catch((error: unknown) => {
-    throw new SetupError(`the certificate for TLS cannot be used: ${messageOf(error)}`, { cause: error });
-  });
+  return ServerIdentity.open(source, clock, logger);
 }
 
 /** Answers what is under way, for as long as a request may take; then cuts what is left. */

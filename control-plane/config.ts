@@ -6,6 +6,7 @@ import type { BackupPlan } from './store/scheduled-backups.js';
 import { isLoopback } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { certificateFiles } from '../shared/server-identity.js';
 
 /** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
 export interface RateLimits {
@@ -163,16 +164,14 @@ function count(name: string, text: string): number {
 }
 
 function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings {
-  const [certificate, key] = [get('GPURENT_TLS_CERTIFICATE_FILE'), get('GPURENT_TLS_KEY_FILE')];
-  if ((certificate === '') !== (key === ''))
-    throw new SetupError('give both GPURENT_TLS_CERTIFICATE_FILE and GPURENT_TLS_KEY_FILE, or neither');
+  const files = certificateFiles('GPURENT_TLS', get('GPURENT_TLS_CERTIFICATE_FILE'), get('GPURENT_TLS_KEY_FILE'));
   const names = get('GPURENT_TLS_NAMES')
     .split(',')
     .map((name) => name.trim());
   return {
     http: speaksTls('GPURENT_HTTP_ADDRESS', get('GPURENT_HTTP_ADDRESS'), 'GPURENT_HTTP_TLS', get('GPURENT_HTTP_TLS')),
     grpc: speaksTls('GPURENT_GRPC_ADDRESS', get('GPURENT_GRPC_ADDRESS'), 'GPURENT_GRPC_TLS', get('GPURENT_GRPC_TLS')),
-    ...(certificate === '' ? {} : { files: { certificate, key } }),
+    ...(files ? { files } : {}),
     names: names.every((name) => name === '') ? [hostname(), 'localhost', '127.0.0.1'] : names,
   };
 }

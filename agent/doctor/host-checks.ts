@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 import { messageOf } from '../../shared/coded-error.js';
+import { fromFiles } from '../../shared/server-identity.js';
 import type { AgentConfig } from '../config.js';
 import { BRIDGE_PREFIX } from '../domain/egress.js';
 import { networkOf, overlap } from '../domain/subnets.js';
 import { requireGuestTools } from '../host/guest-tools.js';
+import { publicAddressOf } from '../host/inventory.js';
 import { EgressGuard } from '../host/network/egress-guard.js';
 import { loadIdentity } from '../link/identity.js';
 import { bad, doubtful, good, type Check } from './finding.js';
@@ -22,6 +25,7 @@ export function hostChecks(config: AgentConfig): Check[] {
     { name: 'enrolment', look: async () => [await checkControlPlane(config)] },
     { name: 'guest tools', look: async () => [checkTools(config)] },
     { name: 'ports', look: async () => [await checkPorts(config)] },
+    { name: 'guarded ports', look: async () => [await checkLinks(config)] },
     { name: 'networks', look: async () => [checkNetworks(config)] },
     { name: 'egress guard', look: async () => [await checkGuard(config)] },
     { name: 'clock', look: async () => [await checkClock()] },
@@ -78,6 +82,25 @@ async function checkPorts({ ports: { first, last } }: AgentConfig) {
         `${first}-${last} overlaps the kernel's own ${low}-${high}, which may take one away`,
         `sysctl -w net.ipv4.ip_local_reserved_ports=${first}-${last}, and the same in /etc/sysctl.d`,
       );
+}
+
+/** Access tokens go through these ports. */
+async function checkLinks(config: AgentConfig) {
+  const { tls } = config;
+  if (!tls)
+    return doubtful(
+      'speak plain HTTP, and access tokens go through them',
+      'get a certificate for the name of this host, and set GPURENT_AGENT_TLS_CERTIFICATE_FILE and _KEY_FILE',
+    );
+  try {
+    const certificate = new X509Certificate((await fromFiles(tls)()).certificate);
+    const address = await publicAddressOf(config);
+    return (certificate.checkHost(address) ?? certificate.checkIP(address))
+      ? good(`speak TLS, by a certificate that ends on ${certificate.validTo}`)
+      : bad(`their certificate is not for ${address}`, 'set GPURENT_AGENT_PUBLIC_ADDRESS to the name that it is for');
+  } catch (error) {
+    return bad(messageOf(error), 'the agent does not start with this certificate');
+  }
 }
 
 /** An instance's network must hide none that the host is in. */

@@ -10,6 +10,7 @@ type RunningWorkload = Extract<Workload, { state: 'running' }>;
 
 /** The part of the access proxy that is needed here. */
 export interface Doors {
+  readonly scheme: 'http' | 'https';
   set(ports: readonly GuardedPort[], before: readonly GuardedPort[]): Promise<void>;
   stop(): void;
 }
@@ -88,7 +89,7 @@ export class Endpoints {
     if (link === null) return {};
     const address = await this.parts.publicAddress();
     const host = address.includes(':') ? `[${address}]` : address;
-    return { [LINKS[link]]: `http://${host}:${hostPort}/${PATHS[link]}` };
+    return { [LINKS[link]]: `${this.parts.doors.scheme}://${host}:${hostPort}/${PATHS[link]}` };
   }
 }
 

@@ -1,8 +1,10 @@
 import { createProxyServer } from 'httpxy';
 import { createServer, type IncomingMessage, ServerResponse, type Server } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
+import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
 import { admit, withoutDoorCookies, type Door } from './admission.js';
 
 /** A guarded port, and what stands behind it. */
@@ -13,7 +15,7 @@ export interface GuardedPort extends Door {
 
 interface Open {
   port: GuardedPort;
-  server: Server;
+  server: Server | TlsServer;
   /** Of WebSockets, which the server does not know any more. */
   upgraded: Set<Socket>;
 }
@@ -25,7 +27,10 @@ const ANSWER_MS = 3_600_000;
 const DENIED =
   'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
 
-/** Stands before the ports of workloads that do not guard themselves: asks for the access token, then lets everything through. */
+/**
+ * Stands before the ports of workloads that do not guard themselves: asks for the access token, then lets everything through.
+ * Speaks TLS where there is an identity to show.
+ */
 export class AccessProxy {
   private readonly open = new Map<number, Open>();
   private readonly proxy = createProxyServer({ xfwd: true, agent: false, proxyTimeout: ANSWER_MS });
@@ -33,7 +38,12 @@ export class AccessProxy {
   constructor(
     private readonly bindAddress: string,
     private readonly logger: Logger,
+    private readonly identity?: ServerIdentity,
   ) {
+    identity?.follow((shown) => {
+      for (const { server } of this.open.values())
+        if ('setSecureContext' in server) server.setSecureContext(contextOf(shown));
+    });
     // What a workload answers is copied to the visitor: it must be something that can be said.
     this.proxy.on('proxyRes', (answered) => {
       const { statusCode = 0, statusMessage = '' } = answered;
@@ -44,6 +54,11 @@ export class AccessProxy {
       if (to instanceof ServerResponse && !to.headersSent) answer(to, 502, 'Nothing answers there yet.');
       else to?.destroy();
     });
+  }
+
+  /** What links to these ports begin with. */
+  get scheme(): 'http' | 'https' {
+    return this.identity ? 'https' : 'http';
   }
 
   /** Exactly these ports of an owner are open from now on. Throws when one cannot be listened on. */
@@ -63,7 +78,10 @@ export class AccessProxy {
       known.port = port;
       return;
     }
-    const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: 0 });
+    const limits = { headersTimeout: HEADERS_MS, requestTimeout: 0 };
+    const server = this.identity
+      ? createTlsServer({ ...limits, ...contextOf(this.identity.current) })
+      : createServer(limits);
     const open: Open = { port, server, upgraded: new Set() };
     server.maxConnections = MAX_CONNECTIONS;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -94,10 +112,10 @@ export class AccessProxy {
     if (!admission.admitted) return answer(response, 401, DENIED);
     if (admission.cookie !== undefined) {
       // Kept apart from what the workload sets, which would otherwise replace it.
-      const { cookie } = admission;
+      const cookie = `${admission.cookie}; Path=/; HttpOnly; SameSite=Lax${this.identity ? '; Secure' : ''}`;
       const writeHead = response.writeHead.bind(response);
       response.writeHead = ((...args: Parameters<typeof writeHead>) => {
-        response.appendHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Lax`);
+        response.appendHeader('set-cookie', cookie);
         return writeHead(...args);
       }) as typeof writeHead;
     }
@@ -142,6 +160,10 @@ function strip({ headers }: IncomingMessage): void {
   const left = withoutDoorCookies(headers.cookie);
   if (left === undefined) delete headers.cookie;
   else headers.cookie = left;
+}
+
+function contextOf({ certificate, key }: KeyAndCertificate): { cert: string; key: string } {
+  return { cert: certificate, key };
 }
 
 function targetOf({ target: { host, port } }: GuardedPort): string {

@@ -1,5 +1,5 @@
 import { experimental, type ServerCredentials } from '@grpc/grpc-js';
-import type { ServerIdentity } from '../tls/server-identity.js';
+import type { ServerIdentity } from '../../shared/server-identity.js';
 
 /**
  * TLS for agents: what this control plane shows may change while it listens, and hosts may show a certificate of `authority`

@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/platform.js';
-import type { ServerIdentity } from '../tls/server-identity.js';
+import type { ServerIdentity } from '../../shared/server-identity.js';
 import { followRequests } from './current-request.js';
 import { answerClientErrors, handleErrors, sendRefusal } from './errors.js';
 import { answerUnknownRoutes } from './not-found.js';

@@ -36,6 +36,7 @@ export class TestHost {
   readonly speaking = new Set<number>();
   readonly endpoints = new Endpoints({
     doors: {
+      scheme: 'http',
       set: async (ports, before) => {
         for (const { hostPort } of before) this.doors.delete(hostPort);
         for (const port of ports) this.doors.set(port.hostPort, port);

@@ -109,7 +109,7 @@ export class SimHost {
       journal: this.interrupted(this.journal, life),
       upkeep: {},
       web: {
-        doors: { set: async () => {}, stop: () => {} },
+        doors: { scheme: 'http', set: async () => {}, stop: () => {} },
         publicAddress: async () => '203.0.113.1',
         answers: async () => true,
       },

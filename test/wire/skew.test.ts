@@ -148,7 +148,11 @@ describe('this agent, at a control plane of the release before,', () => {
       random: Math.random,
       logger: silentLogger,
       journal: new Journal(join(folder, 'journal.db')),
-      web: { doors: { set: async () => {}, stop: () => {} }, publicAddress: async () => '', answers: async () => true },
+      web: {
+        doors: { scheme: 'http', set: async () => {}, stop: () => {} },
+        publicAddress: async () => '',
+        answers: async () => true,
+      },
       upkeep: {},
       prepare: async () => {},
       describe: async () => ({ ...INVENTORY, gpus: (await gpus.inventory()).gpus }),

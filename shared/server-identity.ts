@@ -1,10 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import type { Clock, Timer } from '../../shared/clock.js';
-import { messageOf } from '../../shared/coded-error.js';
-import type { Logger } from '../../shared/logger.js';
+import type { Clock, Timer } from './clock.js';
+import { SetupError, messageOf } from './coded-error.js';
+import type { Logger } from './logger.js';
 
 /** A certificate, its chain behind it, and its key; both PEM. */
 export interface KeyAndCertificate {
+  certificate: string;
+  key: string;
+}
+
+/** The files of one that somebody else has made. */
+export interface CertificateFiles {
   certificate: string;
   key: string;
 }
@@ -14,7 +21,7 @@ export type IdentitySource = () => Promise<KeyAndCertificate>;
 
 const LOOK_MS = 60 * 60_000;
 
-/** What this control plane shows to those who connect by TLS, kept fresh while it runs. */
+/** What a program of ours shows to those who connect by TLS, kept fresh while it runs. */
 export class ServerIdentity {
   private shown: KeyAndCertificate | undefined;
   private timer: Timer | undefined;
@@ -26,10 +33,12 @@ export class ServerIdentity {
     private readonly logger: Logger,
   ) {}
 
-  /** Rejects where there is none to show yet. */
+  /** Rejects with SetupError where there is none to show yet. */
   static async open(source: IdentitySource, clock: Clock, logger: Logger): Promise<ServerIdentity> {
     const identity = new ServerIdentity(source, clock, logger);
-    await identity.look();
+    await identity.look().catch((error: unknown) => {
+      throw new SetupError(`the certificate for TLS cannot be used: ${messageOf(error)}`, { cause: error });
+    });
     identity.wait();
     return identity;
   }
@@ -68,4 +77,19 @@ export class ServerIdentity {
     this.shown = found;
     for (const listener of this.listeners) listener(found);
   }
+}
+
+/** A certificate with its chain, and its key, as they are in their files now. */
+export function fromFiles(files: CertificateFiles): IdentitySource {
+  return async () => ({
+    certificate: await readFile(files.certificate, 'utf8'),
+    key: await readFile(files.key, 'utf8'),
+  });
+}
+
+/** Judges the settings `<prefix>_CERTIFICATE_FILE` and `<prefix>_KEY_FILE`; null where neither is set. Throws SetupError. */
+export function certificateFiles(prefix: string, certificate: string, key: string): CertificateFiles | null {
+  if ((certificate === '') !== (key === ''))
+    throw new SetupError(`give both ${prefix}_CERTIFICATE_FILE and ${prefix}_KEY_FILE, or neither`);
+  return certificate === '' ? null : { certificate, key };
 }

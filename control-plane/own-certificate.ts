@@ -1,0 +1,19 @@
+import { X509Certificate } from 'node:crypto';
+import type { Clock } from '../shared/clock.js';
+import type { IdentitySource, KeyAndCertificate } from '../shared/server-identity.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+const RENEW_BEFORE_MS = 30 * DAY_MS;
+
+/** A certificate of our own making, made anew a month before it ends. */
+export function ownMade(make: () => Promise<KeyAndCertificate>, clock: Clock): IdentitySource {
+  let made: KeyAndCertificate | undefined;
+  return async () => {
+    if (!made || endOf(made) - clock.now() < RENEW_BEFORE_MS) made = await make();
+    return made;
+  };
+}
+
+function endOf({ certificate }: KeyAndCertificate): number {
+  return Date.parse(new X509Certificate(certificate).validTo);
+}

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { request } from 'node:https';
+import { createHash } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseConfig } from '../../agent/config.js';
+import { hostChecks } from '../../agent/doctor/host-checks.js';
+import { AccessProxy } from '../../agent/proxy/access-proxy.js';
+import { silentLogger } from '../../shared/logger.js';
+import { ServerIdentity, fromFiles, type KeyAndCertificate } from '../../shared/server-identity.js';
+import { certificateFor } from '../harness/certificate.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+const TOKEN = 'f00d'.repeat(12);
+const HOST = '127.0.0.1';
+const NAME = 'gpu1.example.com';
+const folder = mkdtempSync(join(tmpdir(), 'gpurent-tls-'));
+const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+
+let identity: ServerIdentity;
+let proxy: AccessProxy;
+let app: Server;
+let hostPort: number;
+let seen: IncomingMessage;
+
+beforeAll(async () => {
+  app = createServer((incoming, response) => {
+    seen = incoming;
+    response.end('the app');
+  });
+  const port = await listen(app);
+  const other = createServer();
+  hostPort = await listen(other);
+  await new Promise((resolve) => other.close(resolve));
+  await write();
+  identity = await ServerIdentity.open(fromFiles(files), new ManualClock(), silentLogger);
+  proxy = new AccessProxy(HOST, silentLogger, identity);
+  const tokenHash = createHash('sha256').update(TOKEN).digest('hex');
+  await proxy.set([{ hostPort, tokenHash, target: { host: HOST, port } }], []);
+});
+afterAll(() => {
+  identity.close();
+  proxy.stop();
+  app.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => server.listen(0, HOST, () => resolve((server.address() as AddressInfo).port)));
+}
+
+async function write(): Promise<KeyAndCertificate> {
+  const made = await certificateFor(NAME);
+  writeFileSync(files.certificate, made.certificate);
+  writeFileSync(files.key, made.key);
+  return made;
+}
+
+function visit(path: string, ca: string): Promise<{ status: number; cookies: string[] }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: HOST, port: hostPort, path, ca, servername: NAME, agent: false }, (response) => {
+      response.resume();
+      const { statusCode = 0, headers } = response;
+      response.on('end', () => resolve({ status: statusCode, cookies: headers['set-cookie'] ?? [] }));
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+}
+
+function check(settings: Record<string, string>) {
+  const config = parseConfig({
+    GPURENT_AGENT_TLS_CERTIFICATE_FILE: files.certificate,
+    GPURENT_AGENT_TLS_KEY_FILE: files.key,
+    ...settings,
+  });
+  return hostChecks(config)
+    .find(({ name }) => name === 'guarded ports')
+    ?.look();
+}
+
+it('a guarded port speaks TLS where there is a certificate, and keeps its cookie to that', async () => {
+  expect(proxy.scheme).toBe('https');
+  const { certificate } = identity.current;
+  const { status, cookies } = await visit(`/?token=${TOKEN}`, certificate);
+  expect(status).toBe(200);
+  expect(cookies[0]).toMatch(/; Secure$/);
+  expect(seen.headers['x-forwarded-proto']).toBe('https');
+  expect((await visit('/', certificate)).status).toBe(401);
+  await expect(fetch(`http://${HOST}:${hostPort}/?token=${TOKEN}`)).rejects.toThrow();
+});
+
+it('shows a newer certificate without being closed, and none that cannot be used', async () => {
+  const before = identity.current.certificate;
+  const visitor = connect({ host: HOST, port: hostPort, ca: before, servername: NAME });
+  await new Promise((resolve) => visitor.once('secureConnect', resolve));
+  writeFileSync(files.certificate, 'half a fi');
+  await identity.refresh();
+  expect((await visit('/', before)).status).toBe(401);
+  const { certificate } = await write();
+  await identity.refresh();
+  expect((await visit('/', certificate)).status).toBe(401);
+  await expect(visit('/', before)).rejects.toThrow();
+  expect(visitor.destroyed).toBe(false);
+  visitor.destroy();
+});
+
+it('the doctor says how links to this host are protected', async () => {
+  expect(await check({ GPURENT_AGENT_TLS_CERTIFICATE_FILE: '', GPURENT_AGENT_TLS_KEY_FILE: '' })).toMatchObject([
+    { verdict: 'doubtful', what: expect.stringMatching(/plain HTTP/) as string },
+  ]);
+  expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: NAME })).toMatchObject([{ verdict: 'good' }]);
+  expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: '203.0.113.1' })).toMatchObject([
+    { verdict: 'bad', what: 'their certificate is not for 203.0.113.1' },
+  ]);
+  const missing = join(folder, 'nothing.pem');
+  expect(await check({ GPURENT_AGENT_TLS_KEY_FILE: missing })).toMatchObject([
+    { verdict: 'bad', what: expect.stringContaining(missing) as string },
+  ]);
+  expect(() => check({ GPURENT_AGENT_TLS_KEY_FILE: '' })).toThrow(/give both/);
+});
