@@ -1,0 +1,54 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { Outbox } from '../../agent/link/outbox.js';
+import { LogStreams } from '../../agent/logs/log-streams.js';
+import type { LogLine, Runtime } from '../../agent/runtime/workload.js';
+import { SIZED_SERVICE, unitsOf } from '../../control-plane/grpc/message-size.js';
+import { Intake } from '../../control-plane/services/hosts/intake.js';
+import { AgentMessage, type LogChunk } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { silentLogger } from '../../shared/logger.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+const SECONDS = 60;
+/** Batches of a workload; more than a minute lets through. */
+const MOST = 100_000;
+
+/** What the control plane counts for a message. */
+function unitsOnTheWire(logChunk: LogChunk): number {
+  const bytes = AgentMessage.encode({ message: { $case: 'logChunk', value: logChunk } }).finish();
+  return unitsOf(SIZED_SERVICE.connect.requestDeserialize(Buffer.from(bytes)));
+}
+
+it.each<[string, number, (at: string) => LogLine[]]>([
+  ['one short line after the other', 1, (at) => [{ at, text: '' }]],
+  ['one short line after the other, to many who watch', 50, (at) => [{ at, text: '' }]],
+  ['long lines', 3, (at) => Array.from({ length: 100 }, () => ({ at, text: 'x'.repeat(16_000) }))],
+  ['long lines of wide letters', 3, (at) => Array.from({ length: 100 }, () => ({ at, text: '語'.repeat(5_000) }))],
+])('a workload that writes without end has no host cut off: %s', async (_, watchers, batch) => {
+  const clock = new ManualClock();
+  const intake = new Intake();
+  let [sent, refused] = [0, 0];
+  const outbox = {
+    logChunk: (chunk: LogChunk) => {
+      sent++;
+      if (!intake.takes('logs', unitsOnTheWire(chunk), clock.monotonic())) refused++;
+      return true;
+    },
+  };
+  const runtime = {
+    tail: async () => [],
+    async *follow(_id: string, _since: string, signal: AbortSignal) {
+      for (let at = 1; at <= MOST && !signal.aborted; at++) yield batch(String(at));
+    },
+  };
+  const streams = new LogStreams(runtime as unknown as Runtime, outbox as unknown as Outbox, clock, silentLogger);
+  for (let index = 0; index < watchers; index++)
+    streams.subscribe({ subscriptionId: `${index}`, instanceId: `${index}`, tail: 1, since: '' });
+  for (let ms = 0; ms < SECONDS * 1_000; ms += 100) {
+    clock.advance(100);
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+  }
+  streams.stopAll();
+  expect(refused).toBe(0);
+  expect(sent).toBeGreaterThan(SECONDS);
+});
