@@ -8,6 +8,8 @@ export interface Bug {
   /** The one that is to catch it. */
   invariant: string;
   bug: string;
+  /** A seed that has caught it, where the first ones do not: tried first. */
+  seed?: number;
   changes: readonly Change[];
 }
 

@@ -176,6 +176,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
+    seed: 15,
     changes: [
       overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
@@ -223,6 +224,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
+    seed: 4,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
