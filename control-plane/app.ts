@@ -3,10 +3,10 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
-import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
+import { ServerIdentity, fromFiles, type IdentitySource } from '../shared/server-identity.js';
 import type { Config, TlsSettings } from './config.js';
 import { Gateway } from './grpc/gateway.js';
-import { hostTls } from './grpc/host-tls.js';
+import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
 import { currentRequest, outsideRequests } from './http/current-request.js';
 import { createHttpServer } from './http/server.js';
@@ -123,18 +123,19 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   store.requestId = currentRequest;
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
-  let identity: ServerIdentity | undefined;
+  let identities: Identities | undefined;
 
   return {
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
       const { tls } = config;
-      if (tls.http || tls.grpc) identity = await serverIdentity(platform.authority, tls, clock, logger);
+      if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.pin = await platform.authority.fingerprint();
-      const shown = tls.http ? identity : undefined;
+      const shown = tls.http ? identities?.identity : undefined;
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown);
-      const hostSide = tls.grpc && identity ? hostTls(identity, await platform.authority.certificate()) : undefined;
+      const hostSide =
+        tls.grpc && identities ? new HostTls(identities, await platform.authority.certificate()) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
         grpc: await gateway.listen(config.grpcAddress, hostSide),
@@ -143,10 +144,11 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       backups?.start();
       return addresses;
     },
-    reload: async () => identity?.refresh(),
+    reload: async () => identities?.identity.refresh(),
     createOperator: (email, password) => createOperator(platform, { email, password }),
     async stop() {
-      identity?.close();
+      identities?.identity.close();
+      identities?.own.close();
       await closeHttp(http, clock);
       await gateway.close();
       await workers.stop();
@@ -174,9 +176,17 @@ function openSealer(store: Store, { secretKey, secretKeyFile }: Config, clock: C
   }
 }
 
-function serverIdentity(authority: Authority, tls: TlsSettings, clock: Clock, logger: Logger): Promise<ServerIdentity> {
-  const source = tls.files ? fromFiles(tls.files) : ownMade(() => authority.certifyServer(tls.names), clock);
-  return ServerIdentity.open(source, clock, logger);
+/** What is shown to whoever connects: the operator's certificate, where there is one; our own is always known to hosts. */
+async function openIdentities(
+  authority: Authority,
+  tls: TlsSettings,
+  clock: Clock,
+  logger: Logger,
+): Promise<Identities> {
+  const open = (source: IdentitySource) => ServerIdentity.open(source, clock, logger);
+  const operators = tls.files && (await open(fromFiles(tls.files)));
+  const own = await open(ownMade(() => authority.certifyServer(tls.names), clock));
+  return { own, identity: operators ?? own };
 }
 
 /** Answers what is under way, for as long as a request may take; then cuts what is left. */

@@ -1,27 +1,34 @@
-import { experimental, type ServerCredentials } from '@grpc/grpc-js';
-import type { ServerIdentity } from '../../shared/server-identity.js';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
+import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
+
+/** What this control plane shows to hosts; both may change while it listens. */
+export interface Identities {
+  /** To those that ask for any name. */
+  identity: ServerIdentity;
+  /** To those that know its own authority, and ask for the name that it gives itself. */
+  own: ServerIdentity;
+}
 
 /**
- * TLS for agents: what this control plane shows may change while it listens, and hosts may show a certificate of `authority`
- * (PEM). They need not, for one that enrols has none yet: who may do what without is up to each call.
+ * TLS for agents. Hosts may show a certificate of `authority` (PEM). They need not, for one that enrols has none yet: who may do
+ * what without is up to each call.
  */
-export function hostTls(identity: ServerIdentity, authority: string): ServerCredentials {
-  const following = new Map<experimental.IdentityCertificateUpdateListener, () => void>();
-  const provider: experimental.CertificateProvider = {
-    // Not at once: the library does not hear what it is told while it subscribes.
-    addCaCertificateListener: (listener) => queueMicrotask(() => listener({ caCertificate: Buffer.from(authority) })),
-    removeCaCertificateListener: () => {},
-    addIdentityCertificateListener: (listener) =>
-      void following.set(
-        listener,
-        identity.follow(({ certificate, key }) =>
-          listener({ certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }),
-        ),
-      ),
-    removeIdentityCertificateListener: (listener) => {
-      following.get(listener)?.();
-      following.delete(listener);
-    },
-  };
-  return experimental.createCertificateProviderServerCredentials(provider, provider, false);
+export class HostTls extends ServerCredentials {
+  constructor({ identity, own }: Identities, authority: string) {
+    const contextOf = ({ certificate, key }: KeyAndCertificate) => ({ ca: authority, cert: certificate, key });
+    let ownContext: SecureContext;
+    const SNICallback = (name: string, answer: (error: Error | null, context?: SecureContext) => void) => {
+      if (name === CONTROL_PLANE_NAME) answer(null, ownContext);
+      else answer(null);
+    };
+    super({ requestCert: true, rejectUnauthorized: false, SNICallback }, contextOf(identity.current));
+    own.follow((shown) => (ownContext = createSecureContext(contextOf(shown))));
+    identity.follow((shown) => this.updateSecureContextOptions(contextOf(shown)));
+  }
+
+  _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
 }

@@ -1,5 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -137,6 +137,10 @@ it('an exchange that was cut short after its commit is finished at the next star
   await stop();
   const before = readFileSync(keyFile(), 'utf8');
   prepareNextKey(keyFile());
+  await boot();
+  await stop();
+  expect(readFileSync(keyFile(), 'utf8')).toBe(before);
+  writeFileSync(`${keyFile()}.next`, before.slice(0, 20));
   await boot();
   await stop();
   expect(readFileSync(keyFile(), 'utf8')).toBe(before);

@@ -136,9 +136,10 @@ export class TestControlPlane {
     return this.addresses.grpc;
   }
 
-  /** Starts again on the same file and the same ports. */
-  async restart(): Promise<void> {
+  /** Starts again on the same file and the same ports, with settings of these for others. */
+  async restart(changes: Partial<Config> = {}): Promise<void> {
     await this.core.stop();
+    Object.assign(this.config, changes);
     await this.boot();
   }
 

@@ -237,6 +237,15 @@ describe('a certificate is renewed', () => {
     expect(await greeting(certified(identity))).toMatch(/replaced by a newer one/);
   });
 
+  it('and not used before it is kept', async () => {
+    const { folder, identity } = await enrolled();
+    rmSync(folder, { recursive: true });
+    const renewed = new RenewedIdentity(identity, folder, new ManualClock(Date.now() + 31 * DAY_MS), silentLogger);
+    await expect(renewed.renewIfDue()).rejects.toThrow(/ENOENT/);
+    expect(renewed.current()).toEqual(identity);
+    expect(await greeting(certified(identity))).toBe('welcome');
+  });
+
   it('and a host that has done so since a backup is let in after its restore, and only then', async () => {
     const { folder, identity } = await enrolled();
     // Certificates count whole seconds.
@@ -356,6 +365,20 @@ describe('with the operator’s own certificate', () => {
     await own.core.reload();
     await eventually('the newer one', async () => (await shownAt(controlPlane)) === second);
     expect(await greeting(certified(identity), controlPlane)).toBe('welcome');
+    await own.stop();
+  });
+
+  it('hosts that were there before it go on: our own authority still vouches for us by its name', async () => {
+    const folder = newFolder();
+    const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+    const shown = await write(folder, ['127.0.0.1']);
+    const own = await TestControlPlane.start({ tls: GRPC_ONLY });
+    const { identity } = await enrolled({ controlPlane: own.grpcAddress, token: await own.enrollmentToken() });
+    await own.restart({ tls: { ...GRPC_ONLY, files } });
+    expect(await shownAt(own.grpcAddress)).toBe(shown);
+    expect(await greeting(certified(identity), own.grpcAddress)).toBe('welcome');
+    // Another one of ours, which is of another authority, is not believed.
+    expect(await greeting(certified(identity), test.grpcAddress)).toMatch(/self-signed|certificate/);
     await own.stop();
   });
 
