@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { StripeSettings } from './payments/stripe.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
-import { isLoopback } from '../shared/addresses.js';
+import { isLoopback, splitAddress } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles } from '../shared/server-identity.js';
@@ -178,13 +178,11 @@ function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings 
 
 /** Plain text does not leave this machine, unless somebody asks for it by name. */
 function speaksTls(name: string, address: string, setting: string, value: string): boolean {
-  const match = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(address);
-  const host = match?.[1] ?? match?.[2] ?? '';
-  if (!match || Number(match[3]) > 65535)
-    throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
+  const at = splitAddress(address);
+  if (!at) throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
   switch (value) {
     case 'auto':
-      return !isLoopback(host);
+      return !isLoopback(at.host);
     case 'on':
       return true;
     case 'off':

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
+import { splitAddress } from '../../shared/addresses.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { fromFiles } from '../../shared/server-identity.js';
 import type { AgentConfig } from '../config.js';
@@ -43,9 +44,9 @@ async function checkControlPlane({ stateDir }: AgentConfig) {
   } catch (error) {
     return bad('this host is not enrolled', messageOf(error));
   }
-  const [, host = '', port = ''] = /^\[?(.+?)\]?:(\d+)$/.exec(address) ?? [];
+  const { host, port } = splitAddress(address) ?? { host: '', port: 0 };
   const answers = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host, port: Number(port), timeout: DIAL_MS }, () => resolve(true));
+    const socket = connect({ host, port, timeout: DIAL_MS }, () => resolve(true));
     socket.once('error', () => resolve(false));
     socket.once('timeout', () => resolve(false));
     socket.once('connect', () => socket.destroy());

@@ -1,26 +1,38 @@
 import { Metadata, credentials, type ChannelCredentials, type ClientOptions } from '@grpc/grpc-js';
+import { isIP } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AgentServiceClient } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { AGENT_OPTIONS } from '../../shared/protocol.js';
+import { splitAddress } from '../../shared/addresses.js';
 import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
 import type { Proof } from './identity.js';
 import type { Trust } from './trust.js';
+
+const NO_NAME = 'address.invalid';
 
 /** How a control plane is spoken to; null: in plain text. */
 export type Channel = { trust: Trust; key?: string; certificate?: string } | null;
 
 /** A client of the control plane at `host:port`. */
 export function clientOf(controlPlane: string, channel: Channel): AgentServiceClient {
-  return new AgentServiceClient(controlPlane, ...connectionBy(channel));
+  return new AgentServiceClient(controlPlane, ...connectionBy(controlPlane, channel));
 }
 
-/** What grpc needs to know of a channel. */
-export function connectionBy(channel: Channel): [ChannelCredentials, ClientOptions] {
+/** What grpc needs to know of a channel to `host:port`. */
+export function connectionBy(controlPlane: string, channel: Channel): [ChannelCredentials, ClientOptions] {
   if (channel === null) return [credentials.createInsecure(), AGENT_OPTIONS];
   const { trust, key, certificate } = channel;
   const asBuffer = (pem: string | undefined) => (pem === undefined ? null : Buffer.from(pem));
+  const name = trust.own ? CONTROL_PLANE_NAME : splitAddress(controlPlane)?.host;
+  const verify = { checkServerIdentity: (_: string, shown: PeerCertificate) => checkServerIdentity(name ?? '', shown) };
   return [
-    credentials.createSsl(asBuffer(trust.authority), asBuffer(key), asBuffer(certificate)),
-    trust.own ? { ...AGENT_OPTIONS, 'grpc.ssl_target_name_override': CONTROL_PLANE_NAME } : AGENT_OPTIONS,
+    credentials.createSsl(asBuffer(trust.authority), asBuffer(key), asBuffer(certificate), verify),
+    {
+      ...AGENT_OPTIONS,
+      // Of an IP address the library would make the name to ask for, which TLS does not allow and newer Nodes refuse.
+      'grpc.ssl_target_name_override': name === undefined || isIP(name) ? NO_NAME : name,
+      'grpc.default_authority': controlPlane,
+    },
   ];
 }
 

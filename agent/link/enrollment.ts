@@ -1,6 +1,6 @@
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { readFileSync } from 'node:fs';
-import { isLoopback } from '../../shared/addresses.js';
+import { isLoopback, splitAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { fingerprintIn } from '../../shared/tls.js';
@@ -100,7 +100,7 @@ function readAuthority(file: string): string {
 }
 
 function hostIn(controlPlane: string): string {
-  const host = /^\[?(.+?)\]?:\d+$/.exec(controlPlane)?.[1];
-  if (!host) throw new SetupError(`--control-plane is "${controlPlane}"; give HOST:PORT`);
-  return host;
+  const at = splitAddress(controlPlane);
+  if (!at) throw new SetupError(`--control-plane is "${controlPlane}"; give HOST:PORT`);
+  return at.host;
 }

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
+import { splitAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { fingerprintOf } from '../../shared/tls.js';
 
@@ -30,17 +31,14 @@ export async function fetchAuthority(address: string, fingerprint: string): Prom
 }
 
 async function shownAt(address: string): Promise<Buffer[]> {
-  const { hostname, port } = new URL(`tls://${address}`);
+  const at = splitAddress(address);
   return new Promise((resolve, reject) => {
     // Whoever answers is judged by the fingerprint, before anything is said.
-    const socket = connect(
-      { host: hostname.replace(/[[\]]/g, ''), port: Number(port), rejectUnauthorized: false, ALPNProtocols: ['h2'] },
-      () => {
-        const chain = chainOf(socket.getPeerCertificate(true));
-        socket.destroy();
-        resolve(chain);
-      },
-    );
+    const socket = connect({ ...at, port: at?.port ?? 0, rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
+      const chain = chainOf(socket.getPeerCertificate(true));
+      socket.destroy();
+      resolve(chain);
+    });
     socket.setTimeout(DIAL_MS, () => socket.destroy(new Error('no answer in time')));
     socket.on('error', reject);
   });

@@ -4,7 +4,7 @@ import { vi } from 'vitest';
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 15_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   let found: T | undefined;
   await vi
@@ -15,7 +15,7 @@ export async function eventually<T>(
         found = value;
         return true;
       },
-      { timeout: timeoutMs, interval: timeoutMs > 20_000 ? 100 : 10 },
+      { timeout: timeoutMs, interval: timeoutMs > 30_000 ? 100 : 10 },
     )
     .catch((error: unknown) => {
       throw new Error(`waited in vain for ${what}`, { cause: error });

@@ -61,7 +61,7 @@ async function enroll(address: string, token: string, inventory: Record<string, 
   const fingerprint = fingerprintIn(token);
   const trust = fingerprint === undefined ? null : { authority: await fetchAuthority(address, fingerprint), own: true };
   const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
-  const client = dialWire(address, connectionBy(trust && { trust }), wire);
+  const client = dialWire(address, connectionBy(address, trust && { trust }), wire);
   try {
     const answer = await new Promise<WireEnrolled>((resolve, reject) => {
       client.enroll({ token, inventory, certificateRequest: request }, (error, response) =>
@@ -69,7 +69,7 @@ async function enroll(address: string, token: string, inventory: Record<string, 
       );
     });
     const { certificate } = answer;
-    return { client: dialWire(address, connectionBy(trust && { trust, key, certificate }), wire), answer };
+    return { client: dialWire(address, connectionBy(address, trust && { trust, key, certificate }), wire), answer };
   } finally {
     client.close();
   }
