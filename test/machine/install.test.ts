@@ -50,6 +50,12 @@ const overSsh = async (command: string) => {
   return machine.sh(`ssh ${options} -p ${port} root@127.0.0.1 '${command}'`);
 };
 
+/** What the agent puts into every container, and what a login there needs. */
+const hasItsTools = async () => {
+  expect(await machine.sh(`docker exec gpurent-${instanceId} /.gpurent/bin/busybox echo here`)).toBe('here');
+  expect(await overSsh('cat /root/mine')).toBe('kept');
+};
+
 /** What systemd thinks of how much a service could do. */
 async function exposure(unit: string): Promise<number> {
   const report = await machine.sh(`systemd-analyze security --no-pager ${unit}`);
@@ -162,6 +168,7 @@ describe('a workload is the same', () => {
     await eventually('the host again', isUp, PATIENCE_MS);
     expect(await container()).toBe(before);
     expect(await status()).toBe('running');
+    await hasItsTools();
   });
 
   it('after the machine was rebooted: brought back, on the same disk', async () => {
@@ -181,6 +188,7 @@ describe('a workload is the same', () => {
     const { said } = await machine.attempt(`${release}/scripts/install-agent --uninstall`);
     expect(said).toContain('workloads of renters are still on this host');
     expect((await machine.attempt('gpurent-agent status')).ok).toBe(false);
+    await hasItsTools();
     await machine.sh(`${release}/scripts/install-agent`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await container()).toBe(before);
