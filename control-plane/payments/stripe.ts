@@ -57,7 +57,7 @@ export class StripePayments implements PaymentProvider {
       const replayed = session.lastResponse.headers['idempotent-replayed'] === 'true';
       return { id: session.id, url: session.url, replayed };
     } catch (error) {
-      throw refusalOf(error);
+      throw this.refusalOf(error);
     }
   }
 
@@ -69,6 +69,20 @@ export class StripePayments implements PaymentProvider {
       if (!(error instanceof sdk().errors.StripeSignatureVerificationError)) throw error;
       throw new Refusal('SIGNATURE_INVALID', 'the signature does not fit; check the webhook secret and the clock');
     }
+  }
+
+  /** What the payer can act upon; anything else is a fault of this installation, told without what Stripe may repeat of our key. */
+  private refusalOf(error: unknown): unknown {
+    const { StripeError, StripeIdempotencyError, ...others } = sdk().errors;
+    if (error instanceof StripeIdempotencyError)
+      return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
+    const passing = [others.StripeConnectionError, others.StripeAPIError, others.StripeRateLimitError];
+    if (passing.some((kind) => error instanceof kind))
+      return new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly');
+    if (!(error instanceof StripeError)) return error;
+    const { type, message, requestId } = error;
+    const said = `${type}: ${message.replaceAll(this.settings.secretKey, '(the key)')}`;
+    return new Error(`the payment provider refuses (request ${requestId || 'unknown'}): ${said}`);
   }
 
   private returnTo(outcome: string): string {
@@ -88,16 +102,6 @@ function addressOf(url: string | undefined): Pick<Stripe.StripeConfig, 'protocol
 /** Stripe keeps one set of keys for the whole account. */
 function keyOf(organizationId: string, key: string): string {
   return createHash('sha256').update(`${organizationId} ${key}`).digest('hex');
-}
-
-/** What the payer can act upon; anything else is a fault of this installation. */
-function refusalOf(error: unknown): unknown {
-  const { StripeIdempotencyError, StripeConnectionError, StripeAPIError, StripeRateLimitError } = sdk().errors;
-  if (error instanceof StripeIdempotencyError) {
-    return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
-  }
-  const passes = [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind);
-  return passes ? new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly') : error;
 }
 
 function eventOf(event: Stripe.Event): PaymentEvent | undefined {

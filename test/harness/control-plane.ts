@@ -74,6 +74,8 @@ export class TestControlPlane {
       ...(stripe ? { stripe } : {}),
     };
     const test = new TestControlPlane(new ManualClock(tls ? Date.now() : undefined), folder, config);
+    for (const secret of [config.secretKey.toString('hex'), stripe?.secretKey, stripe?.webhookSecret])
+      test.log.keepSecret(secret ?? '');
     await test.boot();
     await test.core.createOperator(OPERATOR.email, OPERATOR.password);
     await test.signInOperator();
@@ -237,6 +239,7 @@ export class TestControlPlane {
   async host(options: FakeAgentOptions = {}): Promise<FakeAgent> {
     const now = () => this.clock.monotonic();
     const agent = await FakeAgent.enroll(this.grpcAddress, await this.enrollmentToken(), { now, ...options });
+    this.log.keepSecret(agent.credential);
     this.agents.push(agent);
     await agent.connect();
     return agent;

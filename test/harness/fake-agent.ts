@@ -105,7 +105,7 @@ export class FakeAgent {
   private constructor(
     private readonly client: WireClient,
     readonly hostId: string,
-    private readonly credential: string,
+    readonly credential: string,
     readonly inventory: Record<string, unknown>,
     automatic: boolean,
     private readonly now: () => number,
