@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** What takes minutes without Docker. */
-const DEEP = ['test/simulation/{bugs,steps}.test.ts', 'test/deep/**/*.test.ts'];
+const DEEP = ['test/simulation/{bugs,steps}.test.ts'];
 
 export default defineConfig({
   test: {
@@ -18,6 +18,8 @@ export default defineConfig({
         },
       },
       { test: { name: 'deep', include: DEEP, testTimeout: 30_000 } },
+      // It says how long something takes, so nothing runs beside it.
+      { test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 30_000 } },
       {
         test: {
           name: 'docker',
