@@ -66,7 +66,6 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   requireGuestTools(config.guestTools);
-  const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const engine = new Engine(config.dockerSocket, clock);
   const gpus = gpuDriver(config, clock, (message) => logger.warn(message));
   let hasDiskQuota = false;
@@ -98,6 +97,8 @@ export async function createAgent(
     if (obstacle !== undefined) logger.info(`this host runs no virtual machines: ${obstacle}`);
     return obstacle === undefined;
   };
+  const journal = new Journal(journalFile(config));
+  const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const agent = assembleAgent({
     runtime,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
@@ -117,7 +118,7 @@ export async function createAgent(
     clock,
     random: Math.random,
     logger,
-    journal: new Journal(journalFile(config)),
+    journal,
     async prepare() {
       await engine.require(config.dockerSocket);
       await guard.ensure();

@@ -185,8 +185,13 @@ async function openIdentities(
 ): Promise<Identities> {
   const open = (source: IdentitySource) => ServerIdentity.open(source, clock, logger);
   const operators = tls.files && (await open(fromFiles(tls.files)));
-  const own = await open(ownMade(() => authority.certifyServer(tls.names), clock));
-  return { own, identity: operators ?? own };
+  try {
+    const own = await open(ownMade(() => authority.certifyServer(tls.names), clock));
+    return { own, identity: operators ?? own };
+  } catch (error) {
+    operators?.close();
+    throw error;
+  }
 }
 
 /** Answers what is under way, for as long as a request may take; then cuts what is left. */

@@ -25,6 +25,7 @@ const LOOK_MS = 60 * 60_000;
 export class ServerIdentity {
   private shown: KeyAndCertificate | undefined;
   private timer: Timer | undefined;
+  private closed = false;
   private readonly listeners = new Set<(shown: KeyAndCertificate) => void>();
 
   private constructor(
@@ -63,10 +64,12 @@ export class ServerIdentity {
   }
 
   close(): void {
+    this.closed = true;
     this.timer?.cancel();
   }
 
   private wait(): void {
+    if (this.closed) return;
     this.timer = this.clock.schedule(LOOK_MS, () => void this.refresh().finally(() => this.wait()));
   }
 

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import { splitAddress } from '../../shared/addresses.js';
 import { messageOf } from '../../shared/coded-error.js';
@@ -94,9 +95,13 @@ async function checkLinks(config: AgentConfig) {
       'get a certificate for the name of this host, and set GPURENT_AGENT_TLS_CERTIFICATE_FILE and _KEY_FILE',
     );
   try {
-    const certificate = new X509Certificate((await fromFiles(tls)()).certificate);
+    const shown = await fromFiles(tls)();
+    createSecureContext({ cert: shown.certificate, key: shown.key });
+    const certificate = new X509Certificate(shown.certificate);
     const address = await publicAddressOf(config);
-    return (certificate.checkHost(address) ?? certificate.checkIP(address))
+    if (Date.parse(certificate.validTo) < Date.now())
+      return bad(`their certificate has ended on ${certificate.validTo}`, 'renew it; the agent reads it every hour');
+    return (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address))
       ? good(`speak TLS, by a certificate that ends on ${certificate.validTo}`)
       : bad(`their certificate is not for ${address}`, 'set GPURENT_AGENT_PUBLIC_ADDRESS to the name that it is for');
   } catch (error) {

@@ -1,11 +1,11 @@
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { readFileSync } from 'node:fs';
-import { isLoopback, splitAddress } from '../../shared/addresses.js';
+import { isLoopback } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { fingerprintIn } from '../../shared/tls.js';
 import { requestCertificate } from './certificate-request.js';
-import { clientOf, type Channel } from './channel.js';
+import { clientOf, hostIn, type Channel } from './channel.js';
 import { identityFile, isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
 import { fetchAuthority, type Trust } from './trust.js';
 
@@ -97,10 +97,4 @@ function readAuthority(file: string): string {
   } catch (error) {
     throw new SetupError(`--ca ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
-}
-
-function hostIn(controlPlane: string): string {
-  const at = splitAddress(controlPlane);
-  if (!at) throw new SetupError(`--control-plane is "${controlPlane}"; give HOST:PORT`);
-  return at.host;
 }

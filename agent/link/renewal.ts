@@ -16,6 +16,7 @@ const DEADLINE_MS = 15_000;
 /** The host's identity, its certificate made anew once a month. */
 export class RenewedIdentity {
   private timer: Timer | undefined;
+  private stopped = false;
 
   constructor(
     private identity: Identity,
@@ -29,10 +30,13 @@ export class RenewedIdentity {
   start(): void {
     void this.renewIfDue()
       .catch((error: unknown) => this.logger.warn(`the certificate could not be renewed yet: ${messageOf(error)}`))
-      .finally(() => (this.timer = this.clock.schedule(HOUR_MS, () => this.start())));
+      .finally(() => {
+        if (!this.stopped) this.timer = this.clock.schedule(HOUR_MS, () => this.start());
+      });
   }
 
   stop(): void {
+    this.stopped = true;
     this.timer?.cancel();
   }
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
 import { splitAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
-import { fingerprintOf } from '../../shared/tls.js';
+import { CONTROL_PLANE_NAME, fingerprintOf } from '../../shared/tls.js';
 
 /** By what a control plane is known that speaks TLS. */
 export interface Trust {
@@ -34,11 +34,14 @@ async function shownAt(address: string): Promise<Buffer[]> {
   const at = splitAddress(address);
   return new Promise((resolve, reject) => {
     // Whoever answers is judged by the fingerprint, before anything is said.
-    const socket = connect({ ...at, port: at?.port ?? 0, rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
-      const chain = chainOf(socket.getPeerCertificate(true));
-      socket.destroy();
-      resolve(chain);
-    });
+    const socket = connect(
+      { ...at, port: at?.port ?? 0, rejectUnauthorized: false, ALPNProtocols: ['h2'], servername: CONTROL_PLANE_NAME },
+      () => {
+        const chain = chainOf(socket.getPeerCertificate(true));
+        socket.destroy();
+        resolve(chain);
+      },
+    );
     socket.setTimeout(DIAL_MS, () => socket.destroy(new Error('no answer in time')));
     socket.on('error', reject);
   });

@@ -16,8 +16,8 @@ export interface GuardedPort extends Door {
 interface Open {
   port: GuardedPort;
   server: Server | TlsServer;
-  /** Of WebSockets, which the server does not know any more. */
-  upgraded: Set<Socket>;
+  /** All that are connected: a server does not know those that shake hands yet, nor WebSockets. */
+  sockets: Set<Socket>;
 }
 
 const MAX_CONNECTIONS = 1_000;
@@ -80,15 +80,19 @@ export class AccessProxy {
     }
     const limits = { headersTimeout: HEADERS_MS, requestTimeout: 0 };
     const server = this.identity
-      ? createTlsServer({ ...limits, ...contextOf(this.identity.current) })
+      ? createTlsServer({ ...limits, handshakeTimeout: HEADERS_MS, ...contextOf(this.identity.current) })
       : createServer(limits);
-    const open: Open = { port, server, upgraded: new Set() };
+    const open: Open = { port, server, sockets: new Set() };
     server.maxConnections = MAX_CONNECTIONS;
+    server.on('connection', (socket: Socket) => {
+      open.sockets.add(socket);
+      socket.once('close', () => open.sockets.delete(socket));
+    });
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       guarded(response, () => this.serve(open.port, request, response));
     });
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      guarded(socket, () => this.upgrade(open, request, socket, head));
+      guarded(socket, () => this.upgrade(open.port, request, socket, head));
     });
     server.on('clientError', (_, socket) => socket.destroy());
     await new Promise<void>((resolve, reject) => {
@@ -97,14 +101,14 @@ export class AccessProxy {
     });
     server.on('error', (error) => this.logger.warn({ hostPort: port.hostPort }, messageOf(error)));
     this.open.set(port.hostPort, open);
+    if (this.identity && 'setSecureContext' in server) server.setSecureContext(contextOf(this.identity.current));
   }
 
   private close(hostPort: number): void {
     const open = this.open.get(hostPort);
     this.open.delete(hostPort);
     open?.server.close();
-    open?.server.closeAllConnections();
-    for (const socket of open?.upgraded ?? []) socket.destroy();
+    for (const socket of open?.sockets ?? []) socket.destroy();
   }
 
   private serve(port: GuardedPort, request: IncomingMessage, response: ServerResponse): void {
@@ -123,10 +127,8 @@ export class AccessProxy {
     this.proxy.web(request, response, { target: targetOf(port) }).catch(() => response.destroy());
   }
 
-  private upgrade({ port, upgraded }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  private upgrade(port: GuardedPort, request: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    upgraded.add(socket);
-    socket.once('close', () => upgraded.delete(socket));
     if (!admit(port, visitOf(request)).admitted) {
       const refusal = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
       return void socket.end(refusal, () => socket.destroy());

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { request } from 'node:https';
 import { createHash } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import { connect as connectPlain, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -25,6 +25,7 @@ let identity: ServerIdentity;
 let proxy: AccessProxy;
 let app: Server;
 let hostPort: number;
+let other: number;
 let seen: IncomingMessage;
 
 beforeAll(async () => {
@@ -33,9 +34,7 @@ beforeAll(async () => {
     response.end('the app');
   });
   const port = await listen(app);
-  const other = createServer();
-  hostPort = await listen(other);
-  await new Promise((resolve) => other.close(resolve));
+  [hostPort, other] = [await freePort(), await freePort()];
   await write();
   identity = await ServerIdentity.open(fromFiles(files), new ManualClock(), silentLogger);
   proxy = new AccessProxy(HOST, silentLogger, identity);
@@ -51,6 +50,13 @@ afterAll(() => {
 
 function listen(server: Server): Promise<number> {
   return new Promise((resolve) => server.listen(0, HOST, () => resolve((server.address() as AddressInfo).port)));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 async function write(): Promise<KeyAndCertificate> {
@@ -109,6 +115,17 @@ it('shows a newer certificate without being closed, and none that cannot be used
   visitor.destroy();
 });
 
+it('that is closed is closed to those, too, who have not said a word yet', async () => {
+  const [open] = [{ hostPort: other, tokenHash: 'none', target: { host: HOST, port: 1 } }];
+  await proxy.set([open], []);
+  const silent = connectPlain({ host: HOST, port: other });
+  await new Promise((resolve) => silent.once('connect', resolve));
+  const closed = new Promise((resolve) => silent.once('close', resolve));
+  await proxy.set([], [open]);
+  silent.on('error', () => {});
+  await closed;
+});
+
 it('the doctor says how links to this host are protected', async () => {
   expect(await check({ GPURENT_AGENT_TLS_CERTIFICATE_FILE: '', GPURENT_AGENT_TLS_KEY_FILE: '' })).toMatchObject([
     { verdict: 'doubtful', what: expect.stringMatching(/plain HTTP/) as string },
@@ -116,6 +133,14 @@ it('the doctor says how links to this host are protected', async () => {
   expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: NAME })).toMatchObject([{ verdict: 'good' }]);
   expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: '203.0.113.1' })).toMatchObject([
     { verdict: 'bad', what: 'their certificate is not for 203.0.113.1' },
+  ]);
+  expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: 'gpu2.example.com' })).toMatchObject([
+    { verdict: 'bad', what: 'their certificate is not for gpu2.example.com' },
+  ]);
+  const foreign = join(folder, 'foreign.pem');
+  writeFileSync(foreign, (await certificateFor(NAME)).key);
+  expect(await check({ GPURENT_AGENT_PUBLIC_ADDRESS: NAME, GPURENT_AGENT_TLS_KEY_FILE: foreign })).toMatchObject([
+    { verdict: 'bad', what: expect.stringMatching(/key values mismatch/) as string },
   ]);
   const missing = join(folder, 'nothing.pem');
   expect(await check({ GPURENT_AGENT_TLS_KEY_FILE: missing })).toMatchObject([

@@ -375,9 +375,13 @@ describe('with the operator’s own certificate', () => {
     const shown = await write(folder, ['127.0.0.1']);
     const own = await TestControlPlane.start({ tls: GRPC_ONLY });
     const { identity } = await enrolled({ controlPlane: own.grpcAddress, token: await own.enrollmentToken() });
+    const token = await own.enrollmentToken();
     await own.restart({ tls: { ...GRPC_ONLY, files } });
     expect(await shownAt(own.grpcAddress)).toBe(shown);
     expect(await greeting(certified(identity), own.grpcAddress)).toBe('welcome');
+    // As does a token that was made before.
+    const late = await enrolled({ controlPlane: own.grpcAddress, token });
+    expect(await greeting(certified(late.identity), own.grpcAddress)).toBe('welcome');
     // Another one of ours, which is of another authority, is not believed.
     expect(await greeting(certified(identity), test.grpcAddress)).toMatch(/self-signed|certificate/);
     await own.stop();
