@@ -29,6 +29,8 @@ export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 
 const HELLO_MS = 10_000;
 /** A greeting is more work than anything that follows. */
 const CONNECT_UNITS = 100;
+/** Of what a host says, in a line of the log. */
+const MOST_OF_A_CODE = 100;
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
 /** One host's stream from its first message to its end. */
@@ -158,9 +160,17 @@ class HostSession implements HostLink {
       case 'heartbeat':
         return recordHeartbeat(platform, machineId, message.value);
       case 'commandResult': {
-        const { commandId, instanceId, outcome } = message.value;
+        const { commandId, instanceId, outcome, code } = message.value;
         recordResult(platform, machineId, message.value);
-        this.logger.info({ commandId, instanceId, outcome: CommandOutcome[outcome] }, 'command answered');
+        this.logger.info(
+          {
+            commandId,
+            instanceId,
+            outcome: CommandOutcome[outcome],
+            ...(code === '' ? {} : { code: code.slice(0, MOST_OF_A_CODE) }),
+          },
+          'command answered',
+        );
         // The last word on the command is still to come.
         if (outcome === CommandOutcome.COMMAND_OUTCOME_ACCEPTED) return;
         this.send({ message: { $case: 'resultAck', value: { commandId } } });

@@ -24,6 +24,8 @@ export class Metrics {
   );
   private readonly gauges = {
     info: this.gauge('control_plane_info', 'The version', 'version'),
+    ready: this.gauge('ready', 'Whether the database can be written'),
+    backupOverdue: this.gauge('backup_overdue_seconds', 'For how long a scheduled backup has not been made'),
     hosts: this.gauge('hosts', 'Hosts that are not removed', 'state'),
     gpus: this.gauge('gpus', 'GPUs of those hosts', 'state'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
@@ -33,7 +35,8 @@ export class Metrics {
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations that have nothing left'),
   };
 
-  constructor() {
+  /** `backupOverdueMs`: for how long a scheduled backup has not been made. */
+  constructor(private readonly backupOverdueMs: () => number) {
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -54,11 +57,19 @@ export class Metrics {
     });
   }
 
-  /** In Prometheus' text format. */
-  async render(overview: Overview): Promise<string> {
-    const { info, hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
+  /** In Prometheus' text format; without an overview: that there can be none now. */
+  async render(overview: Overview | undefined): Promise<string> {
+    const { info, ready, backupOverdue } = this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);
+    ready.set(overview ? 1 : 0);
+    backupOverdue.set(this.backupOverdueMs() / 1000);
+    if (overview) this.show(overview);
+    return this.registry.metrics();
+  }
+
+  private show(overview: Overview): void {
+    const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);
@@ -68,7 +79,6 @@ export class Metrics {
     }
     settlementLag.set(overview.settlementLagMs / 1000);
     withoutBalance.set(overview.withoutBalance);
-    return this.registry.metrics();
   }
 
   private counter(name: string, help: string, ...labelNames: string[]): Counter {

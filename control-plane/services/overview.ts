@@ -5,11 +5,11 @@ import type { Platform } from './platform.js';
 
 /** How the marketplace stands at one moment. */
 export interface Overview {
-  /** Those that are not removed, by whether they are connected. */
-  hosts: { connected: number; away: number };
+  /** Those that are not removed, by whether they are connected; `lost`: away, and an operator has said so. */
+  hosts: { connected: number; away: number; lost: number };
   gpus: { sold: number; free: number; unhealthy: number };
   instances: Record<string, number>;
-  /** What hosts are still to do, and for how long the oldest of a kind has waited. */
+  /** What hosts that are not lost are still to do, and for how long the oldest of a kind has waited. */
   openCommands: { kind: string; count: number; oldestMs: number }[];
   /** For how long the settlement that is due longest has waited. */
   settlementLagMs: number;
@@ -19,10 +19,8 @@ export interface Overview {
 
 export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
   return store.transact((tx) => {
-    const machines = tx.all(query.selectFrom('machines').select('id').where('removed_at', 'is', null));
-    const connected = machines.filter(({ id }) => hosts.isConnected(id)).length;
     return {
-      hosts: { connected, away: machines.length - connected },
+      hosts: countHosts(tx, hosts),
       gpus: countGpus(tx),
       instances: countInstances(tx),
       openCommands: countCommands(tx),
@@ -30,6 +28,14 @@ export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>
       withoutBalance: countEmpty(tx),
     };
   });
+}
+
+function countHosts(tx: Tx, links: Platform['hosts']): Overview['hosts'] {
+  const machines = tx.all(query.selectFrom('machines').select(['id', 'lost_at']).where('removed_at', 'is', null));
+  const hosts = { connected: 0, away: 0, lost: 0 };
+  for (const { id, lost_at } of machines)
+    hosts[links.isConnected(id) ? 'connected' : lost_at === null ? 'away' : 'lost'] += 1;
+  return hosts;
 }
 
 const COUNT = sql<number>`count(*)`.as('count');
@@ -58,8 +64,13 @@ function countInstances(tx: Tx): Record<string, number> {
 }
 
 function countCommands(tx: Tx): Overview['openCommands'] {
-  const oldest = sql<number>`min(created_at)`.as('oldest');
-  const open = query.selectFrom('commands').select(['kind', COUNT, oldest]).where('state', '=', 'open');
+  const oldest = sql<number>`min(commands.created_at)`.as('oldest');
+  const open = query
+    .selectFrom('commands')
+    .innerJoin('machines', 'machines.id', 'commands.machine_id')
+    .select(['kind', COUNT, oldest])
+    .where('state', '=', 'open')
+    .where('machines.lost_at', 'is', null);
   return tx
     .all(open.groupBy('kind'))
     .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));

@@ -21,6 +21,7 @@ export class ScheduledBackups {
   private timer: Timer | undefined;
   private looking: Promise<void> = Promise.resolve();
   private stopping = false;
+  private startedAt = Infinity;
 
   constructor(
     private readonly store: Pick<Store, 'backUp'>,
@@ -29,8 +30,19 @@ export class ScheduledBackups {
     private readonly logger: Logger,
   ) {}
 
+  /** For how long a copy has not been made that was due, in milliseconds; for ever where the folder is gone. */
+  get overdueMs(): number {
+    try {
+      const since = this.newestAt() ?? this.startedAt;
+      return Math.max(this.clock.now() - since - this.plan.everyMs, 0);
+    } catch {
+      return Infinity;
+    }
+  }
+
   /** Throws SetupError when the folder cannot be used. */
   start(): void {
+    this.startedAt = this.clock.now();
     try {
       mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
       // What an end in the middle has left.
@@ -66,8 +78,13 @@ export class ScheduledBackups {
 
   /** Also when the clock was set back: what lies ahead is no reason to wait for it. */
   private isDue(): boolean {
+    const newestAt = this.newestAt();
+    return newestAt === undefined || Math.abs(this.clock.now() - newestAt) >= this.plan.everyMs;
+  }
+
+  private newestAt(): number | undefined {
     const newest = this.names(NAME).at(-1);
-    return newest === undefined || Math.abs(this.clock.now() - momentOf(newest)) >= this.plan.everyMs;
+    return newest === undefined ? undefined : momentOf(newest);
   }
 
   private async copy(): Promise<void> {

@@ -13,7 +13,7 @@ die() {
 
 require_system() {
   [ "$(id -u)" = 0 ] || die 'run this as root'
-  [ -d /run/systemd/system ] || die 'this machine does not run systemd: start the programs as docs/operator.md and docs/host-owner.md say'
+  [ -d /run/systemd/system ] || die 'this machine does not run systemd: start "node dist/control-plane/main.js serve" or "node dist/agent/main.js run" by other means'
 }
 
 # Sets node to the path of one that can run this release.

@@ -121,3 +121,15 @@ it('says what to do about a folder that cannot be used', () => {
   writeFileSync(copies, '');
   expect(() => backups.start()).toThrow(/no backups can be kept in .*copies/);
 });
+
+it('says for how long a copy has been overdue', async () => {
+  backups.start();
+  expect(backups.overdueMs).toBe(0);
+  await nextCopy();
+  clock.step(24 * HOUR_MS - 5 * 60_000);
+  expect(backups.overdueMs).toBe(0);
+  clock.step(2 * HOUR_MS);
+  expect(backups.overdueMs).toBeGreaterThan(HOUR_MS);
+  rmSync(copies, { recursive: true });
+  expect(backups.overdueMs).toBe(Infinity);
+});

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { readOverview } from '../../services/overview.js';
+import { Readiness } from '../../services/readiness.js';
 import type { Metrics } from '../metrics.js';
 import { PUBLIC, notFound } from '../policy.js';
 import type { Routes } from './routes.js';
@@ -9,6 +10,7 @@ import type { Routes } from './routes.js';
 export const metricsRoutes =
   (metrics: Metrics): Routes =>
   (app, platform) => {
+    const readiness = new Readiness(platform);
     app.get(
       '/metrics',
       {
@@ -22,7 +24,7 @@ export const metricsRoutes =
       async (request, reply) => {
         if (!isFromHere(request)) throw notFound();
         void reply.type(metrics.contentType);
-        return metrics.render(readOverview(platform));
+        return metrics.render(readiness.look() === undefined ? readOverview(platform) : undefined);
       },
     );
   };
