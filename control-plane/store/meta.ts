@@ -28,3 +28,8 @@ export function writeMeta(tx: Tx, key: MetaKey, value: string): void {
 export function deleteMeta(tx: Tx, key: MetaKey): void {
   tx.run(query.deleteFrom('meta').where('key', '=', key));
 }
+
+/** When the store was restored from an older copy, in milliseconds since 1970 UTC; 0: never. */
+export function restoredAt(tx: Tx): number {
+  return Number(readMeta(tx, 'restored_at') ?? 0);
+}

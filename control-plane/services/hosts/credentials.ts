@@ -1,9 +1,12 @@
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
+import { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { restoredAt } from '../../store/meta.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import type { Platform } from '../platform.js';
+import { saveInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 
 /** What a host proves itself by, as it is stored; `expiresAt` in ms since 1970 UTC, null: never. */
@@ -21,19 +24,24 @@ const UNKNOWN =
 export interface Proof {
   /** Of its certificate or its secret. */
   hash: string;
-  /** What its certificate says, which our authority has signed; both times in ms since 1970 UTC. */
-  certified?: { hostId: string; issuedAt: number; expiresAt: number };
+  certified?: Certified;
+}
+
+/** What its certificate says, which our authority has signed; both times in ms since 1970 UTC. */
+interface Certified {
+  hostId: string;
+  issuedAt: number;
+  expiresAt: number;
 }
 
 /**
  * The id of the machine that shows a credential. The first use of one ends all older ones of its machine. Refuses with
- * TOKEN_INVALID, saying why: unknown, replaced, revoked, expired, or of a machine that was removed. A host that renewed its
- * certificate since the copy of the store was made that was restored is known by our authority's word for it.
+ * TOKEN_INVALID, saying why: unknown, replaced, revoked, expired, or of a machine that was removed. A host that has enrolled, or
+ * renewed its certificate, since the copy of the store was made that was restored is known by our authority's word for it.
  */
 export function admitHost(platform: Platform, { hash, certified }: Proof): string {
   return platform.store.transact((tx) => {
-    if (certified && isForgotten(tx, hash, certified))
-      addCredential(tx, certified.hostId, { hash, expiresAt: certified.expiresAt });
+    if (certified) recall(tx, hash, certified);
     const known = tx.get(
       query
         .selectFrom('host_credentials')
@@ -63,8 +71,19 @@ export function admitHost(platform: Platform, { hash, certified }: Proof): strin
   });
 }
 
+/** Brings back what a restored copy of the store had not heard of yet. What it is, the host says next. */
+function recall(tx: Tx, hash: string, certified: Certified): void {
+  const { hostId, issuedAt, expiresAt } = certified;
+  const isKnown = tx.get(query.selectFrom('machines').select('id').where('id', '=', hostId)) !== undefined;
+  if (!isKnown && issuedAt < restoredAt(tx)) {
+    saveInventory(tx, hostId, Inventory.create({ name: hostId }));
+    tx.run(query.updateTable('machines').set({ is_ahead: 1 }).where('id', '=', hostId));
+  }
+  if (isForgotten(tx, hash, certified)) addCredential(tx, hostId, { hash, expiresAt });
+}
+
 /** Of a machine that was not heard since a restore: not known, and newer than all that was said of its credentials. */
-function isForgotten(tx: Tx, hash: string, { hostId, issuedAt }: { hostId: string; issuedAt: number }): boolean {
+function isForgotten(tx: Tx, hash: string, { hostId, issuedAt }: Certified): boolean {
   const machine = tx.get(query.selectFrom('machines').select('is_ahead').where('id', '=', hostId));
   if (machine?.is_ahead !== 1) return false;
   const known = tx.all(query.selectFrom('host_credentials').selectAll().where('machine_id', '=', hostId));

@@ -12,7 +12,7 @@ import {
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isPlausible } from '../../domain/command.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
-import { readMeta } from '../../store/meta.js';
+import { restoredAt } from '../../store/meta.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from '../instances/commands.js';
@@ -83,11 +83,6 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
     tx.nudge('dispatch');
     return floorsOf(tx, machineId);
   });
-}
-
-/** When the store was restored from an older copy, in milliseconds since 1970. */
-function restoredAt(tx: Tx): number {
-  return Number(readMeta(tx, 'restored_at') ?? 0);
 }
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
