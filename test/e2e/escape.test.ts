@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createServer, connect, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
@@ -113,12 +113,21 @@ describe('A renter', () => {
       ['DOCKER-USER', '-i', 'gpr+', '-j', 'ACCEPT'],
       ['INPUT', '-i', 'gpr+', '-j', 'ACCEPT'],
     ];
-    for (const rule of rules) execFileSync('iptables', ['-I', ...rule]);
-    expect(await reach(METADATA, 80)).toContain('reached');
-    expect(await reach(Outside.HOST, servicePort)).toContain('reached');
+    const takeAway = () => rules.forEach((rule) => spawnSync('iptables', ['-D', ...rule]));
+    // The agent may be at work on its rules at this very moment.
+    await eventually(
+      'a way out',
+      async () => {
+        takeAway();
+        for (const rule of rules) execFileSync('iptables', ['-I', ...rule]);
+        const heard = [await reach(METADATA, 80), await reach(Outside.HOST, servicePort)];
+        return heard.every((said) => said.includes('reached'));
+      },
+      LONG_MS,
+    );
     await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
     await eventually('the rules', async () => !(await reach(Outside.HOST, servicePort)).includes('reached'), LONG_MS);
-    for (const rule of rules) execFileSync('iptables', ['-D', ...rule]);
+    takeAway();
   });
 
   it('finds no Docker, no device and no process of the host', async () => {

@@ -31,7 +31,9 @@ export class SystemdMachine {
     // Read-only is the folder, not what is mounted in it: so systemd mounts no hierarchy that this machine does not have, for then
     // containerd would look in vain for where it is, and nobody would hear that a container has run out of memory.
     const folders = ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:ro', '-v', `${name}:/var/lib/docker`];
-    const options = ['--detach', '--name', name, ...PRIVILEGES, ...seams, ...ROOMS, ...folders];
+    // Not the default bridge: another Docker of the tests may have taken that away.
+    await run('docker', ['network', 'create', name]);
+    const options = ['--detach', '--name', name, '--network', name, ...PRIVILEGES, ...seams, ...ROOMS, ...folders];
     await run('docker', ['run', ...options, IMAGE, '/sbin/init']);
     const machine = new SystemdMachine(name);
     await machine.up();
@@ -72,6 +74,7 @@ export class SystemdMachine {
   async remove(): Promise<void> {
     await run('docker', ['rm', '--force', '--volumes', this.name]).catch(() => undefined);
     await run('docker', ['volume', 'rm', '--force', this.name]).catch(() => undefined);
+    await run('docker', ['network', 'rm', this.name]).catch(() => undefined);
   }
 
   private async up(): Promise<void> {
