@@ -91,7 +91,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
 
   it('installs an agent that enrols by TLS', async () => {
     token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', {})).token;
-    await machine.sh(`mkdir -p /etc/gpurent && cp ${release}/packaging/agent.conf /etc/gpurent/`);
+    expect((await machine.attempt(`${release}/scripts/install-agent`)).said).toContain('not enrolled yet');
     await machine.sh(
       `printf 'GPURENT_AGENT_GPUS=simulated:2\\nGPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\n' >>/etc/gpurent/agent.conf`,
     );
