@@ -103,12 +103,8 @@ async function pass(world: World): Promise<void> {
   world.patience = 0;
 }
 
-/** Everything is repaired, operators do what is theirs to do, nobody else asks for anything. Ends early where `isWell` says so. */
-export async function heal(
-  world: World,
-  longestFaultMs = LONGEST_FAULT_MS,
-  isWell: () => boolean = () => false,
-): Promise<void> {
+/** Everything is repaired, operators do what is theirs to do, nobody else asks for anything. */
+export async function heal(world: World, longestFaultMs = LONGEST_FAULT_MS): Promise<void> {
   Object.assign(world.faults.wire, { loss: 0, duplication: 0, reordering: 0 });
   Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
   world.controlPlane.crashRate = 0;
@@ -130,5 +126,5 @@ export async function heal(
   for (const found of world.rows<{ id: string; instance_id: string }>('SELECT * FROM quarantine')) {
     removeSetApart(world, found);
   }
-  for (let ms = 0; ms < HEALING_MS && !isWell(); ms += MINUTE_MS) await world.timeline.advance(MINUTE_MS);
+  await world.timeline.advance(HEALING_MS);
 }

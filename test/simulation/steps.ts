@@ -34,8 +34,7 @@ export async function step(
     const attempted = (await scenario.act({ world, host, id })) as Attempted | undefined;
     await world.timeline.advance(scenario.windowMs ?? QUIET_MS);
     const moments = world.fate.rest();
-    // What has come to rest does nothing more.
-    await heal(world, 0, () => judge(look(world, before), CONVERGED) === undefined);
+    await heal(world, 0);
     const view = look(world, before);
     const wrong = judge(view, INVARIANTS) ?? judge(view, CONVERGED);
     const failure = wrong ?? misled(world, scenario, attempted?.outcome);

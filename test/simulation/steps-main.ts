@@ -1,0 +1,34 @@
+import { Command } from 'commander';
+import { MOMENTS } from './fate.js';
+import { SCENARIOS, type Scenario } from './scenarios.js';
+import { step } from './steps.js';
+
+const program = new Command('simulate-steps')
+  .description(
+    'Plays every scenario with one thing going wrong, at each place where it can: nothing is lost, all settles.',
+  )
+  .option('--part <part>', 'one of so many parts, such as 1/2', '1/1')
+  .action(async ({ part }: { part: string }) => {
+    const [number = 1, of = 1] = part.split('/').map(Number);
+    let worlds = 0;
+    for (const scenario of SCENARIOS.filter((_, index) => index % of === number - 1)) worlds += await play(scenario);
+    process.stdout.write(`${JSON.stringify({ part, worlds })}\n`);
+  });
+
+/** Answers how many worlds that took; says which of them failed, and has the process fail. */
+async function play(scenario: Scenario): Promise<number> {
+  let worlds = 0;
+  for (const moment of MOMENTS) {
+    for (let nth = 1, last = 1; nth <= last; nth++) {
+      const { moments, failure } = await step(scenario, moment, nth);
+      last = Math.max(last, moments);
+      worlds++;
+      if (failure === undefined) continue;
+      process.stdout.write(`${scenario.name}: ${moment}, number ${nth}: ${failure}\n`);
+      process.exitCode = 1;
+    }
+  }
+  return worlds;
+}
+
+await program.parseAsync();
