@@ -31,7 +31,7 @@ export default defineConfig({
         },
       },
       // A machine with systemd shares this one's cgroups, and changes them: it comes last.
-      { test: { name: 'machine', include: ['test/machine/**/*.test.ts'], testTimeout: 180_000, hookTimeout: 180_000 } },
+      { test: { name: 'machine', include: ['test/machine/**/*.test.ts'], testTimeout: 400_000, hookTimeout: 180_000 } },
     ],
   },
 });
