@@ -3,10 +3,10 @@ import { hostname } from 'node:os';
 import type { StripeSettings } from './payments/stripe.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
-import { isLoopback, splitAddress } from '../shared/addresses.js';
+import { isLoopback, parseAddress } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
-import { certificateFiles } from '../shared/server-identity.js';
+import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 
 /** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
 export interface RateLimits {
@@ -21,7 +21,7 @@ export interface TlsSettings {
   http: boolean;
   grpc: boolean;
   /** The operator's certificate and its key; absent: one that the control plane makes itself. */
-  files?: { certificate: string; key: string };
+  files?: CertificateFiles;
   /** What stands in one of its own making, beside the name that hosts ask for. */
   names: string[];
 }
@@ -178,11 +178,10 @@ function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings 
 
 /** Plain text does not leave this machine, unless somebody asks for it by name. */
 function speaksTls(name: string, address: string, setting: string, value: string): boolean {
-  const at = splitAddress(address);
-  if (!at) throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
+  const { host } = parseAddress(name, address);
   switch (value) {
     case 'auto':
-      return !isLoopback(at.host);
+      return !isLoopback(host);
     case 'on':
       return true;
     case 'off':

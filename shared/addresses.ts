@@ -1,10 +1,12 @@
 import { isIP } from 'node:net';
+import { SetupError } from './coded-error.js';
 
-/** The host, without brackets, and the port of `HOST:PORT`; undefined where it is none. */
-export function splitAddress(address: string): { host: string; port: number } | undefined {
+/** The host, without brackets, and the port of `HOST:PORT`. Throws SetupError, in which `name` says what that was to be. */
+export function parseAddress(name: string, address: string): { host: string; port: number } {
   const match = /^(?:\[(.+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
   const [host = match?.[2], port] = [match?.[1], Number(match?.[3])];
-  return host === undefined || port > 65_535 ? undefined : { host, port };
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
 }
 
 /** Whether a host name or IP address, without brackets, is this machine alone. */

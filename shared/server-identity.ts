@@ -26,7 +26,7 @@ export class ServerIdentity {
   private shown: KeyAndCertificate | undefined;
   private timer: Timer | undefined;
   private closed = false;
-  private readonly listeners = new Set<(shown: KeyAndCertificate) => void>();
+  private readonly listeners: ((shown: KeyAndCertificate) => void)[] = [];
 
   private constructor(
     private readonly source: IdentitySource,
@@ -49,11 +49,10 @@ export class ServerIdentity {
     return this.shown;
   }
 
-  /** Calls `listener` with what is shown, now and whenever it changes; the answer ends that. */
-  follow(listener: (shown: KeyAndCertificate) => void): () => void {
-    this.listeners.add(listener);
+  /** Calls `listener` with what is shown, now and whenever it changes. */
+  follow(listener: (shown: KeyAndCertificate) => void): void {
+    this.listeners.push(listener);
     listener(this.current);
-    return () => void this.listeners.delete(listener);
   }
 
   /** Looks at once; what cannot be used leaves what is shown as it is, and is logged. */

@@ -5,7 +5,7 @@ import { connect, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
-import { splitAddress } from '../../shared/addresses.js';
+import { parseAddress } from '../../shared/addresses.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { fromFiles } from '../../shared/server-identity.js';
 import type { AgentConfig } from '../config.js';
@@ -40,14 +40,15 @@ function checkUser() {
 
 async function checkControlPlane({ stateDir }: AgentConfig) {
   let address: string;
+  let at: { host: string; port: number };
   try {
     address = loadIdentity(stateDir).controlPlane;
+    at = parseAddress('the control plane', address);
   } catch (error) {
     return bad('this host is not enrolled', messageOf(error));
   }
-  const { host, port } = splitAddress(address) ?? { host: '', port: 0 };
   const answers = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host, port, timeout: DIAL_MS }, () => resolve(true));
+    const socket = connect({ ...at, timeout: DIAL_MS }, () => resolve(true));
     socket.once('error', () => resolve(false));
     socket.once('timeout', () => resolve(false));
     socket.once('connect', () => socket.destroy());

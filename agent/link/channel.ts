@@ -3,8 +3,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AgentServiceClient } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { AGENT_OPTIONS } from '../../shared/protocol.js';
-import { splitAddress } from '../../shared/addresses.js';
-import { SetupError } from '../../shared/coded-error.js';
+import { parseAddress } from '../../shared/addresses.js';
 import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
 import type { Proof } from './identity.js';
 import type { Trust } from './trust.js';
@@ -24,7 +23,7 @@ export function connectionBy(controlPlane: string, channel: Channel): [ChannelCr
   if (channel === null) return [credentials.createInsecure(), AGENT_OPTIONS];
   const { trust, key, certificate } = channel;
   const asBuffer = (pem: string | undefined) => (pem === undefined ? null : Buffer.from(pem));
-  const name = trust.own ? CONTROL_PLANE_NAME : hostIn(controlPlane);
+  const name = trust.own ? CONTROL_PLANE_NAME : parseAddress('the control plane', controlPlane).host;
   const verify = { checkServerIdentity: (_: string, shown: PeerCertificate) => checkServerIdentity(name, shown) };
   return [
     credentials.createSsl(asBuffer(trust.authority), asBuffer(key), asBuffer(certificate), verify),
@@ -35,13 +34,6 @@ export function connectionBy(controlPlane: string, channel: Channel): [ChannelCr
       'grpc.default_authority': controlPlane,
     },
   ];
-}
-
-/** The host of `host:port`. Throws SetupError where it is none. */
-export function hostIn(controlPlane: string): string {
-  const at = splitAddress(controlPlane);
-  if (!at) throw new SetupError(`the control plane is to be at "${controlPlane}"; give HOST:PORT`);
-  return at.host;
 }
 
 /** How a host that is enrolled speaks. */

@@ -1,11 +1,11 @@
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { readFileSync } from 'node:fs';
-import { isLoopback } from '../../shared/addresses.js';
+import { isLoopback, parseAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { fingerprintIn } from '../../shared/tls.js';
 import { requestCertificate } from './certificate-request.js';
-import { clientOf, hostIn, type Channel } from './channel.js';
+import { clientOf, type Channel } from './channel.js';
 import { identityFile, isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
 import { fetchAuthority, type Trust } from './trust.js';
 
@@ -29,7 +29,7 @@ const DIAL_TIMEOUT_MS = 15_000;
  * before anything takes long.
  */
 export function checkBeforeEnroll(stateDir: string, { controlPlane, again = false }: Enrollment): void {
-  hostIn(controlPlane);
+  parseAddress('--control-plane', controlPlane);
   if (again === isEnrolled(stateDir)) return;
   if (again) throw new SetupError('this host is not enrolled yet: leave out --again');
   const { hostId, controlPlane: current } = loadIdentity(stateDir);
@@ -66,7 +66,7 @@ async function trustFor({ controlPlane, token, authorityFile, plainText }: Enrol
   if (authorityFile !== undefined) return { authority: readAuthority(authorityFile), own: false };
   const fingerprint = fingerprintIn(token);
   if (fingerprint !== undefined) return { authority: await fetchAuthority(controlPlane, fingerprint), own: true };
-  return isLoopback(hostIn(controlPlane)) ? null : { own: false };
+  return isLoopback(parseAddress('--control-plane', controlPlane).host) ? null : { own: false };
 }
 
 async function ask(controlPlane: string, channel: Channel, request: EnrollRequest): Promise<EnrollResponse> {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
-import { splitAddress } from '../../shared/addresses.js';
+import { parseAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { CONTROL_PLANE_NAME, fingerprintOf } from '../../shared/tls.js';
 
@@ -31,11 +31,11 @@ export async function fetchAuthority(address: string, fingerprint: string): Prom
 }
 
 async function shownAt(address: string): Promise<Buffer[]> {
-  const at = splitAddress(address);
+  const at = parseAddress('the control plane', address);
   return new Promise((resolve, reject) => {
     // Whoever answers is judged by the fingerprint, before anything is said.
     const socket = connect(
-      { ...at, port: at?.port ?? 0, rejectUnauthorized: false, ALPNProtocols: ['h2'], servername: CONTROL_PLANE_NAME },
+      { ...at, rejectUnauthorized: false, ALPNProtocols: ['h2'], servername: CONTROL_PLANE_NAME },
       () => {
         const chain = chainOf(socket.getPeerCertificate(true));
         socket.destroy();

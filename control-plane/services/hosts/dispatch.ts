@@ -28,8 +28,11 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
       }),
   );
   const ready = prepared.filter(({ message }) => message !== undefined);
-  const unsent = ready.filter(({ command, message }) => !message || !platform.hosts.send(command.machine_id, message));
-  for (const { command } of ready) if (!unsent.some((other) => other.command === command)) logSent(logger, command);
+  const unsent = ready.filter(({ command, message }) => {
+    const isSent = message !== undefined && platform.hosts.send(command.machine_id, message);
+    if (isSent) logSent(logger, command);
+    return !isSent;
+  });
   if (unsent.length > 0) platform.store.transact((tx) => unsent.forEach(({ command }) => putBack(tx, command)));
   return { sent: ready.length - unsent.length, unsendable: prepared.length - ready.length };
 }
