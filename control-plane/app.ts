@@ -24,6 +24,7 @@ import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey, isKeyOf } from './services/key-check.js';
 import { reseal } from './services/key-rotation.js';
 import { LastUsed } from './services/accounts/last-used.js';
+import { Passwords, type PasswordCost } from './services/accounts/passwords.js';
 import { LogHub } from './services/hosts/logs.js';
 import { destroyUnpaid } from './services/money/auto-destroy.js';
 import { settleDue } from './services/money/settle.js';
@@ -40,6 +41,8 @@ export interface Overrides {
   ids?: Ids;
   /** Runs work soon, after what runs now. */
   defer?: (run: () => void) => void;
+  /** What a hash of a password costs. No setting lowers it: only tests do. */
+  passwordCost?: PasswordCost;
 }
 
 /** A start waits for its host for ten seconds. */
@@ -98,6 +101,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     hosts,
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
+    passwords: new Passwords(overrides.passwordCost),
     logs: new LogHub(clock, ids, hosts),
     payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
     tenure: beginTenure(store, ids),

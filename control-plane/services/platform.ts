@@ -7,6 +7,7 @@ import type { Authority } from './hosts/authority.js';
 import type { CommandAnswers } from './hosts/command-answers.js';
 import type { HostLinks } from './hosts/host-links.js';
 import type { LastUsed } from './accounts/last-used.js';
+import type { Passwords } from './accounts/passwords.js';
 import type { LogHub } from './hosts/logs.js';
 import type { Sealer } from './sealer.js';
 import type { Tenure } from './hosts/tenure.js';
@@ -24,6 +25,7 @@ export interface Platform {
   hosts: HostLinks;
   answers: CommandAnswers;
   lastUsed: LastUsed;
+  passwords: Passwords;
   logs: LogHub;
   payments: PaymentProvider;
   tenure: Tenure;

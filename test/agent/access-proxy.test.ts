@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { AccessProxy, type GuardedPort } from '../../agent/proxy/access-proxy.js';
 import { silentLogger } from '../../shared/logger.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';

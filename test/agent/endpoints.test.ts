@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 
 const JUPYTER = { port: 8888, protocol: 'http', label: '', openButton: false, guard: 'proxy', jupyter: true };

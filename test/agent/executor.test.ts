@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 

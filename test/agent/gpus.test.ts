@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 
 const PROCESS = { pid: 4021, name: 'python' };

@@ -20,7 +20,7 @@ import {
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { specOf } from '../suites/runtime-suite.js';

@@ -5,7 +5,7 @@ import type { Gpu } from '../../agent/host/gpus/driver.js';
 import { holdersOf } from '../../agent/host/passthrough/device-holders.js';
 import { GpuNotes } from '../../agent/host/passthrough/gpu-notes.js';
 import { PassableGpus, type HostGpus } from '../../agent/host/passthrough/passable-gpus.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { PciTree } from '../rig/pci-tree.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 
 const MINUTE_MS = 60_000;

@@ -13,7 +13,7 @@ import { Store } from '../../control-plane/store/store.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 
 const VALUE = 'a value that only its workload may see';

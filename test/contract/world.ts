@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent, FakeAgentOptions } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
 

@@ -8,7 +8,7 @@ import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE } from '../harness/docker.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { probeDiskQuota } from '../../agent/runtime/docker/quota-probe.js';
 import { systemClock } from '../../shared/clock.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';

@@ -4,7 +4,7 @@ import { isMadeHere } from '../../agent/runtime/docker/images.js';
 import { systemClock } from '../../shared/clock.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, VM_RUNNER, containersOf, docker, execIn, occupy } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
 

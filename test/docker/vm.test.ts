@@ -18,7 +18,7 @@ import {
   docker,
   makeImage,
 } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';
 

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DEBIAN_IMAGE } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const LONG_MS = 60_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { RealPlatform, RealRenter, fingerprintOf, type Fingerprint } from '../harness/real.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { containersOf } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { NvidiaRig } from '../rig/nvidia-rig.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { containersOf, docker, makeImage } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { makePublicKey } from '../harness/keys.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 import { describeHost } from '../suites/host-suite.js';

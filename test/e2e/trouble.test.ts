@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { containersOf, docker, occupy } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 
 const LONG_MS = 60_000;

@@ -4,7 +4,7 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
 import { VM_DEBIAN, containersOf, docker } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 import { Outside } from '../rig/outside.js';
 

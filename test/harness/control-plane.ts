@@ -1,7 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import type { StripeSettings } from '../../control-plane/payments/stripe.js';
@@ -9,13 +8,17 @@ import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
 import { checkAgainstDocument } from './conformity.js';
-import { eventually } from './eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
+import { memoryFolder } from './memory-folder.js';
 import { ManualClock } from './manual-clock.js';
 import { PLAIN_TEXT } from './plain-text.js';
 import { WatchedLog } from './watched-log.js';
 
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
+
+/** Nobody guesses these passwords. */
+const CHEAP_PASSWORDS = { N: 2, r: 1, p: 1 };
 
 const UNLIMITED: RateLimits = {
   perAddress: 1e9,
@@ -61,7 +64,7 @@ export class TestControlPlane {
   ) {}
 
   static async start({ rateLimits = {}, stripe, tls }: Options = {}): Promise<TestControlPlane> {
-    const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+    const folder = memoryFolder('gpurent-test-');
     const config: Config = {
       httpAddress: '127.0.0.1:0',
       grpcAddress: '127.0.0.1:0',
@@ -268,7 +271,10 @@ export class TestControlPlane {
   async boot(): Promise<void> {
     if (this.addresses.http)
       Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
-    this.running = createControlPlane(this.config, this.log.logger, { clock: this.clock });
+    this.running = createControlPlane(this.config, this.log.logger, {
+      clock: this.clock,
+      passwordCost: CHEAP_PASSWORDS,
+    });
     this.addresses = await this.running.start({ heartbeat: false });
   }
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from './docker.js';
-import { eventually } from './eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { WatchedLog } from './watched-log.js';
 
 const run = promisify(execFile);

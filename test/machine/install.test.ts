@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 

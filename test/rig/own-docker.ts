@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SAMPLE_IMAGE, docker } from '../harness/docker.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
 const PATIENCE_MS = 60_000;

@@ -1,7 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionCaller } from '../../control-plane/domain/caller.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
@@ -12,6 +11,7 @@ import { createTemplate, systemBy } from '../../control-plane/services/catalogue
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Fate } from './fate.js';
@@ -44,7 +44,6 @@ export interface Attempted {
   outcome: string;
 }
 
-const MEMORY_FOLDER = '/dev/shm';
 const KEPT_BACKUPS = 3;
 /** What renters begin with: the first never runs out, the others soon. */
 const CREDITS_MICRO = [1_000_000_000_000, 90_000_000, 70_000_000];
@@ -89,7 +88,7 @@ export class World {
   ) {
     this.random = new Random(seed);
     this.fate = new Fate(this.random);
-    this.folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-sim-'));
+    this.folder = memoryFolder('gpurent-sim-');
     this.controlPlane = new SimControlPlane(
       join(this.folder, 'gpurent.db'),
       this.timeline,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 
 /** What a host offers to the suite, be it a fake or an agent on a real Docker. */
 export interface SuiteHost {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Placed, Runtime } from '../../agent/runtime/workload.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 
 export interface RuntimeUnderTest {
   runtime: Runtime;

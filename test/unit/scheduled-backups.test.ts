@@ -7,7 +7,7 @@ import { ScheduledBackups } from '../../control-plane/store/scheduled-backups.js
 import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';
 import { silentLogger } from '../../shared/logger.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const HOUR_MS = 60 * 60_000;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { dialWire, readWire, type WireEnrolled } from '../harness/wire.js';

@@ -13,7 +13,7 @@ import { PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { INVENTORY } from '../harness/inventory.js';

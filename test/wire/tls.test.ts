@@ -17,7 +17,7 @@ import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { dialWire, type WireClient } from '../harness/wire.js';

@@ -4,7 +4,6 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { foundOrganization } from './organizations.js';
-import { hashPassword, verifyPassword } from './passwords.js';
 import type { Platform } from '../platform.js';
 import { openSession } from './sessions.js';
 
@@ -22,7 +21,7 @@ export async function signUp(
   platform: Platform,
   request: { email: string; password: string; name: string },
 ): Promise<SignedIn> {
-  const passwordHash = await hashPassword(request.password);
+  const passwordHash = await platform.passwords.hash(request.password);
   const { store, ids } = platform;
   return store.transact((tx) => {
     const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
@@ -33,7 +32,7 @@ export async function signUp(
 
 /** Creates a user that is an operator, for the command line. Refuses with EMAIL_TAKEN. */
 export async function createOperator(platform: Platform, request: { email: string; password: string }): Promise<void> {
-  const passwordHash = await hashPassword(request.password);
+  const passwordHash = await platform.passwords.hash(request.password);
   platform.store.transact((tx) => {
     const name = request.email.split('@')[0] ?? request.email;
     const id = platform.ids.uuid();
@@ -44,10 +43,9 @@ export async function createOperator(platform: Platform, request: { email: strin
 
 /** Opens a session. Refuses with INVALID_CREDENTIALS, the same for an unknown address and a wrong password. */
 export async function signIn(platform: Platform, request: { email: string; password: string }): Promise<SignedIn> {
-  const { store } = platform;
+  const { store, passwords } = platform;
   const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
-  // An unknown address costs the same time as a wrong password.
-  const matches = await verifyPassword(request.password, user?.password_hash ?? (await unknownUserHash));
+  const matches = await passwords.verify(request.password, user?.password_hash);
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
     checkUnchanged(tx, user);
@@ -64,20 +62,18 @@ function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
   }
 }
 
-const unknownUserHash = hashPassword('nobody has this password');
-
 /** Sets a new password and ends every other session of the user. Refuses with INVALID_CREDENTIALS. */
 export async function changePassword(
   platform: Platform,
   caller: AccountCaller,
   request: { current_password: string; new_password: string },
 ): Promise<void> {
-  const { store } = platform;
+  const { store, passwords } = platform;
   const { user } = describeUser(platform, caller.userId);
-  if (!(await verifyPassword(request.current_password, user.password_hash))) {
+  if (!(await passwords.verify(request.current_password, user.password_hash))) {
     throw new Refusal('INVALID_CREDENTIALS', 'the current password is wrong');
   }
-  const password_hash = await hashPassword(request.new_password);
+  const password_hash = await passwords.hash(request.new_password);
   store.transact((tx) => {
     checkUnchanged(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
