@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 /** What takes minutes without Docker. */
 const DEEP = ['test/simulation/bugs.test.ts'];
 
+/** Virtual machines: a processor that is emulated takes a core. */
+const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
+
 export default defineConfig({
   test: {
     // The tests wait more than they compute.
@@ -13,6 +16,8 @@ export default defineConfig({
           name: 'quick',
           include: ['test/{unit,api,contract,property,simulation,wire,agent,check}/**/*.test.ts'],
           exclude: DEEP,
+          // A file costs two seconds more where it loads every module anew.
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -24,12 +29,14 @@ export default defineConfig({
         test: {
           name: 'docker',
           include: ['test/{docker,e2e}/**/*.test.ts'],
+          exclude: MACHINES,
           testTimeout: 180_000,
           hookTimeout: 120_000,
           // One Docker Engine, two cores.
           fileParallelism: false,
         },
       },
+      { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
       // A machine with systemd shares this one's cgroups, and changes them: it comes last.
       { test: { name: 'machine', include: ['test/machine/**/*.test.ts'], testTimeout: 400_000, hookTimeout: 180_000 } },
     ],

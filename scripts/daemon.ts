@@ -13,14 +13,20 @@ export class Daemon {
     private readonly logFile: string,
   ) {}
 
-  /** Starts `node script args`; its log goes to `logFile`. */
-  static start(name: string, script: string, args: string[], env: Record<string, string>, logFile: string): Daemon {
+  /** Starts `node script args`; its log goes to `logFile`. Detached, it does not hear Ctrl-C: who started it ends it in order. */
+  static start(
+    name: string,
+    script: string,
+    args: string[],
+    env: Record<string, string>,
+    logFile: string,
+    detached = false,
+  ): Daemon {
     const log = openSync(logFile, 'a', 0o600);
     const child = spawn(process.execPath, [script, ...args], {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', log],
-      // Ctrl-C reaches the program that started it, which ends it in order.
-      detached: true,
+      detached,
     });
     closeSync(log);
     return new Daemon(child, name, logFile);

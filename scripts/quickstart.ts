@@ -7,6 +7,8 @@ import { parseArgs, promisify } from 'node:util';
 import { randomBytes } from 'node:crypto';
 import { ApiClient, type InstanceBody } from './client.js';
 import { Daemon } from './daemon.js';
+import { eventually } from './eventually.js';
+import { messageOf } from '../shared/coded-error.js';
 
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../', import.meta.url));
@@ -23,7 +25,6 @@ const { values: options } = parseArgs({
 });
 const { once, gpus, image, 'guest-tools': guestTools } = options;
 
-const POLL_MS = 250;
 const PATIENCE_MS = 120_000;
 const HOUR_PRICE_MICRO = 1_200_000;
 const GREETING = 'hello from your instance';
@@ -42,14 +43,10 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS;
-  while (performance.now() < deadline) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`waited ${PATIENCE_MS / 1000} s in vain for ${what}; the logs are in ${folder}`);
+function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  return eventually(what, look, PATIENCE_MS).catch((error: unknown) => {
+    throw new Error(`${messageOf(error)}; the logs are in ${folder}`, { cause: error });
+  });
 }
 
 function untilInterrupted(): Promise<void> {
@@ -90,6 +87,7 @@ async function startControlPlane(): Promise<{
     ['serve'],
     env,
     join(folder, 'control-plane.log'),
+    true,
   );
   daemons.push(daemon);
   return { ...(await daemon.firstLine<{ http: string; grpc: string }>()), env, operatorPassword };
@@ -106,7 +104,7 @@ async function startAgent(grpc: string, token: string): Promise<string> {
   const enrolled = await run(process.execPath, [agentScript, 'enroll', '--control-plane', grpc, '--token', token], {
     env: { ...process.env, ...env },
   });
-  daemons.push(Daemon.start('the agent', agentScript, ['run'], env, join(folder, 'agent.log')));
+  daemons.push(Daemon.start('the agent', agentScript, ['run'], env, join(folder, 'agent.log'), true));
   return (JSON.parse(enrolled.stdout) as { host_id: string }).host_id;
 }
 

@@ -10,12 +10,12 @@ import { parseConfig } from '../../control-plane/config.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { INSTANCES, populate } from '../harness/large-marketplace.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
-const KILLS = 20;
+const KILLS = Number(process.env['GPURENT_TEST_KILLS'] ?? 6);
 const WRITERS = 4;
 const HOSTS = 4;
 const LIMIT_MS = 2_000;

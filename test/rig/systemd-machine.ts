@@ -1,9 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { eventually } from '../harness/eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 
 const run = promisify(execFile);
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
@@ -15,10 +15,10 @@ const ROOMS = ['/run', '/run/lock', '/tmp'].flatMap((path) => ['--tmpfs', path])
 
 /** The release that `scripts/test` has made. */
 export function releaseTarball(): string {
-  const folder = fileURLToPath(new URL('../../.local/release/', import.meta.url));
+  const folder = process.env['GPURENT_TEST_RELEASE'] ?? '.';
   const name = readdirSync(folder).find((file) => file.endsWith('.tar.gz'));
-  if (name === undefined) throw new Error(`there is no release in ${folder}`);
-  return folder + name;
+  if (name === undefined) throw new Error(`there is no release in ${folder}: give its folder as GPURENT_TEST_RELEASE`);
+  return join(folder, name);
 }
 
 /** A machine of its own with systemd as its first process, and a Docker of its own. */

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { MOMENTS } from './fate.js';
+import { partOf } from './part.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { step } from './steps.js';
 
@@ -10,10 +11,8 @@ const program = new Command('simulate-steps')
   .option('--part <part>', 'one of so many parts, such as 1/2', '1/1')
   .option('--every <count>', 'leave out the places between', '1')
   .action(async ({ part, every }: { part: string; every: string }) => {
-    const [number = 1, of = 1] = part.split('/').map(Number);
     let worlds = 0;
-    for (const scenario of SCENARIOS.filter((_, index) => index % of === number - 1))
-      worlds += await play(scenario, Number(every));
+    for (const scenario of partOf(part, SCENARIOS)) worlds += await play(scenario, Number(every));
     process.stdout.write(`${JSON.stringify({ part, worlds })}\n`);
   });
 

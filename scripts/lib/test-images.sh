@@ -1,0 +1,102 @@
+# What the Docker tests run, in .local/kept: made without Docker, and kept by a hash of what it is made of. Needs setup.sh.
+# shellcheck shell=bash
+
+kept_dir=$local_dir/kept
+
+# keep NAME FUNCTION SOURCE...: sets `kept` to what FUNCTION PATH makes, anew when the function or a source has changed.
+keep() {
+  local name=$1 make=$2 hash path
+  shift 2
+  hash=$({ declare -f "$make" && cat "$@"; } </dev/null | sha256sum | cut -c 1-16)
+  path=$kept_dir/$name-$hash
+  if [ ! -e "$path" ]; then
+    mkdir -p "$kept_dir"
+    rm -rf "$kept_dir/$name"-????????????????*
+    say "making $name"
+    "$make" "$path.new"
+    mv "$path.new" "$path"
+  fi
+  kept=$path
+}
+
+require_image_makers() {
+  require_commands debootstrap=debootstrap sfdisk=fdisk mkfs.vfat=dosfstools mcopy=mtools cpio=cpio syslinux=syslinux \
+    qemu-img=qemu-utils
+  [ -e /usr/lib/syslinux/mbr/mbr.bin ] || apt_install 'syslinux is needed' syslinux-common
+}
+
+make_base() {
+  local tree
+  tree=$(mktemp -d)
+  env -u TMPDIR debootstrap --variant=minbase bookworm "$tree" >"$local_dir/debootstrap.log" 2>&1 ||
+    die "debootstrap failed; see $local_dir/debootstrap.log"
+  # No service is to start in it, and what is written need not survive a power cut.
+  printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
+  chmod 755 "$tree/usr/sbin/policy-rc.d"
+  echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/gpurent"
+  tar -C "$tree" -cf "$1" .
+  rm -rf "$tree"
+}
+
+# debian_with PACKAGE...: sets `tree` to a Debian that has them.
+debian_with() {
+  keep base make_base
+  tree=$(mktemp -d)
+  tar -C "$tree" -xf "$kept"
+  chroot "$tree" env -u TMPDIR DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
+    >"$local_dir/apt-in-tree.log" 2>&1 </dev/null || die "apt-get install $* failed; see $local_dir/apt-in-tree.log"
+  rm -rf "$tree"/usr/sbin/policy-rc.d "$tree"/etc/dpkg/dpkg.cfg.d/gpurent "$tree"/var/{cache/apt/archives,lib/apt/lists}
+}
+
+archive_tree() {
+  tar -C "$tree" -cf "$1" .
+  rm -rf "$tree"
+}
+
+# A Debian with Python, as renters' images are built on it: an account that is not root, and a program that is setuid.
+make_debian() {
+  debian_with python3
+  chroot "$tree" useradd --create-home --shell /bin/bash worker
+  cp "$tree/bin/cat" "$tree/usr/local/bin/rootcat"
+  chmod 4755 "$tree/usr/local/bin/rootcat"
+  cp "$root/test/images/app.py" "$tree/srv/app.py"
+  archive_tree "$1"
+}
+
+# A Debian with systemd and Docker, as machines are on which releases are installed; Node is the one that runs here.
+make_systemd() {
+  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl
+  cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
+  archive_tree "$1"
+}
+
+# Two disks to boot, in a folder.
+make_vm_disks() {
+  debian_with systemd-sysv dbus udev iproute2 linux-image-cloud-amd64 initramfs-tools openssh-server cloud-init netplan.io \
+    cloud-guest-utils e2fsprogs sudo systemd-boot-efi
+  mkdir "$1"
+  "$root/test/rig/make-vm-disks" "$tree" "$guest_tools/bin/busybox" "$1"
+  rm -rf "$tree"
+}
+
+make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
+make_release() { "$root/scripts/release" "$1" >/dev/null; }
+
+# Each prepares one image of the tests, or where it is made of.
+keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
+keep_vm_runner() { keep vm-runner make_vm_runner "$root/scripts/build-vm-runner" "$root/agent/vm-runner/runner"; }
+keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
+keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
+keep_release() {
+  local sources
+  mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates images \
+    scripts agent/guest agent/vm-runner package.json package-lock.json README.md LICENSE -type f | sort | sed "s#^#$root/#")
+  keep release make_release "${sources[@]}"
+}
+
+# give_image IMAGE ARCHIVE [CHANGE]: imports it, unless Docker has it already.
+give_image() {
+  if [ "$(docker image inspect --format '{{.Comment}}' "$1" 2>/dev/null)" = "$(basename "$2")" ]; then return; fi
+  docker image rm --force "$1" >/dev/null 2>&1 || true
+  docker import --message "$(basename "$2")" "$2" "$1" >/dev/null
+}

@@ -1,0 +1,108 @@
+# What the tests run when: what computes in one lane, what is fetched and made in another, what waits for Docker beside them.
+# shellcheck shell=bash
+
+source scripts/lib/setup.sh
+source scripts/lib/docker.sh
+source scripts/lib/test-images.sh
+source scripts/lib/phases.sh
+
+vm_runner=localhost/gpurent/vm-runner:1
+
+# vitest PROJECT: leaves its report beside the log of its phase.
+vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$phases_dir/$1.json"; }
+
+# Both halves of a command that takes --part, on a core each.
+halves() {
+  "$@" --part 1/2 &
+  local first=$!
+  "$@" --part 2/2
+  wait "$first"
+}
+simulate() { halves npm run --silent simulate -- "$@"; }
+step_test() { halves npm run --silent simulate-steps -- "$@"; }
+
+# Builds, and computes: beside Docker it comes second.
+computing_lane() { # [MODE]
+  local mode=${1:-}
+  phase packages install_packages
+  phase compile compile_packages &
+  local compiling=$! checking
+  phase build npm run --silent build
+  phase check npm run --silent check:built &
+  checking=$!
+  wait "$compiling"
+  reached program
+  renice -n 10 $BASHPID >/dev/null
+  phase quick vitest quick
+  wait "$checking"
+  case "$mode" in
+  --quick) phase simulation simulate --seeds chosen:10 --steps 200 ;;
+  --nightly) phase simulation simulate --seeds 1-20000 --steps 1000 ;;
+  *) phase simulation simulate --seeds chosen --steps 500 ;;
+  esac
+  if [ "$mode" = --quick ]; then return; fi
+  # At every second place, but at night.
+  phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 2)"
+  phase deep vitest deep
+  phase load vitest load
+}
+
+# Everything that comes from elsewhere: with the network that sandboxes do not have.
+making_lane() {
+  phase tools make_tools
+  phase image-debian keep_debian
+  phase image-vm-runner keep_vm_runner
+  phase image-vm-disks keep_vm_disks
+  phase image-systemd keep_systemd
+  after program
+  phase release keep_release
+}
+make_tools() {
+  make_guest_tools
+  require_commands ip=iproute2 mkfs.btrfs=btrfs-progs rsync=rsync docker-registry=docker-registry htpasswd=apache2-utils
+  require_dockerd
+  require_image_makers
+}
+
+docker_lane() { # ROUNDS
+  after program image-debian
+  in_sandbox docker_tests "$1"
+}
+docker_tests() {
+  start_dockerd docker-1
+  make_sample_image
+  keep_debian && give_image gpurent/debian:1 "$kept"
+  for _ in $(seq "$1"); do phase docker vitest docker; done
+  stop_dockerd
+}
+
+machines_lane() { # ROUNDS
+  after program image-vm-disks
+  in_sandbox vm_tests "$1"
+  after release
+  in_sandbox machine_tests
+}
+give_vm_runner() {
+  local sources
+  sources=$(cat agent/vm-runner/runner scripts/build-vm-runner | sha256sum | cut -c 1-16)
+  if [ "$(docker image inspect --format '{{index .Config.Labels "gpurent.sources"}}' "$vm_runner" 2>/dev/null)" = "$sources" ]; then return; fi
+  scripts/build-vm-runner --from "$1" "$vm_runner"
+}
+vm_tests() {
+  start_dockerd docker-2
+  make_sample_image
+  keep_vm_runner && give_vm_runner "$kept"
+  keep_vm_disks
+  give_image gpurent/vm-debian:1 "$kept/debian"
+  give_image gpurent/vm-uefi:1 "$kept/uefi"
+  for _ in $(seq "$1"); do phase vm vitest vm; done
+  stop_dockerd
+}
+machine_tests() {
+  start_dockerd docker-2
+  keep_systemd && give_image gpurent/systemd:1 "$kept"
+  keep_release
+  export GPURENT_TEST_RELEASE=$kept
+  phase machine vitest machine
+  stop_dockerd
+}

@@ -1,0 +1,49 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+/** What the whole may take, in seconds, on two cores. CONTRIBUTING.md says how it grows. */
+const BUDGET_S: Record<string, number> = { '': 16 * 60, quick: 150 };
+const SLOWEST = 15;
+
+interface VitestReport {
+  testResults: { name: string; startTime: number; endTime: number }[];
+}
+
+function minutes(seconds: number): string {
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`.padStart(6);
+}
+
+const [folder = '', mode = '', tookS = '0'] = process.argv.slice(2);
+
+function phases(): [name: string, seconds: number][] {
+  const lines = readFileSync(join(folder, 'times'), 'utf8').trim().split('\n');
+  return lines.map((line) => {
+    const [name = '', seconds] = line.split(' ');
+    return [name, Number(seconds)];
+  });
+}
+
+function slowestFiles(): [name: string, seconds: number][] {
+  const reports = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  const files = reports.flatMap((file) => {
+    const { testResults } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as VitestReport;
+    return testResults.map(({ name, startTime, endTime }): [string, number] => [
+      relative(process.cwd(), name),
+      (endTime - startTime) / 1_000,
+    ]);
+  });
+  return files.sort(([, one], [, other]) => other - one).slice(0, SLOWEST);
+}
+
+function print(title: string, rows: [name: string, seconds: number][]): void {
+  process.stdout.write(`\n${title}\n`);
+  for (const [name, seconds] of rows) process.stdout.write(`${minutes(seconds)}  ${name}\n`);
+}
+
+print('phases, of which some run side by side', phases());
+print('slowest files', slowestFiles());
+const budget = BUDGET_S[mode];
+const against =
+  budget === undefined ? '' : `, ${Number(tookS) > budget ? 'over' : 'within'} the budget of${minutes(budget)}`;
+process.stdout.write(`\nthe whole took${minutes(Number(tookS))}${against}\n`);
