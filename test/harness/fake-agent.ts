@@ -1,6 +1,5 @@
 import { Metadata } from '@grpc/grpc-js';
-import { randomUUID } from 'node:crypto';
-import { eventually } from './eventually.js';
+import { eventually } from '../../scripts/eventually.js';
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import { connectionBy } from '../../agent/link/channel.js';
 import { fetchAuthority } from '../../agent/link/trust.js';
@@ -14,14 +13,9 @@ import {
   type WireStream,
   type WireVersion,
 } from './wire.js';
+import { inventoryOf, type FakeInventory } from './fake-inventory.js';
 
-export interface FakeAgentOptions {
-  name?: string;
-  gpus?: number;
-  diskGb?: number;
-  diskQuota?: string;
-  vmCapable?: boolean;
-  cudaVersion?: string;
+export interface FakeAgentOptions extends FakeInventory {
   /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
   automatic?: boolean;
   /** Which wire it was built for. */
@@ -50,6 +44,14 @@ interface FakeWorkload {
   startedAt?: number;
   ranMs?: number;
   exit?: FakeExit;
+}
+
+/** What a later process needs to go on as the same host. */
+export interface FakeHostState {
+  hostId: string;
+  credential: string;
+  inventory: Record<string, unknown>;
+  workloads: [instanceId: string, FakeWorkload][];
 }
 
 type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
@@ -121,6 +123,20 @@ export class FakeAgent {
     const agent = new FakeAgent(client, answer.hostId, answer.credential, inventory, automatic, now);
     if (options.wire === 'protocol 1') agent.newest = 1;
     return agent;
+  }
+
+  /** A host that an earlier process has enrolled in plain text, and what runs there. */
+  static resume(address: string, state: FakeHostState): FakeAgent {
+    const { hostId, credential, inventory, workloads } = state;
+    const agent = new FakeAgent(dialWire(address), hostId, credential, inventory, true, Date.now);
+    for (const [instanceId, workload] of workloads) agent.workloads.set(instanceId, workload);
+    agent.ports += workloads.length;
+    return agent;
+  }
+
+  get state(): FakeHostState {
+    const { hostId, credential, inventory, workloads } = this;
+    return { hostId, credential, inventory, workloads: [...workloads] };
   }
 
   get connected(): boolean {
@@ -432,37 +448,4 @@ export class FakeAgent {
   private send(message: Record<string, unknown>): void {
     this.stream?.write(message);
   }
-}
-
-function inventoryOf({
-  name = 'fake',
-  gpus = 2,
-  diskGb = 1000,
-  diskQuota = 'enforced',
-  vmCapable = false,
-  cudaVersion = '12.4',
-}: FakeAgentOptions): Record<string, unknown> {
-  return {
-    name,
-    region: 'test',
-    publicAddress: '203.0.113.7',
-    arch: 'x86_64',
-    cpuModel: 'Fake CPU',
-    cpuCores: 16,
-    memoryMb: 65_536,
-    diskGb,
-    diskQuota,
-    vmCapable,
-    driverVersion: '550.54',
-    cudaVersion,
-    gpuReleaseSupported: true,
-    gpus: Array.from({ length: gpus }, (_, index) => ({
-      uuid: `GPU-${randomUUID()}`,
-      index,
-      model: 'Fake GPU',
-      memoryMb: 24_576,
-      healthy: true,
-      reason: '',
-    })),
-  };
 }

@@ -1,6 +1,10 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../shared/clock.js';
-import { FakeAgent } from './fake-agent.js';
+import { FakeAgent, type FakeHostState } from './fake-agent.js';
+
+/** As many enroll at once: the control plane signs a certificate for each. */
+const TOGETHER = 16;
 
 /** Hosts that answer like agents but run nothing, for load and for trying the API. */
 async function main(): Promise<void> {
@@ -10,22 +14,48 @@ async function main(): Promise<void> {
       token: { type: 'string' },
       hosts: { type: 'string', default: '1' },
       gpus: { type: 'string', default: '8' },
+      // Where the hosts stand from one run to the next.
+      state: { type: 'string' },
     },
   });
-  const { 'control-plane': address, token } = values;
+  const { 'control-plane': address, token, state } = values;
   const [hosts, gpus] = [Number(values.hosts), Number(values.gpus)];
-  if (!address || !token || !(hosts > 0) || !(gpus > 0)) {
-    throw new Error('usage: npm run fake-hosts -- --control-plane HOST:PORT --token TOKEN [--hosts N] [--gpus N]');
+  const known = state !== undefined && existsSync(state);
+  if (!address || !(token || known) || !(hosts > 0) || !(gpus > 0)) {
+    throw new Error(
+      'usage: npm run fake-hosts -- --control-plane HOST:PORT --token TOKEN [--hosts N] [--gpus N] [--state FILE]',
+    );
   }
-  const agents: FakeAgent[] = [];
-  for (let index = 1; index <= hosts; index++) {
-    const agent = await FakeAgent.enroll(address, token, { name: `fake-${index}`, gpus });
-    agents.push(agent);
-    await live(agent);
-  }
-  process.stdout.write(`${JSON.stringify({ hosts: agents.map(({ hostId }) => hostId), gpus_each: gpus })}\n`);
+  const agents = known ? resumed(address, state) : await enrolled(address, token ?? '', hosts, gpus);
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => agents.forEach((agent) => agent.close()));
+    process.once(signal, () => {
+      if (state !== undefined) save(state, agents);
+      agents.forEach((agent) => agent.close());
+    });
+  if (state !== undefined) save(state, agents);
+  await Promise.all(agents.map(live));
+  process.stdout.write(`${JSON.stringify({ hosts: agents.map(({ hostId }) => hostId), gpus_each: gpus })}\n`);
+}
+
+async function enrolled(address: string, token: string, hosts: number, gpus: number): Promise<FakeAgent[]> {
+  const agents: FakeAgent[] = [];
+  while (agents.length < hosts) {
+    const next = Array.from({ length: Math.min(TOGETHER, hosts - agents.length) }, (_, index) => {
+      const name = `fake-${agents.length + index + 1}`;
+      return FakeAgent.enroll(address, token, { name, gpus });
+    });
+    agents.push(...(await Promise.all(next)));
+  }
+  return agents;
+}
+
+function resumed(address: string, file: string): FakeAgent[] {
+  const states = JSON.parse(readFileSync(file, 'utf8')) as FakeHostState[];
+  return states.map((state) => FakeAgent.resume(address, state));
+}
+
+function save(file: string, agents: FakeAgent[]): void {
+  writeFileSync(file, JSON.stringify(agents.map(({ state }) => state)), { mode: 0o600 });
 }
 
 /** Heartbeats, and a new stream where one has broken. */

@@ -1,0 +1,172 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { messageOf } from '../shared/coded-error.js';
+import { ApiClient } from './client.js';
+import { eventually } from './eventually.js';
+
+const FOLDER = '.local/dev';
+const HTTP = '127.0.0.1:8080';
+const GRPC = '127.0.0.1:8090';
+const CREDIT_MICRO = 100_000_000;
+const GPUS = 8;
+const PATIENCE_MS = 60_000;
+
+interface Account {
+  email: string;
+  password: string;
+}
+interface Accounts {
+  operator: Account;
+  renter: Account;
+}
+interface Items<T> {
+  items: T[];
+}
+
+const { values: options } = parseArgs({
+  options: {
+    'fake-hosts': { type: 'string' },
+    'guest-tools': { type: 'string', default: '' },
+    image: { type: 'string', default: '' },
+  },
+});
+const path = (name: string) => join(FOLDER, name);
+const env = {
+  ...process.env,
+  GPURENT_HTTP_ADDRESS: HTTP,
+  GPURENT_GRPC_ADDRESS: GRPC,
+  GPURENT_DATABASE: path('gpurent.db'),
+  GPURENT_LOG_FORMAT: 'text',
+  GPURENT_AGENT_STATE_DIR: path('agent'),
+  GPURENT_AGENT_GUEST_TOOLS: options['guest-tools'],
+  GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',
+  GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
+  GPURENT_AGENT_GPUS: `simulated:${GPUS}`,
+};
+const api = new ApiClient(`http://${HTTP}`);
+const children: ChildProcess[] = [];
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
+
+/** Runs a compiled program, and again whenever a file that it has loaded changes. */
+function watch(script: string, ...args: string[]): void {
+  children.push(
+    spawn(process.execPath, ['--watch', script, ...args], {
+      env,
+      stdio: 'inherit',
+      detached: true,
+    }),
+  );
+}
+
+/** Compiles whatever changes. */
+function compile(): void {
+  const args = ['node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'];
+  children.push(spawn(process.execPath, args, { stdio: 'inherit', detached: true }));
+}
+
+function accounts(): Accounts {
+  const file = path('accounts.json');
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Accounts;
+  const account = (name: string) => ({ email: `${name}@localhost.test`, password: randomBytes(12).toString('hex') });
+  const made = { operator: account('operator'), renter: account('renter') };
+  writeFileSync(file, JSON.stringify(made, null, 2), { mode: 0o600 });
+  const args = ['dist/control-plane/main.js', 'create-operator', '--email', made.operator.email];
+  execFileSync(process.execPath, args, { env, input: made.operator.password, stdio: ['pipe', 'ignore', 'inherit'] });
+  return made;
+}
+
+async function signIn(account: Account): Promise<ApiClient> {
+  return api.as((await api.post<{ token: string }>('/v1/auth/sign-in', account)).token);
+}
+
+/** The renter's account, made with credit when it is new. */
+async function renterOf(account: Account, operator: ApiClient): Promise<ApiClient> {
+  const signedUp = await api.request<{ token: string; organization: { id: string } }>('POST', '/v1/auth/sign-up', {
+    ...account,
+    name: 'Renter',
+  });
+  if (signedUp.status !== 201) return signIn(account);
+  const { token, organization } = signedUp.body;
+  const credit = { amount_micro: CREDIT_MICRO, reason: 'for trying out' };
+  await operator.post(`/v1/operator/organizations/${organization.id}/credits`, credit);
+  return api.as(token);
+}
+
+async function startHosts(operator: ApiClient): Promise<void> {
+  const token = async (max_uses: number) =>
+    (await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', { max_uses })).token;
+  const count = options['fake-hosts'];
+  if (count !== undefined) {
+    const fake = ['--control-plane', GRPC, '--hosts', count, '--gpus', String(GPUS), '--state', path('hosts.json')];
+    watch('dist/test/harness/fake-hosts.js', ...fake, '--token', await token(Number(count)));
+    return;
+  }
+  if (!existsSync(path('agent/identity.json'))) {
+    const enroll = ['enroll', '--control-plane', GRPC, '--token', await token(1)];
+    execFileSync(process.execPath, ['dist/agent/main.js', ...enroll], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  }
+  watch('dist/agent/main.js', 'run');
+}
+
+/** What there is to rent, where nobody has made it yet. */
+async function openMarket(operator: ApiClient): Promise<void> {
+  const machines = await eventually(
+    'a host to connect',
+    async () => {
+      const { items } = await operator.get<Items<{ id: string; connected: boolean }>>('/v1/operator/machines');
+      return items.some(({ connected }) => connected) && items;
+    },
+    PATIENCE_MS,
+  );
+  const { items: offers } = await operator.get<Items<{ machine: { id: string } }>>('/v1/operator/offers');
+  for (const { id } of machines.filter(({ id }) => !offers.some(({ machine }) => machine.id === id))) {
+    await operator.request('PUT', `/v1/operator/machines/${id}/disk-quota-waiver`);
+    const prices = { price_per_hour_micro: 1_200_000, storage_price_per_gb_hour_micro: 100 };
+    await operator.post('/v1/operator/offers', { machine_id: id, num_gpus: 1, ...prices });
+  }
+  const { items: templates } = await operator.get<Items<unknown>>('/v1/templates');
+  if (templates.length === 0) {
+    const command = ['sh', '-c', 'while :; do date; sleep 10; done'];
+    await operator.post('/v1/operator/templates', { name: 'Sample', image: options.image, command, mode: ['ssh'] });
+  }
+}
+
+async function main(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
+  const { operator: operatorAccount, renter: renterAccount } = accounts();
+  compile();
+  watch('dist/control-plane/main.js', 'serve');
+  const isReady = () =>
+    fetch(`http://${HTTP}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await eventually('the control plane', isReady, PATIENCE_MS);
+  const operator = await signIn(operatorAccount);
+  const renter = await renterOf(renterAccount, operator);
+  await startHosts(operator);
+  await openMarket(operator);
+  process.stdout.write(
+    `\nAPI:       http://${HTTP}/v1, described at http://${HTTP}/docs\n` +
+      `operator:  ${String(operator.token)}\nrenter:    ${String(renter.token)}\n` +
+      `Try:       curl -H 'Authorization: Bearer ${String(renter.token)}' http://${HTTP}/v1/offers\n\n`,
+  );
+  if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`dev: ${messageOf(error)}\n`);
+  process.exitCode = 1;
+} finally {
+  for (const child of children.reverse()) {
+    const ended = once(child, 'exit');
+    if (child.exitCode === null && child.kill()) await ended;
+  }
+}

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+
+/** What a fake host says that it has. */
+export interface FakeInventory {
+  name?: string;
+  gpus?: number;
+  diskGb?: number;
+  diskQuota?: string;
+  vmCapable?: boolean;
+  cudaVersion?: string;
+}
+
+/** The inventory in the words of the wire. */
+export function inventoryOf({
+  name = 'fake',
+  gpus = 2,
+  diskGb = 1000,
+  diskQuota = 'enforced',
+  vmCapable = false,
+  cudaVersion = '12.4',
+}: FakeInventory): Record<string, unknown> {
+  return {
+    name,
+    region: 'test',
+    publicAddress: '203.0.113.7',
+    arch: 'x86_64',
+    cpuModel: 'Fake CPU',
+    cpuCores: 16,
+    memoryMb: 65_536,
+    diskGb,
+    diskQuota,
+    vmCapable,
+    driverVersion: '550.54',
+    cudaVersion,
+    gpuReleaseSupported: true,
+    gpus: Array.from({ length: gpus }, (_, index) => ({
+      uuid: `GPU-${randomUUID()}`,
+      index,
+      model: 'Fake GPU',
+      memoryMb: 24_576,
+      healthy: true,
+      reason: '',
+    })),
+  };
+}
