@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
-import { DEADLINE_MS, Engine } from '../runtime/docker/engine.js';
+import { DEADLINE_MS, Engine, imageOf } from '../runtime/docker/engine.js';
 import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
 import { VmSupport } from '../runtime/docker/vm/vm-support.js';
 import { doubtful, good, type Check } from './finding.js';
@@ -27,7 +27,7 @@ export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus:
             'set GPURENT_AGENT_VMS=kvm: emulation is for trying out',
           );
     const { Created } = await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) =>
-      docker.getImage(vms.runner).inspect(),
+      imageOf(docker, vms.runner).inspect(),
     );
     const days = Math.floor((clock.now() - Date.parse(Created)) / DAY_MS);
     const age =

@@ -149,3 +149,33 @@ describe('a public template', () => {
     expect((await renter.api.request('PATCH', `/v1/templates/${id}`, { visibility: 'public' })).status).toBe(422);
   });
 });
+
+it.each([
+  '../info?x=',
+  '../127.0.0.1:2375/info?x=',
+  'get?names=debian&x=',
+  'debian:1?x=',
+  'a/../b',
+  'https://registry.example.com/a',
+  'user:password@registry.example.com/a',
+  'a1'.repeat(32),
+])('an image that is named %s is refused, when a template is made and when it is changed', async (image) => {
+  const refusal = {
+    status: 422,
+    body: { code: 'VALIDATION_FAILED', details: [expect.objectContaining({ path: 'image' })] },
+  };
+  expect(await renter.api.request('POST', '/v1/templates', { name: 'Mine', image })).toMatchObject(refusal);
+  const { id } = await create(renter);
+  expect(await renter.api.request('PATCH', `/v1/templates/${id}`, { image })).toMatchObject(refusal);
+  expect(await renter.api.get(`/v1/templates/${id}`)).toMatchObject({ image: 'mine:1' });
+});
+
+it('the password of a registry goes to no other one, whatever the image becomes', async () => {
+  const registry = { username: 'me', password: 'the password of a registry' };
+  const { id } = await create(renter, { image: 'one.example.com/a:1', registry });
+  const change = (fields: object) => renter.api.request<TemplateBody>('PATCH', `/v1/templates/${id}`, fields);
+  expect((await change({ image: 'one.example.com/b:2' })).body).toMatchObject({ registry_private: true });
+  expect((await change({ image: 'two.example.com/b:2' })).body).toMatchObject({ registry_private: false });
+  expect((await change({ image: 'one.example.com/b:2' })).body).toMatchObject({ registry_private: false });
+  expect((await change({ image: 'three.example.com/b', registry })).body).toMatchObject({ registry_private: true });
+});

@@ -1,6 +1,9 @@
 import Docker from 'dockerode';
+import http from 'node:http';
+import { createRequire } from 'node:module';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
+import { parseImageReference } from '../../../shared/image-reference.js';
 import { Failure } from '../../domain/failure.js';
 
 export const DEADLINE_MS = {
@@ -23,6 +26,26 @@ export interface DockerInfo {
   CgroupDriver?: string;
   LiveRestoreEnabled: boolean;
   Runtimes?: Record<string, unknown>;
+}
+
+/** The library follows redirects to any host, and throws out of reach where one names a protocol that it does not know. */
+Object.assign(createRequire(import.meta.url)('docker-modem/lib/http') as object, { http });
+
+const IMAGE_ID = /^sha256:[0-9a-f]{64}$/;
+
+/**
+ * Returns a handle on an image by its reference or its identity. Throws Failure IMAGE_UNAVAILABLE for anything else: the name
+ * becomes part of the path of a request to Docker.
+ */
+export function imageOf(docker: Docker, name: string): Docker.Image {
+  requireImageName(name);
+  return docker.getImage(name);
+}
+
+/** Throws Failure IMAGE_UNAVAILABLE unless Docker is sure to take it for the name of an image. */
+export function requireImageName(name: string): void {
+  if (!parseImageReference(name) && !IMAGE_ID.test(name))
+    throw new Failure('IMAGE_UNAVAILABLE', `"${name}" is not an image reference such as registry.example.com/name:tag`);
 }
 
 /** Docker's API with a deadline on every call. */

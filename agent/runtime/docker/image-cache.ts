@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
-import { DEADLINE_MS, statusOf, type Engine } from './engine.js';
+import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 
 /** With less of the file system free, images that nobody uses go, those that were used longest ago first. */
 const PRESSURE_SHARE = 0.12;
@@ -74,7 +74,7 @@ export class ImageCache {
     try {
       for (const name of names.length > 0 ? names : [Id]) {
         await this.engine
-          .call('remove an image', DEADLINE_MS.remove, (docker) => docker.getImage(name).remove())
+          .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
           .catch((error: unknown) => {
             // Its digests go with its last name.
             if (statusOf(error) !== 404) throw error;

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../../shared/clock.js';
 import { Failure } from '../../domain/failure.js';
 import type { OnProgress } from '../workload.js';
 import type { ImageDefaults } from './container-options.js';
-import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
+import { DEADLINE_MS, imageOf, reasonOf, requireImageName, statusOf, type Engine } from './engine.js';
 import type { ImageCache } from './image-cache.js';
 
 /** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */
@@ -101,7 +101,7 @@ function isSameRepository(digested: string, name: string): boolean {
 
 export async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
-    return await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => docker.getImage(name).inspect());
+    return await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => imageOf(docker, name).inspect());
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw error;
@@ -139,6 +139,7 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
 
 async function pull(engine: Engine, clock: Clock, { spec, onProgress, signal }: ImageOrder): Promise<void> {
   const name = withTag(spec.image);
+  requireImageName(name);
   const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: registryOf(name) } } : {};
   const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));
   const progress = new PullProgress(onProgress);

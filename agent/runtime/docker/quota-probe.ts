@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { DEADLINE_MS, statusOf, type Engine } from './engine.js';
+import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
 const WRITE = (name: string, mib: number) => `dd if=/dev/zero of=/${name} bs=1M count=${mib}`;
@@ -26,7 +26,7 @@ export async function probeDiskQuota(engine: Engine, guestTools: string): Promis
     return await isHeld(engine, image, guestTools);
   } finally {
     await engine
-      .call('remove an image', DEADLINE_MS.remove, (docker) => docker.getImage(image).remove({ force: true }))
+      .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, image).remove({ force: true }))
       .catch(() => undefined);
   }
 }

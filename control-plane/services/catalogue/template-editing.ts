@@ -1,5 +1,6 @@
 import { faultOfPorts } from '../../domain/template-port.js';
 import { createHash } from 'node:crypto';
+import { parseImageReference } from '../../../shared/image-reference.js';
 import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../../domain/environment.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
@@ -70,11 +71,17 @@ export function updateTemplate(
     const env = (changes.env ?? before.env).map((entry) =>
       entry.secret && entry.value === null ? { ...entry, value: secrets.get(entry.key) ?? null } : entry,
     );
-    const columns = columnsOf(platform, checked(tx, owner, { ...before, ...changes, env }, id));
+    const registry = isSameRegistry(before.image, changes.image) ? before.registry : null;
+    const columns = columnsOf(platform, checked(tx, owner, { ...before, registry, ...changes, env }, id));
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
     audit(tx, owner, 'template.update', id);
     return describeTemplate(platform, { ...row, ...columns });
   });
+}
+
+/** A registry's password is for that registry: it is not sent to one that a later editor has put in its place. */
+function isSameRegistry(before: string, after: string | undefined): boolean {
+  return after === undefined || parseImageReference(before)?.registry === parseImageReference(after)?.registry;
 }
 
 /** Nobody can deploy it any more; what runs on it goes on. Refuses with TEMPLATE_NOT_FOUND. */
@@ -121,6 +128,8 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
 function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {
   if (envSizeOf(content) > MAX_ENV_CHARS)
     throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
+  if (!parseImageReference(content.image))
+    throw invalidField('image', 'must be an image reference such as registry.example.com/name:tag');
   const fault = faultOfPorts(content.ports);
   if (fault !== undefined) throw invalidField('ports', fault);
   if (content.kind === 'vm' && content.command.length > 0)
