@@ -8,6 +8,7 @@ import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
+import type { Remover } from './commands/perform.js';
 import { agentSocket, journalFile, type AgentConfig } from './config.js';
 import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
@@ -57,22 +58,14 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
   return readInventory(config, gpus, { root: (await engine.info()).DockerRootDir, hasDiskQuota, runsVms });
 }
 
-/** An agent on this machine's Docker and GPUs. Rejects with SetupError where its certificate cannot be used. */
-export async function createAgent(
-  config: AgentConfig,
-  identity: Identity,
-  logger: Logger,
-  clock: Clock = systemClock,
-): Promise<Agent> {
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
+/** Docker, GPUs and network of this machine, with what runs workloads on them. */
+function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: Clock) {
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
   const gpus = gpuDriver(config, clock, (message) => logger.warn(message));
-  let hasDiskQuota = false;
+  const quota = { isEnforced: false };
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
-  const { hostId } = identity;
-  const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const root = rootOf(engine);
   const freeShare = async () => freeShareOf(await root());
   const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
@@ -82,7 +75,7 @@ export async function createAgent(
     ...config,
     hostId,
     publicAddress: () => publicAddressOf(config),
-    hasDiskQuota: async () => hasDiskQuota,
+    hasDiskQuota: async () => quota.isEnforced,
   };
   const jobs = new RunnerJobs(engine, hostId, config.vms.runner);
   const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
@@ -92,6 +85,26 @@ export async function createAgent(
     vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
+  return { engine, gpus, quota, root, images, guard, host, jobs, support, runtime };
+}
+
+/** The runtime alone, for a process that brings one workload down. */
+export function createRuntime(config: AgentConfig, { hostId }: Identity, logger: Logger): Remover {
+  return dockerHost(config, hostId, logger, systemClock).runtime;
+}
+
+/** An agent on this machine's Docker and GPUs. Rejects with SetupError where its certificate cannot be used. */
+export async function createAgent(
+  config: AgentConfig,
+  identity: Identity,
+  logger: Logger,
+  isolated: Remover,
+  clock: Clock = systemClock,
+): Promise<Agent> {
+  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
+  const made = dockerHost(config, identity.hostId, logger, clock);
+  const { engine, gpus, quota, root, images, guard, host, jobs, support, runtime } = made;
+  const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const runsVms = async () => {
     const obstacle = await support.obstacle();
     if (obstacle !== undefined) logger.info(`this host runs no virtual machines: ${obstacle}`);
@@ -101,6 +114,7 @@ export async function createAgent(
   const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const agent = assembleAgent({
     runtime,
+    isolated,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
     web: {
@@ -124,7 +138,7 @@ export async function createAgent(
       await guard.ensure();
       await runtime.prepare();
       await jobs.prune((message) => logger.warn(message));
-      hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
+      quota.isEnforced = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
         logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);
         return false;
       });
@@ -133,7 +147,8 @@ export async function createAgent(
       void support.obstacle().catch(() => undefined);
     },
     diskFreeGb: async () => diskFreeGb(await root()),
-    describe: async () => readInventory(config, gpus, { root: await root(), hasDiskQuota, runsVms: await runsVms() }),
+    describe: async () =>
+      readInventory(config, gpus, { root: await root(), hasDiskQuota: quota.isEnforced, runsVms: await runsVms() }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
   const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);

@@ -8,6 +8,7 @@ import { Observer } from './observation/observer.js';
 import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
+import type { Remover } from './commands/perform.js';
 import type { Dial } from './link/dial.js';
 import type { CommandCount, Snapshot } from './insight/snapshot.js';
 import { Link } from './link/link.js';
@@ -33,6 +34,8 @@ export interface Agent {
 /** What the agent stands on: the host, Docker, the way to the control plane. */
 export interface Parts {
   runtime: Runtime;
+  /** What of it brings workloads down, in a process of its own. */
+  isolated: Remover;
   docker: DockerWatch;
   gpus: GpuDriver;
   dial: Dial;
@@ -61,7 +64,17 @@ export function assembleAgent(parts: Parts): Agent {
   const observer = new Observer(runtime, clock);
   const endpoints = new Endpoints({ ...parts.web, observer, clock, logger });
   const gpuAccess = new GpuAccess(gpus, runtime, clock);
-  const hands = { runtime, gpus, gpuAccess, interruptions, observer, endpoints, clock, logger };
+  const hands = {
+    runtime,
+    isolated: parts.isolated,
+    gpus,
+    gpuAccess,
+    interruptions,
+    observer,
+    endpoints,
+    clock,
+    logger,
+  };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const upkeep = new Upkeep(parts.upkeep, clock, logger);
@@ -90,7 +103,9 @@ export function assembleAgent(parts: Parts): Agent {
     async start() {
       await parts.prepare();
       const boot = await parts.boot();
-      if (interruptions.isNewBoot(boot.id)) await interruptions.noteBoot(boot);
+      const isNewBoot = interruptions.isNewBoot(boot.id);
+      journal.countCrashes(isNewBoot);
+      if (isNewBoot) await interruptions.noteBoot(boot);
       if ((await parts.docker.startedAt()) === null) {
         logger.warn(
           'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file',

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
+import { fileURLToPath } from 'node:url';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
-import { checksOf, createAgent, inspectHost } from './app.js';
+import { checksOf, createAgent, createRuntime, inspectHost } from './app.js';
 import { agentSocket, parseConfig } from './config.js';
+import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
 import { readEnvironment } from './env.js';
 import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
@@ -42,7 +44,8 @@ program
     const config = parseConfig(readEnvironment(), options);
     const identity = loadIdentity(config.stateDir);
     const logger = createLogger('agent', config.logLevel, config.logFormat);
-    const agent = await createAgent(config, identity, logger);
+    const self = [process.execPath, fileURLToPath(import.meta.url), 'carry-out'];
+    const agent = await createAgent(config, identity, logger, isolatedBy(self));
     await agent.start().catch(async (error: unknown) => {
       await agent.stop();
       throw error;
@@ -53,6 +56,18 @@ program
     };
     process.once('SIGTERM', stop);
     process.once('SIGINT', stop);
+  });
+
+program
+  .command('carry-out', { hidden: true })
+  .description('bring one workload down, for an agent that has crashed over it')
+  .addArgument(new Argument('<operation>').choices(OPERATIONS))
+  .argument('<instance>')
+  .action(async (operation: Operation, instanceId: string) => {
+    const config = parseConfig(readEnvironment());
+    const logger = createLogger('agent', config.logLevel, config.logFormat);
+    const runtime = createRuntime(config, loadIdentity(config.stateDir), logger);
+    process.stdout.write(await carryOut(runtime, operation, instanceId));
   });
 
 program

@@ -5,6 +5,8 @@ import type { OnProgress } from '../runtime/workload.js';
 export class Attempt {
   /** Whether the workload was made by this very attempt, so that undoing it loses no renter's disk. */
   created = false;
+  /** How often the agent's process has ended in the middle of this command. */
+  readonly crashes: number;
   private begun: boolean;
   private runBefore: number | null;
   private readonly superseded = new AbortController();
@@ -12,7 +14,7 @@ export class Attempt {
   constructor(
     readonly command: Command,
     /** What the journal has of an earlier attempt, which a crash has cut short: what that one did is not known. */
-    earlier: { runBefore: number | null } | undefined,
+    earlier: { runBefore: number | null; crashes: number } | undefined,
     /** Whether an earlier stop may still take the workload down. */
     readonly isStopOut: () => boolean,
     private readonly says: {
@@ -21,8 +23,14 @@ export class Attempt {
       onProgress: OnProgress;
     },
   ) {
+    this.crashes = earlier?.crashes ?? 0;
     this.begun = earlier !== undefined;
     this.runBefore = earlier?.runBefore ?? null;
+  }
+
+  /** Whether it is taken for the cause of the crashes: an accident is not likely to happen twice. */
+  get isDangerous(): boolean {
+    return this.crashes >= 2;
   }
 
   get onProgress(): OnProgress {

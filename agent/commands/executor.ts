@@ -33,6 +33,8 @@ export class Executor {
   private readonly lanes = new Map<string, Lane>();
   private readonly floors = new Map<string, number>();
   private stopping = false;
+  /** Commands in the middle of which the agent has crashed run one after another: so it shows which of them is the cause. */
+  private suspects: Promise<unknown> = Promise.resolve();
   /** A command has got its last answer. */
   onFinished: (kind: string, outcome: string) => void = () => {};
 
@@ -68,6 +70,7 @@ export class Executor {
   /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */
   async stop(): Promise<void> {
     this.stopping = true;
+    this.journal.endAttempt();
     for (const { current } of this.lanes.values())
       current?.attempt.giveWay(new Failure('SUPERSEDED', 'the agent is stopping'));
     await this.idle();
@@ -89,7 +92,7 @@ export class Executor {
     await Promise.all([...this.lanes.values()].map(({ tail }) => tail));
   }
 
-  private attempt(command: Command, earlier: { runBefore: number | null } | undefined): Attempt {
+  private attempt(command: Command, earlier: { runBefore: number | null; crashes: number } | undefined): Attempt {
     const { commandId, instanceId } = command;
     const isStopOut = () => this.journal.isStopCutShort(instanceId);
     return new Attempt(command, earlier, isStopOut, {
@@ -114,7 +117,7 @@ export class Executor {
       lane.next = undefined;
       lane.current = job;
       try {
-        await this.run(job);
+        await (job.attempt.crashes > 0 ? this.alone(job) : this.run(job));
       } finally {
         lane.current = undefined;
       }
@@ -142,14 +145,31 @@ export class Executor {
     return done;
   }
 
+  private alone(job: Job): Promise<void> {
+    const done = this.suspects.then(() => (this.stopping ? undefined : this.run(job)));
+    this.suspects = done.catch(() => undefined);
+    return done;
+  }
+
   private async run(job: Job): Promise<void> {
+    const { commandId } = job.attempt.command;
+    this.journal.beginAttempt(commandId);
+    await this.carryOut(job);
+    if (!this.stopping) this.journal.endAttempt(commandId);
+  }
+
+  private async carryOut(job: Job): Promise<void> {
     const { attempt } = job;
     const { command } = attempt;
     try {
       const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
       await this.hands.endpoints.note(command.instanceId, workload);
-      const observation = await this.hands.observer.observeWithLog(command.instanceId, workload);
+      const { observer } = this.hands;
+      // What a dangerous one has printed is not read in this process either.
+      const observation = attempt.isDangerous
+        ? observer.observe(workload)
+        : await observer.observeWithLog(command.instanceId, workload);
       const result = {
         ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE),
         observation: { ...observation, ...last },

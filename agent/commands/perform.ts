@@ -11,8 +11,13 @@ import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { Interruptions } from '../interruptions/interruptions.js';
 
+/** What brings a workload down. */
+export type Remover = Pick<Runtime, 'find' | 'stop' | 'remove'>;
+
 export interface Hands {
   runtime: Runtime;
+  /** The same in a process of its own, which may crash. */
+  isolated: Remover;
   gpus: GpuDriver;
   gpuAccess: GpuAccess;
   interruptions: Interruptions;
@@ -35,11 +40,18 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
   await hands.runtime.settled(instanceId);
   switch (desired?.$case) {
     case 'running':
+      if (attempt.isDangerous)
+        throw new Failure(
+          'AGENT_CRASHED',
+          'the agent of this host has ended twice while it was bringing the workload up',
+        );
       return toRunning(hands, attempt, desired.value);
     case 'stopped':
-      return untilDone(hands, attempt, () => toStopped(hands, instanceId, desired.value.releaseGpus));
+      return untilDone(hands, attempt, (remover) =>
+        toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
+      );
     case 'absent':
-      return untilDone(hands, attempt, absence(hands, instanceId));
+      return untilDone(hands, attempt, absence(hands.gpuAccess, instanceId));
     default:
       throw new Failure('CONTAINER_FAILED', 'this agent does not know what the command wants; upgrade it');
   }
@@ -50,14 +62,13 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
  * may hold a renter's disk and is stopped.
  */
 export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
-  const { runtime } = hands;
   const { instanceId, desired } = attempt.command;
   if (desired?.$case !== 'running') return;
-  await untilDone(hands, attempt, async () => {
-    const found = await runtime.find(instanceId);
-    if (attempt.created || found.state === 'created') return runtime.remove(instanceId);
+  await untilDone(hands, attempt, async (remover) => {
+    const found = await remover.find(instanceId);
+    if (attempt.created || found.state === 'created') return remover.remove(instanceId);
     if (found.state === 'running') attempt.comesAfter(found.startedAt);
-    return runtime.stop(instanceId);
+    return remover.stop(instanceId);
   });
 }
 
@@ -103,19 +114,24 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
 }
 
 /** GPUs go back to the market only when nothing computes on them any more. */
-async function toStopped({ runtime, gpuAccess }: Hands, instanceId: string, releasesGpus: boolean): Promise<void> {
-  await runtime.stop(instanceId);
-  const found = await runtime.find(instanceId);
+async function toStopped(
+  remover: Remover,
+  gpuAccess: GpuAccess,
+  instanceId: string,
+  releasesGpus: boolean,
+): Promise<void> {
+  await remover.stop(instanceId);
+  const found = await remover.find(instanceId);
   if (releasesGpus && found.state !== 'absent') await gpuAccess.free(instanceId, found.gpuUuids);
 }
 
 /** Removes the workload; also when that is tried again, what it had is known. */
-function absence({ runtime, gpuAccess }: Hands, instanceId: string): () => Promise<void> {
+function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) => Promise<void> {
   let gpuUuids: string[] = [];
-  return async () => {
-    const found = await runtime.find(instanceId);
+  return async (remover) => {
+    const found = await remover.find(instanceId);
     if (found.state !== 'absent') ({ gpuUuids } = found);
-    await runtime.remove(instanceId);
+    await remover.remove(instanceId);
     await gpuAccess.free(instanceId, gpuUuids);
   };
 }
@@ -148,16 +164,24 @@ async function untilReached(
 
 /** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
 async function untilDone(
-  { runtime, clock, logger }: Hands,
-  { command, signal }: Attempt,
-  act: () => Promise<void>,
+  { runtime, isolated, clock, logger }: Hands,
+  { command, signal, crashes, isDangerous }: Attempt,
+  act: (remover: Remover) => Promise<void>,
 ): Promise<Workload> {
+  const remover = isDangerous ? isolated : runtime;
+  if (isDangerous) {
+    const { commandId, instanceId } = command;
+    logger.error(
+      { commandId, instanceId, crashes },
+      'the agent crashed over this instance: it is handled in a process of its own',
+    );
+  }
   for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
     try {
       // A call that has passed its deadline may still land: nothing is done before its outcome is known.
       await runtime.settled(command.instanceId);
-      await act();
-      return await runtime.find(command.instanceId);
+      await act(remover);
+      return await remover.find(command.instanceId);
     } catch (error) {
       logger.warn(
         { commandId: command.commandId, instanceId: command.instanceId },

@@ -10,6 +10,7 @@ export type FailureCode =
   | 'CONTAINER_FAILED'
   | 'SSH_SILENT'
   | 'WORKLOAD_GONE'
+  | 'AGENT_CRASHED'
   | 'SUPERSEDED';
 
 /** Why a command could not be done, in words for the renter. */

@@ -22,6 +22,8 @@ export type CommandEntry =
       state: 'begun';
       /** When the run that the workload had before this command started it was started itself; null: not started yet. */
       runBefore: number | null;
+      /** How often the agent's process has ended in the middle of it. */
+      crashes: number;
     }
   | { state: 'finished'; result: CommandResult };
 
@@ -48,6 +50,15 @@ CREATE TABLE commands (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX commands_by_instance ON commands (instance_id);
 `;
+/** Each is applied once, in its order; what has been released never changes. */
+const MIGRATIONS = [
+  SCHEMA,
+  `
+ALTER TABLE commands ADD COLUMN under_way INTEGER NOT NULL DEFAULT 0;
+-- How often the agent's process has ended in the middle of it.
+ALTER TABLE commands ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+`,
+];
 
 /**
  * What this host has been told and has done. Written before the first side effect of a command and after its last, durably,
@@ -63,9 +74,7 @@ export class Journal {
       this.db.pragma('journal_mode = WAL');
       this.db.pragma('synchronous = FULL');
       if (this.db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous is not FULL');
-      if (this.db.pragma('user_version', { simple: true }) === 0) {
-        this.db.transaction(() => this.db.exec(`${SCHEMA} PRAGMA user_version = 1;`)).exclusive();
-      }
+      this.migrate();
     } catch (error) {
       const busy = error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
       throw new SetupError(
@@ -74,6 +83,18 @@ export class Journal {
           : `the journal ${file} cannot be used: ${messageOf(error)}`,
       );
     }
+  }
+
+  private migrate(): void {
+    const version = this.db.pragma('user_version', { simple: true }) as number;
+    if (version > MIGRATIONS.length)
+      throw new Error(`a newer release has written it (version ${version}): install that again`);
+    this.db
+      .transaction(() => {
+        for (const [index, sql] of MIGRATIONS.entries()) if (index >= version) this.db.exec(sql);
+        this.db.pragma(`user_version = ${MIGRATIONS.length}`);
+      })
+      .exclusive();
   }
 
   meta(key: MetaKey): string | undefined {
@@ -104,14 +125,14 @@ export class Journal {
 
   command(commandId: string): CommandEntry | undefined {
     const row = this.db
-      .prepare<[string], { result: Buffer | null; run_before: number | null }>(
-        'SELECT result, run_before FROM commands WHERE command_id = ?',
+      .prepare<[string], { result: Buffer | null; run_before: number | null; crashes: number }>(
+        'SELECT result, run_before, crashes FROM commands WHERE command_id = ?',
       )
       .get(commandId);
     if (!row) return undefined;
     return row.result
       ? { state: 'finished', result: CommandResult.decode(row.result) }
-      : { state: 'begun', runBefore: row.run_before };
+      : { state: 'begun', runBefore: row.run_before, crashes: row.crashes };
   }
 
   /** Right before a start: a crash after it must not make the command start a second run. */
@@ -145,6 +166,32 @@ export class Journal {
           .run(command.commandId, command.instanceId, command.sequence, desired);
       })
       .immediate();
+  }
+
+  /**
+   * Counts a crash for each command that was under way when the process before this one ended without a word; for none where
+   * the host itself went down.
+   */
+  countCrashes(isNewBoot: boolean): void {
+    const crashes = isNewBoot ? 0 : 1;
+    this.db.prepare('UPDATE commands SET crashes = crashes + ?, under_way = 0 WHERE under_way = 1').run(crashes);
+  }
+
+  /** Notes that a command is worked on: should the process end now, it may be the cause. */
+  beginAttempt(commandId: string): void {
+    this.db.prepare('UPDATE commands SET under_way = 1 WHERE command_id = ?').run(commandId);
+  }
+
+  isUnderWay(commandId: string): boolean {
+    const found = this.db.prepare('SELECT 1 FROM commands WHERE command_id = ? AND under_way = 1');
+    return found.get(commandId) !== undefined;
+  }
+
+  /** Notes that a command is worked on no longer, whatever has come of it; without one, none is. */
+  endAttempt(commandId?: string): void {
+    this.db
+      .prepare('UPDATE commands SET under_way = 0 WHERE command_id = coalesce(?, command_id)')
+      .run(commandId ?? null);
   }
 
   /** After the last side effect. `desired` where the outcome changes it. Older answers of the instance are forgotten. */

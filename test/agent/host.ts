@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Remover } from '../../agent/commands/perform.js';
 import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
@@ -53,6 +54,19 @@ export class TestHost {
   readonly results: CommandResult[] = [];
   readonly reports: WorkloadReport[] = [];
   readonly progress: Progress[] = [];
+  /** What was done in a process of its own. */
+  readonly inIsolation: string[] = [];
+  readonly isolated: Remover = {
+    find: (id) => this.runtime.find(id),
+    stop: (id) => {
+      this.inIsolation.push('stop');
+      return this.runtime.stop(id);
+    },
+    remove: (id) => {
+      this.inIsolation.push('remove');
+      return this.runtime.remove(id);
+    },
+  };
   dockerUp = true;
   /** When this run of Docker began. */
   dockerStartedAt = 0;
@@ -148,7 +162,18 @@ export class TestHost {
     const journal = new Journal(join(this.folder, 'journal.db'));
     const { runtime, gpus, gpuAccess, clock, outbox, observer, endpoints } = this;
     const interruptions = new Interruptions(this.docker, runtime, journal, clock);
-    const hands = { runtime, gpus, gpuAccess, interruptions, observer, endpoints, clock, logger: silentLogger };
+    const hands = {
+      runtime,
+      isolated: this.isolated,
+      gpus,
+      gpuAccess,
+      interruptions,
+      observer,
+      endpoints,
+      clock,
+      logger: silentLogger,
+    };
+    journal.countCrashes(false);
     const executor = new Executor(hands, journal, outbox);
     return { journal, executor, interruptions };
   }

@@ -18,17 +18,28 @@ const FORBIDDEN = ['169.254.169.254', '10.99.99.99', '192.168.199.9'];
 const ONSTART = 'echo "onstart has run with $MINE"';
 
 let real: RealPlatform;
+/** Told to stop long before it is looked at: nothing waits for its deadline but itself. */
+let deaf: { renter: RealRenter; id: string };
 
 beforeAll(async () => {
   await importImage(IDLES, { 'disk/disk.raw': tinyDisk('a guest that hears nothing', 'idles') });
   await importImage(CORRUPT, { 'disk/disk.qcow2': Buffer.from('QFI\xfb\0\0\0\x03 and nothing more', 'latin1') });
   const agentEnv = { GPURENT_AGENT_VMS: 'tcg', GPURENT_AGENT_VM_STOP_SECONDS: '45' };
-  real = await RealPlatform.start({ ports: '23240-23249', gpus: 1, agentEnv });
+  real = await RealPlatform.start({ ports: '23240-23249', gpus: 2, agentEnv });
+  deaf = await tellDeafGuestToStop();
 }, PATIENCE_MS);
 afterAll(async () => {
   await real.stop();
   await removeImages(IDLES, CORRUPT);
 });
+
+async function tellDeafGuestToStop(): Promise<{ renter: RealRenter; id: string }> {
+  const renter = await RealRenter.on(real, { kind: 'vm', image: IDLES, mode: [] });
+  const { id } = await renter.deploy({ ssh_key_id: null });
+  await statusIs(renter.api, id, 'running', LONG_MS);
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  return { renter, id };
+}
 
 async function logOf(renter: RealRenter, id: string): Promise<string> {
   return (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs?tail=1000`)).lines.join('\n');
@@ -146,10 +157,7 @@ describe('a Debian', () => {
 });
 
 it('a guest that ignores the power button is powered off at the deadline', async () => {
-  const renter = await RealRenter.on(real, { kind: 'vm', image: IDLES, mode: [] });
-  const { id } = await renter.deploy({ ssh_key_id: null });
-  await statusIs(renter.api, id, 'running', LONG_MS);
-  await renter.api.post(`/v1/instances/${id}/stop`);
+  const { renter, id } = deaf;
   await statusIs(renter.api, id, 'stopped', 2 * LONG_MS);
   expect(await logOf(renter, id)).toContain('the guest has not shut down within 45 seconds and is powered off');
   await renter.destroy(id);

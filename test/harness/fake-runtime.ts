@@ -52,6 +52,11 @@ export class FakeRuntime implements Runtime {
     };
   }
 
+  /** Calls of this kind that come from now on are held no longer; those that wait go on waiting, as in a process that died. */
+  letGo(call: Call): void {
+    this.gates.delete(call);
+  }
+
   /** Makes the next call of this kind throw. */
   failNext(call: Call, error: Error): void {
     this.failures.set(call, [...(this.failures.get(call) ?? []), error]);

@@ -96,6 +96,7 @@ export class SimHost {
     this.journal = new Journal(this.journalFile);
     const agent = assembleAgent({
       runtime,
+      isolated: runtime,
       docker: runtime,
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),

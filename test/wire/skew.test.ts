@@ -139,8 +139,10 @@ describe('this agent, at a control plane of the release before,', () => {
     folder = mkdtempSync(join(tmpdir(), 'gpurent-skew-'));
     const identity = { hostId: 'h', controlPlane: older.address, proof: { kind: 'secret' as const, credential: 'c' } };
     const gpus = new BusyGpus(1, 'test');
+    const runtime = new FakeRuntime(systemClock);
     agent = assembleAgent({
-      runtime: new FakeRuntime(systemClock),
+      runtime,
+      isolated: runtime,
       docker: { isAvailable: async () => true, startedAt: async () => 0, events: () => new Promise(() => {}) },
       gpus,
       dial: dialer(() => identity),

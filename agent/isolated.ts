@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Remover } from './commands/perform.js';
+import type { Workload } from './runtime/workload.js';
+
+const run = promisify(execFile);
+/** Longer than any deadline of Docker's within. */
+const DEADLINE_MS = 10 * 60_000;
+
+export const OPERATIONS = ['find', 'stop', 'remove'] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** Brings workloads down by `command` OPERATION INSTANCE, each in a process of its own: what crashes it, crashes nothing else. */
+export function isolatedBy(command: readonly string[]): Remover {
+  const [program = '', ...args] = command;
+  const ask = async (operation: Operation, instanceId: string) =>
+    (await run(program, [...args, operation, instanceId], { timeout: DEADLINE_MS })).stdout;
+  return {
+    find: async (instanceId) => JSON.parse(await ask('find', instanceId)) as Workload,
+    stop: async (instanceId) => {
+      await ask('stop', instanceId);
+    },
+    remove: async (instanceId) => {
+      await ask('remove', instanceId);
+    },
+  };
+}
+
+/** Carries out one operation, in that process. Returns what it prints. */
+export async function carryOut(remover: Remover, operation: Operation, instanceId: string): Promise<string> {
+  const result = await remover[operation](instanceId);
+  return JSON.stringify(result ?? null);
+}
