@@ -27,6 +27,10 @@ export const GATEWAY_OPTIONS = {
   ...KEEPALIVE_OPTIONS,
   'grpc.max_send_message_length': MAX_CONTROL_MESSAGE_BYTES,
   'grpc.max_receive_message_length': MAX_AGENT_MESSAGE_BYTES,
+  'grpc.max_connection_idle_ms': 60_000,
 } as const;
+
+/** Where each host has a connection of its own: it needs one stream, and for a moment another for its certificate. */
+export const STREAMS_OF_A_HOST = { 'grpc.max_concurrent_streams': 4 } as const;
 
 export const HEARTBEAT_MS = 10_000;

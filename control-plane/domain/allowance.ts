@@ -19,4 +19,9 @@ export class Allowance {
     this.left -= amount;
     return true;
   }
+
+  /** Puts back what was taken in vain. */
+  give(amount: number): void {
+    this.left = Math.min(this.left + amount, this.burst);
+  }
 }

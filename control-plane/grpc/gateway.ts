@@ -17,7 +17,8 @@ import {
   type RenewResponse,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { GATEWAY_OPTIONS } from '../../shared/protocol.js';
+import { parseAddress } from '../../shared/addresses.js';
+import { GATEWAY_OPTIONS, STREAMS_OF_A_HOST } from '../../shared/protocol.js';
 import { fingerprintOf } from '../../shared/tls.js';
 import { Refusal } from '../domain/refusal.js';
 import { hashToken } from '../services/accounts/tokens.js';
@@ -25,6 +26,8 @@ import { LEEWAY_MS } from '../services/hosts/authority.js';
 import { renewCertificate, type Proof } from '../services/hosts/credentials.js';
 import { certifyHost, enrollHost, type Enrolled } from '../services/hosts/enrollment.js';
 import type { Platform } from '../services/platform.js';
+import { ConnectionGate } from './connection-gate.js';
+import { RefusalLimiter } from './refusal-limiter.js';
 import { serveHost } from './host-session.js';
 import { SIZED_SERVICE } from './message-size.js';
 
@@ -34,32 +37,38 @@ const GRACE_MS = 1_000;
 
 /** Where agents dial in. */
 export class Gateway {
-  private readonly server = new Server(GATEWAY_OPTIONS);
+  private readonly service: AgentServiceServer;
+  private readonly refusals: RefusalLimiter;
+  private server: Server | undefined;
+  private gate: ConnectionGate | undefined;
   private secured = false;
 
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
   ) {
-    const service: AgentServiceServer = {
+    this.service = {
       enroll: (call, callback) => this.enroll(call, callback),
       renew: (call, callback) => this.renew(call, callback),
       connect: (stream) => {
-        const peer = this.logger.child({ peer: stream.getPeer() });
-        serveHost(platform, peer, stream, this.proofOf(stream));
+        const peer = stream.getPeer();
+        const isKnown = serveHost(platform, this.logger.child({ peer }), stream, this.proofOf(stream));
+        if (isKnown) this.gate?.prove(peer);
       },
     };
-    this.server.addService(SIZED_SERVICE, service);
+    this.refusals = new RefusalLimiter(platform.clock);
   }
 
   /** Binds `host:port` (port 0: any) and answers the address bound. Without TLS, hosts prove who they are by a secret. */
   async listen(address: string, tls?: ServerCredentials): Promise<string> {
     this.secured = tls !== undefined;
-    const port = await new Promise<number>((resolve, reject) => {
-      this.server.bindAsync(address, tls ?? ServerCredentials.createInsecure(), (error, bound) =>
-        error ? reject(error) : resolve(bound),
-      );
-    }).catch((error: unknown) => {
+    const server = new Server({ ...GATEWAY_OPTIONS, ...(tls ? STREAMS_OF_A_HOST : {}) });
+    server.addService(SIZED_SERVICE, this.service);
+    this.server = server;
+    const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
+    this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket));
+    const at = parseAddress('GPURENT_GRPC_ADDRESS', address);
+    const port = await this.gate.listen(at.host, at.port).catch((error: unknown) => {
       throw new SetupError(`cannot listen for agents on ${address}: ${messageOf(error)}`);
     });
     return address.replace(/:\d+$/, `:${port}`);
@@ -68,17 +77,21 @@ export class Gateway {
   /** Ends the streams of all hosts, within a second; they will dial again. */
   async close(): Promise<void> {
     this.platform.hosts.closeAll('the control plane is stopping');
+    this.gate?.close();
+    const { server } = this;
     await new Promise<void>((resolve) => {
+      if (!server) return resolve();
       // Streams whose host does not read their end are cut; a connection on which nobody ever spoke is waited for by nobody.
       const cut = this.platform.clock.schedule(GRACE_MS, () => {
-        this.server.forceShutdown();
+        server.forceShutdown();
         resolve();
       });
-      this.server.tryShutdown(() => {
+      server.tryShutdown(() => {
         cut.cancel();
         resolve();
       });
     });
+    this.gate?.destroy();
   }
 
   private enroll(call: ServerUnaryCall<EnrollRequest, EnrollResponse>, callback: sendUnaryData<EnrollResponse>): void {
@@ -122,10 +135,19 @@ export class Gateway {
   }
 
   private answer<T>(call: Pick<Call, 'getPeer'>, callback: sendUnaryData<T>, work: () => Promise<T>): void {
+    const peer = call.getPeer();
+    if (!this.refusals.admits(peer))
+      return callback({
+        code: status.RESOURCE_EXHAUSTED,
+        details: 'too many refused attempts from this address; try again in a minute',
+      });
     work().then(
-      (result) => callback(null, result),
+      (result) => {
+        this.refusals.succeeded(peer);
+        this.gate?.prove(peer);
+        callback(null, result);
+      },
       (error: unknown) => {
-        const peer = call.getPeer();
         if (error instanceof Refusal) {
           this.logger.warn({ peer, code: error.code }, `a host was refused: ${error.message}`);
           const code = error.code === 'VALIDATION_FAILED' ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;

@@ -33,17 +33,21 @@ const CONNECT_UNITS = 100;
 const MOST_OF_A_CODE = 100;
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
-/** One host's stream from its first message to its end. */
-export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): void {
+/** One host's stream from its first message to its end. Returns whether the host is known, and may speak now. */
+export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): boolean {
   try {
     const machineId = admitHost(platform, proof);
-    if (platform.hosts.isShunned(machineId) || !platform.hosts.takes(machineId, 'facts', CONNECT_UNITS))
-      return refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
+    if (platform.hosts.isShunned(machineId) || !platform.hosts.takes(machineId, 'facts', CONNECT_UNITS)) {
+      refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
+      return false;
+    }
     new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId);
+    return true;
   } catch (error) {
     logger.warn(`a host was turned away: ${messageOf(error)}`);
     if (error instanceof Refusal) refuse(stream, status.UNAUTHENTICATED, error.message);
     else refuse(stream, status.INTERNAL, 'internal error; dial again');
+    return false;
   }
 }
 

@@ -19,6 +19,8 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: stri
   MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
 };
 
+const FAREWELL_MS = 2_000;
+
 /** What Node's parser turns down, by its own error code. */
 const CLIENT_ERRORS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
@@ -80,6 +82,8 @@ function describeValidation({ validation = [] }: FastifyError): Omit<ErrorBody, 
 export function answerClientErrors(ids: Ids) {
   return (error: ConnectionError, socket: Socket): void => {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
+    // An error of TLS or of the network: before its handshake has ended a socket would wait for ever to pass an answer on.
+    if (!/^(HPE|ERR_HTTP)_/.test(error.code)) return void socket.destroy();
     const code = CLIENT_ERRORS[error.code] ?? 'MALFORMED_REQUEST';
     const { status, meaning } = ERRORS[code];
     const requestId = ids.uuid();
@@ -92,6 +96,8 @@ export function answerClientErrors(ids: Ids) {
       'Connection: close',
     ];
     if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    // Whoever does not read the answer is not waited for.
+    socket.setTimeout(FAREWELL_MS, () => socket.destroy());
     socket.destroySoon();
   };
 }

@@ -42,6 +42,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAMETER_CHARS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 60_000;
+const HANDSHAKE_MS = 5_000;
 
 /** The REST API, by TLS where there is an identity to show. Not listening yet. */
 export async function createHttpServer(
@@ -121,7 +122,8 @@ export async function createHttpServer(
 function transportOf(identity?: ServerIdentity): { http: object } {
   if (!identity) return { http: { maxHeaderSize: MAX_HEADER_BYTES } };
   const { certificate, key } = identity.current;
-  return { https: { maxHeaderSize: MAX_HEADER_BYTES, cert: certificate, key } } as unknown as { http: object };
+  const tls = { handshakeTimeout: HANDSHAKE_MS, cert: certificate, key };
+  return { https: { maxHeaderSize: MAX_HEADER_BYTES, ...tls } } as unknown as { http: object };
 }
 
 /** Bodies as they are; what comes as text in a query string is read as what the schema says. */

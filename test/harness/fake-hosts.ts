@@ -1,10 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../shared/clock.js';
+import { systemClock, type Timer } from '../../shared/clock.js';
 import { FakeAgent, type FakeHostState } from './fake-agent.js';
 
 /** As many enroll at once: the control plane signs a certificate for each. */
 const TOGETHER = 16;
+/** The next heartbeat of each. */
+const beats = new Map<FakeAgent, Timer>();
 
 /** Hosts that answer like agents but run nothing, for load and for trying the API. */
 async function main(): Promise<void> {
@@ -29,6 +31,7 @@ async function main(): Promise<void> {
   const agents = known ? resumed(address, state) : await enrolled(address, token ?? '', hosts, gpus);
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => {
+      for (const timer of beats.values()) timer.cancel();
       if (state !== undefined) save(state, agents);
       agents.forEach((agent) => agent.close());
     });
@@ -65,7 +68,7 @@ async function live(agent: FakeAgent): Promise<void> {
     if (agent.closed) return;
     if (agent.connected) agent.beat();
     else agent.connect().catch(() => undefined);
-    systemClock.schedule(agent.heartbeatMs, beat);
+    beats.set(agent, systemClock.schedule(agent.heartbeatMs, beat));
   };
   beat();
 }

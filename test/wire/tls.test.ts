@@ -1,12 +1,10 @@
 import { Metadata } from '@grpc/grpc-js';
-import { X509Certificate, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { X509Certificate, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, createServer, TLSSocket } from 'node:tls';
+import { connect, createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createControlPlane } from '../../control-plane/app.js';
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import { connectionBy } from '../../agent/link/channel.js';
 import { checkBeforeEnroll, enroll, type Enrollment } from '../../agent/link/enrollment.js';
@@ -398,35 +396,5 @@ describe('with the operator’s own certificate', () => {
     );
     files.key = join(folder, 'nothing.pem');
     await expect(TestControlPlane.start({ tls: { ...GRPC_ONLY, files } })).rejects.toThrow(/nothing\.pem/);
-  });
-});
-
-describe('the API by TLS', () => {
-  it('answers who trusts its authority, by a certificate that is made anew a month before it ends', async () => {
-    const clock = new ManualClock(Date.now());
-    const config = {
-      ...{ httpAddress: '127.0.0.1:0', grpcAddress: '127.0.0.1:0', database: join(newFolder(), 'gpurent.db') },
-      ...{ secretKey: randomBytes(32), logLevel: 'silent', logFormat: null, tls: { ...OWN, grpc: false } },
-      rateLimits: { perAddress: 99, perCredential: 99, attemptsPerAddress: 99, attemptsPerAccount: 99 },
-    };
-    const own = createControlPlane(config, silentLogger, { clock });
-    const { http } = await own.start({ heartbeat: false });
-    const ca = await own.platform.authority.certificate();
-    const read = () =>
-      new Promise<{ status: number | undefined; shown: string }>((resolve, reject) => {
-        get(`https://${http}/healthz`, { ca, agent: false }, (response) => {
-          const shown = response.socket instanceof TLSSocket ? response.socket.getPeerCertificate().fingerprint256 : '';
-          response.resume().on('end', () => resolve({ status: response.statusCode, shown }));
-        }).on('error', reject);
-      });
-    const first = await read();
-    expect(first.status).toBe(200);
-    clock.advance(59 * DAY_MS);
-    expect((await read()).shown).toBe(first.shown);
-    clock.advance(2 * DAY_MS);
-    await own.reload();
-    // What is shown now begins in the future of the machine that this test runs on.
-    await expect(read()).rejects.toThrow(/not yet valid/);
-    await own.stop();
   });
 });
