@@ -68,7 +68,7 @@ async function makeSide(): Promise<Side> {
   }
   const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
     name: 'own',
-    image: admin.email,
+    image: `team/${admin.organizationId}`,
   });
   const invite = await admin.api.post<{ invite: { id: string }; token: string }>('/v1/orgs/current/invites', {
     email: member.email.replace('@', '-guest@'),

@@ -1,2 +1,7 @@
-/** Seeds that together reach what the first thousand reach, best first: `npm run choose-seeds` has chosen them. */
-export const CHOSEN_SEEDS: readonly number[] = Array.from({ length: 24 }, (_, index) => index + 1);
+/**
+ * Seeds that together reach what the first hundred reach in 500 steps, the one that adds most first: `npm run choose-seeds --
+ * --seeds 100` has chosen them, by the code that runs and by what happens right after what.
+ */
+export const CHOSEN_SEEDS: readonly number[] = [
+  1, 90, 84, 19, 30, 100, 44, 9, 97, 53, 83, 88, 42, 27, 81, 70, 98, 64, 12, 46, 15, 7, 24, 28,
+];
