@@ -29,6 +29,7 @@ import { LogHub } from './services/hosts/logs.js';
 import { destroyUnpaid } from './services/money/auto-destroy.js';
 import { settleDue } from './services/money/settle.js';
 import type { Platform } from './services/platform.js';
+import { purgerOf } from './services/purge.js';
 import { Sealer } from './services/sealer.js';
 import { beginTenure } from './services/hosts/tenure.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
@@ -49,7 +50,7 @@ export interface Overrides {
 const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'logs' | 'time-outs';
+type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'logs' | 'purge' | 'time-outs';
 
 export interface Addresses {
   /** `host:port` */
@@ -117,6 +118,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'auto-destroy': () => destroyUnpaid(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
+      purge: purgerOf(platform),
     },
     logger,
     defer,

@@ -1,7 +1,10 @@
-import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RateLimits } from '../config.js';
+import { networkOf } from '../domain/network.js';
 import { Refusal } from '../domain/refusal.js';
+import { hasSessionFrom } from '../services/accounts/sessions.js';
+import type { Platform } from '../services/platform.js';
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
 
@@ -15,11 +18,15 @@ declare module 'fastify' {
   }
 }
 
+/** Guesses at one account from everywhere: so many times what one network may guess at it. */
+const EVERYWHERE = 20;
+
 /**
- * Counts requests per address, then per credential, and attempts at passwords per address and per account. More than allowed:
- * RATE_LIMITED, with the seconds until it is worth trying again. The counts are kept in memory and bounded.
+ * Counts requests per network, then per credential, and attempts at passwords per network and per account. Who guesses at an
+ * account uses up the attempts of its own network; where many networks guess, those that the account is signed in from go on.
+ * More than allowed: RATE_LIMITED, with the seconds until it is worth trying again. The counts are kept in memory and bounded.
  */
-export async function limitRates(app: FastifyInstance, limits: RateLimits): Promise<void> {
+export async function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): Promise<void> {
   await app.register(rateLimit, { global: false });
   const limiter = (max: number, timeWindow: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
     app.createRateLimit({ max, timeWindow, keyGenerator });
@@ -27,7 +34,8 @@ export async function limitRates(app: FastifyInstance, limits: RateLimits): Prom
   const perAddress = limiter(limits.perAddress, MINUTE_MS, addressOf);
   const perCredential = limiter(limits.perCredential, MINUTE_MS, credentialOf);
   const attemptsPerAddress = limiter(limits.attemptsPerAddress, QUARTER_HOUR_MS, addressOf);
-  const attemptsPerAccount = limiter(limits.attemptsPerAccount, QUARTER_HOUR_MS, accountNamed);
+  const attemptsAtAccount = limiter(limits.attemptsPerAccount, QUARTER_HOUR_MS, accountAndNetwork);
+  const attemptsEverywhere = limiter(EVERYWHERE * limits.attemptsPerAccount, QUARTER_HOUR_MS, accountNamed);
 
   app.addHook('onRequest', (request) => count(perAddress, request, 'from this address'));
   app.addHook('preParsing', async (request) => {
@@ -36,8 +44,9 @@ export async function limitRates(app: FastifyInstance, limits: RateLimits): Prom
   app.addHook('preHandler', async (request) => {
     if (!request.routeOptions.config.guessable) return;
     await count(attemptsPerAddress, request, 'at passwords from this address');
-    if (request.routeOptions.config.guessable === true)
-      await count(attemptsPerAccount, request, 'at the password of this account');
+    if (request.routeOptions.config.guessable !== true) return;
+    await count(attemptsAtAccount, request, 'at the password of this account');
+    if (!isKnown(platform, request)) await count(attemptsEverywhere, request, 'at the password of this account');
   });
 }
 
@@ -51,7 +60,15 @@ async function count(limiter: Limiter, request: FastifyRequest, what: string): P
 }
 
 function addressOf(request: FastifyRequest): string {
-  return normalizeIP(request.ip);
+  return networkOf(request.ip);
+}
+
+function accountAndNetwork(request: FastifyRequest): string {
+  return `${accountNamed(request)} ${addressOf(request)}`;
+}
+
+function isKnown(platform: Platform, request: FastifyRequest): boolean {
+  return request.caller !== undefined || hasSessionFrom(platform, accountNamed(request), addressOf(request));
 }
 
 function credentialOf({ caller }: Pick<FastifyRequest, 'caller'>): string {

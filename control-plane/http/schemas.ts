@@ -7,6 +7,14 @@ export const Timestamp = Type.String({
 export const Uuid = Type.String({ format: 'uuid' });
 export const Micro = Type.Integer({ description: 'micro-dollars' });
 
+/** Neither control characters, nor those that reorder the text around them. */
+const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
+
+/** What people are shown as the name of something: it cannot pass for another, or break the line that it stands in. */
+export function nameOf(maxLength: number, minLength = 1) {
+  return Type.String({ minLength, maxLength, pattern: PLAIN_TEXT });
+}
+
 export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }

@@ -3,7 +3,7 @@ import { SerializerSelector, type SerializerFactory } from '@fastify/fast-json-s
 import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import type { Server as TlsServer } from 'node:tls';
 import addFormats from 'ajv-formats';
-import { LogController, fastify, type FastifyInstance } from 'fastify';
+import { LogController, fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
@@ -77,6 +77,9 @@ export async function createHttpServer(
   );
   app.addHook('onSend', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
+    // What is answered here is one caller's own, and is what it says it is.
+    if (request.url.startsWith('/v1'))
+      void reply.headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
   });
   followRequests(app);
   refuseWhileClosing(app);
@@ -86,7 +89,7 @@ export async function createHttpServer(
   parseJson(app);
   handleErrors(app);
   answerUnknownRoutes(app);
-  await limitRates(app, limits);
+  await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
   const routes = [
@@ -196,8 +199,24 @@ function logRequests(app: FastifyInstance): void {
     const { id } = (request.params ?? {}) as { id?: string };
     const about = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined ? { instanceId: id } : {};
     request.log.info(
-      { ...about, method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      {
+        ...about,
+        ...whoAsked(request),
+        method,
+        route: routeOptions.url,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
       'request',
     );
   });
+}
+
+/** Which account, and with which key, from which address. */
+function whoAsked({ caller, ip }: FastifyRequest): object {
+  if (!caller) return { address: ip };
+  const key = caller.kind === 'api_key' ? { keyId: caller.keyId } : {};
+  const user = caller.kind === 'api_key' ? {} : { userId: caller.userId };
+  const organization = caller.kind === 'homeless' ? {} : { organizationId: caller.organizationId };
+  return { address: ip, ...user, ...key, ...organization };
 }

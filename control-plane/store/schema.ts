@@ -9,7 +9,14 @@ type Flag = 0 | 1;
 export interface Schema {
   meta: { key: string; value: string };
   users: { id: string; email: string; name: string; password_hash: string; is_operator: Flag; created_at: number };
-  sessions: { id: string; user_id: string; token_hash: string; created_at: number; expires_at: number };
+  sessions: {
+    id: string;
+    user_id: string;
+    token_hash: string;
+    created_at: number;
+    expires_at: number;
+    network: string | null;
+  };
   organizations: {
     id: string;
     name: string;

@@ -134,6 +134,8 @@ function isBusy(error: unknown): boolean {
 
 function open(file: string): BetterSqlite3.Database {
   const connection = new BetterSqlite3(file, { timeout: 5000 });
+  // Whatever the umask: what SQLite keeps beside it is given the same mode.
+  chmodSync(file, 0o600);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');

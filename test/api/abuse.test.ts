@@ -27,7 +27,8 @@ describe('too many requests', () => {
     expect((await ask('2001:db8::1')).status).toBe(404);
     expect((await ask('2001:db8::2')).status).toBe(404);
     expect((await ask('2001:db8::3')).status).toBe(429);
-    expect((await ask('2001:db8:0:1::1')).status).toBe(404);
+    expect((await ask('2001:db8:0:1::1')).status).toBe(429);
+    expect((await ask('2001:db8:1::1')).status).toBe(404);
   });
 
   it('with one credential leave other credentials alone, whatever their address', async () => {
@@ -38,16 +39,16 @@ describe('too many requests', () => {
     expect((await other.api.request('GET', '/v1/me')).status).toBe(200);
   });
 
-  it('at the password of one account are stopped from every address, in whatever case it is spelt', async () => {
+  it('at the password of one account use up the attempts of their own network, in whatever case it is spelt', async () => {
     test = await TestControlPlane.start({ rateLimits: { attemptsPerAccount: 3 } });
     const renter = await test.renter(0);
-    const attempt = (email: string, address: string) =>
-      test.api.request('POST', '/v1/auth/sign-in', { email, password: 'wrong' }, from(address));
-    expect((await attempt(renter.email, '198.51.100.1')).status).toBe(401);
-    expect((await attempt(renter.email.toUpperCase(), '198.51.100.2')).status).toBe(401);
-    expect((await attempt(renter.email, '198.51.100.3')).status).toBe(401);
-    expect((await attempt(renter.email, '198.51.100.4')).body).toMatchObject({ code: 'RATE_LIMITED' });
-    expect((await renter.api.request('GET', '/v1/me')).status).toBe(200);
+    const attempt = (email: string, address: string, password = 'wrong') =>
+      test.api.request('POST', '/v1/auth/sign-in', { email, password }, from(address));
+    expect((await attempt(renter.email, '2001:db8:1::1')).status).toBe(401);
+    expect((await attempt(renter.email.toUpperCase(), '2001:db8:1:2::3')).status).toBe(401);
+    expect((await attempt(renter.email, '2001:db8:1:ffff::4')).status).toBe(401);
+    expect((await attempt(renter.email, '2001:db8:1:5::6')).body).toMatchObject({ code: 'RATE_LIMITED' });
+    expect((await attempt(renter.email, '198.51.100.4', 'a renter password')).status).toBe(200);
     // Who is signed in is not locked out by them, and is counted, too.
     const guess = { current_password: 'wrong', new_password: 'a longer password' };
     const statuses = [];
@@ -55,6 +56,19 @@ describe('too many requests', () => {
       statuses.push((await renter.api.request('POST', '/v1/auth/password', guess)).status);
     }
     expect(statuses).toEqual([401, 401, 401, 429]);
+  });
+
+  it('at the password of one account from many networks lock out none that it is signed in from', async () => {
+    test = await TestControlPlane.start({ rateLimits: { attemptsPerAccount: 2 } });
+    const renter = await test.renter(0);
+    const attempt = (address: string, password = 'wrong') =>
+      test.api.request('POST', '/v1/auth/sign-in', { email: renter.email, password }, from(address));
+    expect((await attempt('198.51.100.1', 'a renter password')).status).toBe(200);
+    const statuses = new Set<number>();
+    for (let network = 1; network <= 41; network++) statuses.add((await attempt(`203.0.113.${network}`)).status);
+    expect(statuses).toEqual(new Set([401, 429]));
+    expect((await attempt('203.0.113.99', 'a renter password')).status).toBe(429);
+    expect((await attempt('198.51.100.1', 'a renter password')).status).toBe(200);
   });
 
   it('at passwords of many accounts are stopped by their address', async () => {

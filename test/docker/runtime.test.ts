@@ -3,7 +3,16 @@ import { Engine } from '../../agent/runtime/docker/engine.js';
 import { isMadeHere } from '../../agent/runtime/docker/images.js';
 import { systemClock } from '../../shared/clock.js';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DOCKER_SOCKET, SAMPLE_IMAGE, VM_RUNNER, containersOf, docker, execIn, occupy } from '../harness/docker.js';
+import {
+  DOCKER_SOCKET,
+  SAMPLE_IMAGE,
+  VM_RUNNER,
+  containersOf,
+  docker,
+  execIn,
+  makeImage,
+  occupy,
+} from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
@@ -53,6 +62,33 @@ describe('a container', () => {
     await runtime.remove(id);
     expect(await containersOf(id)).toEqual([]);
   });
+
+  it('begins where its image says, by its own means, without a health check or files of a crash', async () => {
+    const runtime = await makeRuntime({ ports });
+    const image = await makeImage('gpurent/test-workdir', ['WORKDIR /made/for/it']);
+    await runtime.create(id, 1, specOf(image, { command: ['sh', '-c', 'pwd; ulimit -c'], interactive: false }));
+    await eventually('its end', async () => (await runtime.find(id)).state === 'stopped');
+    expect((await runtime.tail(id, 10)).map(({ text }) => text)).toEqual(['/made/for/it', '0']);
+    const { Config } = await docker.getContainer(`gpurent-${id}`).inspect();
+    expect(Config).toMatchObject({ WorkingDir: '/', Healthcheck: { Test: ['NONE'] } });
+    await runtime.remove(id);
+  });
+
+  it.each(['/proc/self/fd/8', '/proc', '//dev/fd/3', '/made/../proc/self', '/sys/fs'])(
+    'is not made of an image whose WORKDIR is %s',
+    async (folder) => {
+      const runtime = await makeRuntime({ ports });
+      const image = 'gpurent/test-workdir:1';
+      const container = await docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'], WorkingDir: folder });
+      await container.commit({ repo: 'gpurent/test-workdir', tag: '1' });
+      await container.remove();
+      await expect(runtime.create(id, 1, specOf(image))).rejects.toMatchObject({
+        code: 'IMAGE_UNAVAILABLE',
+        message: expect.stringContaining('WORKDIR') as string,
+      });
+      expect(await containersOf(id)).toEqual([]);
+    },
+  );
 
   it('has the memory of its slice and no more, and no neighbour is killed for it', async () => {
     const runtime = await makeRuntime({ ports });

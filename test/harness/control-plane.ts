@@ -137,6 +137,10 @@ export class TestControlPlane {
     return agent;
   }
 
+  get databaseFile(): string {
+    return this.config.database;
+  }
+
   get grpcAddress(): string {
     return this.addresses.grpc;
   }

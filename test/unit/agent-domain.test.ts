@@ -97,6 +97,7 @@ describe('a container', () => {
     stopSignal: 'SIGQUIT',
     volumes: [],
     setsHome: false,
+    workingDir: '',
   };
 
   it('takes nothing but values from what is sent', () => {
@@ -149,7 +150,15 @@ describe('a container', () => {
 
 describe('an image', () => {
   it('that says nothing, or null, has no defaults', () => {
-    const nothing = { entrypoint: [], command: [], user: '', stopSignal: '', volumes: [], setsHome: false };
+    const nothing = {
+      entrypoint: [],
+      command: [],
+      user: '',
+      stopSignal: '',
+      volumes: [],
+      setsHome: false,
+      workingDir: '',
+    };
     expect(imageDefaults({})).toEqual(nothing);
     expect(imageDefaults({ Entrypoint: null, Cmd: null, User: null, Env: null })).toEqual(nothing);
   });
@@ -162,6 +171,7 @@ describe('an image', () => {
       stopSignal: '',
       volumes: [],
       setsHome: true,
+      workingDir: '',
     });
   });
 });

@@ -109,7 +109,45 @@ describe('a host speaks of itself alone:', () => {
   });
 });
 
+/** An instance whose host says this of it when it has come up. */
+async function reporting(template_id: string, links: { jupyterUrl: string; openUrl: string }): Promise<InstanceBody> {
+  const agent = await test.host({ automatic: false });
+  const body = { offer_id: await test.offer(agent), template_id, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  const { commandId, instanceId, sequence } = await eventually('the command', () => agent.held[0]);
+  const observation = { state: 'WORKLOAD_STATE_RUNNING', sshPort: 40_000, runId: '1', ...links };
+  agent.sendRaw({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
+  const up = await statusIs(renter.api, id, 'running');
+  await renter.api.delete(`/v1/instances/${id}`);
+  return up;
+}
+
 describe('a host that says what cannot be', () => {
+  it.each([
+    ['http://203.0.113.7:40001/lab', true],
+    ['https://203.0.113.7:40001/', true],
+    ['http://203.0.113.70:40001/', false],
+    ['http://203.0.113.7.evil.example/', false],
+    ['http://203.0.113.7@evil.example/', false],
+    ['http://evil.example/?http://203.0.113.7/', false],
+    ['javascript:alert(1)//203.0.113.7', false],
+    ['http://203.0.113.7/' + 'x'.repeat(3_000), false],
+  ])('is not believed where an access token would go elsewhere (%#)', async (link, isShown) => {
+    const ports = [{ port: 7000, protocol: 'http', label: 'app', open_button: true, guard: 'proxy' }];
+    const template = await test.template({ mode: ['ssh', 'jupyter'], ports });
+    const up = await reporting(template, { jupyterUrl: link, openUrl: link });
+    for (const shown of [up['jupyter_url'], up['open_url']]) {
+      if (isShown) expect(shown).toContain(`token=${String(up['access_token'])}`);
+      else expect(shown).toBeNull();
+    }
+  });
+
+  it('gives no links to what its template has not', async () => {
+    const link = 'http://203.0.113.7:40001/';
+    const up = await reporting(await test.template(), { jupyterUrl: link, openUrl: link });
+    expect(up).toMatchObject({ jupyter_url: null, open_url: null });
+  });
+
   it('harms nobody: ports, addresses, numbers and words beyond measure', async () => {
     const agent = await test.host({ automatic: false });
     const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
@@ -126,7 +164,7 @@ describe('a host that says what cannot be', () => {
     };
     agent.sendRaw({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
     const up = await statusIs(renter.api, id, 'running');
-    expect(up).toMatchObject({ ssh_port: null, ssh_host: null, open_url: null, jupyter_url: 'https://ok/' });
+    expect(up).toMatchObject({ ssh_port: null, ssh_host: null, open_url: null, jupyter_url: null });
     const events = await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`);
     expect(Math.max(...events.items.map(({ message }) => message.length))).toBeLessThanOrEqual(4_000);
     agent.workloads.set(id, { state: 'WORKLOAD_STATE_RUNNING', sequence: 1, sshPort: 1, gpuUuids: [], lines: [] });

@@ -243,3 +243,23 @@ describe('a heartbeat of what no honest host would say', () => {
     expect(test.everythingStored()).not.toContain('another-run');
   });
 });
+
+it('a host that invents ever new GPUs is remembered with so many, and what is rented is not forgotten', async () => {
+  const { agent, id } = await rented();
+  const [own] = agent.inventory['gpus'] as { uuid: string }[];
+  const inventing = (round: number) => [
+    own,
+    ...Array.from({ length: 60 }, (_, index) => ({ ...own, uuid: `GPU-${round}-${index}`, index })),
+  ];
+  for (let round = 0; round < 20; round++)
+    agent.sendRaw({ heartbeat: { dockerAvailable: true, gpus: inventing(round) } });
+  await agent.speak(id);
+  const { gpus } = await test.operator.get<{ gpus: { uuid: string; instance_id: string | null }[] }>(
+    `/v1/operator/machines/${agent.hostId}`,
+  );
+  const known = test.core.platform.store.transact((tx) =>
+    tx.all(query.selectFrom('gpus').select('uuid').where('machine_id', '=', agent.hostId)),
+  );
+  expect(known.length).toBeLessThanOrEqual(256);
+  expect(gpus).toContainEqual(expect.objectContaining({ uuid: own?.uuid, instance_id: id }));
+});

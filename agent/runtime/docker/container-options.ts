@@ -65,6 +65,8 @@ export interface ImageDefaults {
   /** Folders that Docker keeps outside the container. */
   volumes: string[];
   setsHome: boolean;
+  /** Where its command begins; empty: at the root. */
+  workingDir: string;
 }
 
 /**
@@ -90,6 +92,11 @@ export function containerOptions(
     Cmd: spec.command.length > 0 ? spec.command : [...image.entrypoint, ...image.command],
     Env: environmentOf(spec, image, placement),
     Labels: labelsOf(placement.hostId, traits),
+    // Init goes to the image's own, as any process of the container may: what Docker enters is resolved outside of it, and has led
+    // to the host's files.
+    WorkingDir: '/',
+    // What an image has run every few seconds is not part of what is rented.
+    Healthcheck: { Test: ['NONE'] },
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
       Init: true,
@@ -106,7 +113,11 @@ export function containerOptions(
       MemorySwap: memory,
       ShmSize: Math.max(Math.floor(spec.memoryMb / 2), LEAST_SHM_MB) * MIB,
       PidsLimit: PIDS_LIMIT,
-      Ulimits: [{ Name: 'nofile', Soft: placement.openFiles, Hard: placement.openFiles }],
+      Ulimits: [
+        { Name: 'nofile', Soft: placement.openFiles, Hard: placement.openFiles },
+        // Where the kernel hands what crashes to a program of the host's, that program is not for strangers to start.
+        { Name: 'core', Soft: 0, Hard: 0 },
+      ],
       RestartPolicy: { Name: 'no' },
       LogConfig: logConfig(),
       ...(placement.hasDiskQuota ? { StorageOpt: { size: String(spec.diskGb * GB) } } : {}),
@@ -146,6 +157,7 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Plac
     GPURENT_SSH_AUTHORIZED_KEY: spec.sshAuthorizedKey,
     GPURENT_RUN_AS: runAs(image.user),
     GPURENT_SETS_HOME: image.setsHome ? '1' : '0',
+    GPURENT_WORKDIR: image.workingDir,
     GPURENT_STOP_SIGNAL: image.stopSignal.replace(/^SIG/, ''),
     GPURENT_INTERACTIVE: spec.interactive ? '1' : '0',
     GPURENT_ONSTART: spec.onstart,

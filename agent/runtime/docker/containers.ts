@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Clock } from '../../../shared/clock.js';
 import { Failure } from '../../domain/failure.js';
@@ -30,6 +31,7 @@ export class Containers implements WorkloadKind {
     const image = await requireImage(this.engine, spec.image);
     await this.images.used(image.id, false);
     await this.checkVolumes(image);
+    checkWorkingDir(image);
     return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };
   }
 
@@ -59,4 +61,13 @@ export class Containers implements WorkloadKind {
       `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot hold to the size that was rented; use an image without`,
     );
   }
+}
+
+/** No honest image begins in the kernel's own file systems: what is open there has led out of containers. */
+function checkWorkingDir({ reference, defaults: { workingDir } }: LocalImage): void {
+  if (!/^\/+(proc|sys|dev)(\/|$)/.test(posix.normalize(workingDir))) return;
+  throw new Failure(
+    'IMAGE_UNAVAILABLE',
+    `the image ${reference} has the WORKDIR ${workingDir}, which no workload may begin in; use another folder`,
+  );
 }

@@ -122,6 +122,7 @@ interface ImageConfig {
   StopSignal?: string | null | undefined;
   Env?: string[] | null | undefined;
   Volumes?: Record<string, unknown> | null | undefined;
+  WorkingDir?: string | null | undefined;
 }
 
 /** Docker leaves out, or answers null for, what an image does not say. */
@@ -133,6 +134,7 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
     user: config.User ?? '',
     stopSignal: config.StopSignal ?? '',
     volumes: Object.keys(config.Volumes ?? {}),
+    workingDir: config.WorkingDir ?? '',
     setsHome: config.Env?.some((entry) => entry.startsWith('HOME=')) ?? false,
   };
 }

@@ -1,3 +1,4 @@
+import { networkOf } from '../../domain/network.js';
 import { Type } from 'typebox';
 import {
   changePassword,
@@ -10,7 +11,7 @@ import {
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, nullable } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, nullable, nameOf } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 export const Email = Type.String({ format: 'email', maxLength: 254 });
@@ -47,13 +48,13 @@ export const authRoutes: Routes = (app, platform) => {
       config: { policy: PUBLIC, guessable: 'per address', refusals: ['EMAIL_TAKEN'] },
       schema: {
         summary: 'Make an account and an organization of its own',
-        body: body({ email: Email, password: Password, name: Type.String({ minLength: 1, maxLength: 64 }) }),
+        body: body({ email: Email, password: Password, name: nameOf(64) }),
         response: { 201: Session },
       },
     },
     async (request, reply) => {
       void reply.code(201);
-      return sessionView(await signUp(platform, request.body));
+      return sessionView(await signUp(platform, request.body, networkOf(request.ip)));
     },
   );
 
@@ -67,7 +68,7 @@ export const authRoutes: Routes = (app, platform) => {
         response: { 200: Session },
       },
     },
-    async (request) => sessionView(await signIn(platform, request.body)),
+    async (request) => sessionView(await signIn(platform, request.body, networkOf(request.ip))),
   );
 
   app.post(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, nameOf } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 const Kind = Type.Union([Type.Literal('personal'), Type.Literal('team')]);
@@ -28,7 +28,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
       schema: {
         summary: 'Mint an API key; its secret is shown this once',
         body: body({
-          name: Type.String({ minLength: 1, maxLength: 64 }),
+          name: nameOf(64),
           kind: Type.Enum(['personal', 'team'], { default: 'personal' }),
         }),
         response: { 201: Type.Object({ key: ApiKey, secret: Type.String() }) },

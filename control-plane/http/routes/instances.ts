@@ -6,7 +6,18 @@ import { getInstance, listEvents, listInstances, type InstanceDetails } from '..
 import { start } from '../../services/instances/start.js';
 import { stop } from '../../services/instances/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import {
+  IdempotencyHeaders,
+  Micro,
+  Timestamp,
+  Uuid,
+  body,
+  iso,
+  isoOrNull,
+  items,
+  nullable,
+  nameOf,
+} from '../schemas.js';
 import { IdParams, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
@@ -59,7 +70,7 @@ export const Instance = Type.Object(
 const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
 
 export const DiskGb = Type.Integer({ minimum: 10, maximum: 20000 });
-export const Label = Type.Optional(nullable(Type.String({ maxLength: 64 })));
+export const Label = Type.Optional(nullable(nameOf(64, 0)));
 
 const DeployBody = body({
   offer_id: Uuid,

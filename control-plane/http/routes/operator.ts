@@ -9,7 +9,7 @@ import {
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional, nameOf } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
@@ -108,7 +108,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         params: IdParams,
         body: body({
           amount_micro: Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 }),
-          reason: Type.String({ minLength: 1, maxLength: 256 }),
+          reason: nameOf(256),
         }),
         response: { 201: Credit },
       },

@@ -13,7 +13,7 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
 import { Email, RoleName } from './accounts.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
@@ -28,7 +28,7 @@ const Organization = Type.Object(
   },
   { title: 'Organization' },
 );
-const NameBody = body({ name: Type.String({ minLength: 1, maxLength: 64 }) });
+const NameBody = body({ name: nameOf(64) });
 const Member = Type.Object(
   {
     id: Uuid,

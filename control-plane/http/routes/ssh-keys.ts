@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, items } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 const SshKey = Type.Object(
@@ -31,7 +31,7 @@ export const sshKeyRoutes: Routes = (app, platform) => {
       schema: {
         summary: 'Add a public SSH key',
         body: body({
-          name: Type.String({ minLength: 1, maxLength: 64 }),
+          name: nameOf(64),
           public_key: Type.String({ minLength: 1, maxLength: 16384 }),
         }),
         response: { 201: SshKey },

@@ -13,7 +13,7 @@ import {
   type TemplateDetails,
 } from '../../services/catalogue/templates.js';
 import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional, nameOf } from '../schemas.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
@@ -29,7 +29,7 @@ const TemplatePort = Type.Object(
   {
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     protocol: Type.Enum(['tcp', 'udp', 'http'], { default: 'http' }),
-    label: Type.String({ maxLength: 64, default: '' }),
+    label: Type.String({ ...nameOf(64, 0), default: '' }),
     open_button: Type.Boolean({ default: false }),
     guard: Type.Enum(['proxy', 'bearer', 'none'], { default: 'proxy' }),
   },
@@ -72,7 +72,7 @@ const text = (maxLength: number) => nullable(Type.String({ maxLength }));
 export const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
 
 export const requiredTemplateFields = {
-  name: Type.String({ minLength: 1, maxLength: 64 }),
+  name: nameOf(64),
   image: Type.String({ minLength: 1, maxLength: 512 }),
 };
 

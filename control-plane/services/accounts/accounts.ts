@@ -20,13 +20,14 @@ export interface SignedIn {
 export async function signUp(
   platform: Platform,
   request: { email: string; password: string; name: string },
+  network: string,
 ): Promise<SignedIn> {
   const passwordHash = await platform.passwords.hash(request.password);
   const { store, ids } = platform;
   return store.transact((tx) => {
     const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
     const organization = foundOrganization(tx, ids, user.id, `${request.name}'s organization`);
-    return { ...openSession(tx, ids, user.id), user, organization: { ...organization, role: 'admin' } };
+    return { ...openSession(tx, ids, user.id, network), user, organization: { ...organization, role: 'admin' } };
   });
 }
 
@@ -42,7 +43,11 @@ export async function createOperator(platform: Platform, request: { email: strin
 }
 
 /** Opens a session. Refuses with INVALID_CREDENTIALS, the same for an unknown address and a wrong password. */
-export async function signIn(platform: Platform, request: { email: string; password: string }): Promise<SignedIn> {
+export async function signIn(
+  platform: Platform,
+  request: { email: string; password: string },
+  network: string,
+): Promise<SignedIn> {
   const { store, passwords } = platform;
   const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
   const matches = await passwords.verify(request.password, user?.password_hash);
@@ -50,7 +55,7 @@ export async function signIn(platform: Platform, request: { email: string; passw
   return store.transact((tx) => {
     checkUnchanged(tx, user);
     const organization = firstOrganization(tx, user.id) ?? null;
-    return { ...openSession(tx, platform.ids, user.id), user, organization };
+    return { ...openSession(tx, platform.ids, user.id, network), user, organization };
   });
 }
 

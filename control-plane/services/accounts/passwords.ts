@@ -1,5 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { Refusal } from '../../domain/refusal.js';
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt);
 
@@ -15,9 +16,20 @@ const PASSWORD_COST: PasswordCost = { N: 2 ** 15, r: 8, p: 3 };
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 const HASH_BYTES = 32;
 
-/** Hashes passwords and verifies them. A stored hash names its own cost, so the cost of new hashes may change. */
+/** Hashes at once: each takes a thread of the few that files and names are looked up with, too. */
+const AT_ONCE = 2;
+/** Those that wait: the last of them for about ten seconds. */
+const MOST_WAITING = 100;
+const RETRY_SECONDS = 10;
+
+/**
+ * Hashes passwords and verifies them, a few at once and the others in turn. A stored hash names its own cost, so the cost of new
+ * hashes may change. Refuses with RATE_LIMITED when too many wait.
+ */
 export class Passwords {
   private unknownUserHash: Promise<string> | undefined;
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly cost: PasswordCost = PASSWORD_COST) {}
 
@@ -25,7 +37,7 @@ export class Passwords {
   async hash(password: string): Promise<string> {
     const { N, r, p } = this.cost;
     const salt = randomBytes(16);
-    const hash = await stretch(password, salt, HASH_BYTES, this.cost);
+    const hash = await this.inTurn(() => stretch(password, salt, HASH_BYTES, this.cost));
     return ['scrypt', N, r, p, salt.toString('base64'), hash.toString('base64')].join('$');
   }
 
@@ -36,8 +48,26 @@ export class Passwords {
     if (!salt || !hash) return false;
     const expected = Buffer.from(hash, 'base64');
     const cost = { N: Number(n), r: Number(r), p: Number(p) };
-    const actual = await stretch(password, Buffer.from(salt, 'base64'), expected.length, cost);
+    const derive = () => stretch(password, Buffer.from(salt, 'base64'), expected.length, cost);
+    const actual = await this.inTurn(derive);
     return timingSafeEqual(actual, expected) && stored !== undefined;
+  }
+
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.waiting.length >= MOST_WAITING)
+      throw new Refusal('RATE_LIMITED', `too many people sign in at this moment; try again in ${RETRY_SECONDS} s`, {
+        retry_after_seconds: RETRY_SECONDS,
+      });
+    if (this.running >= AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    else this.running++;
+    try {
+      return await work();
+    } finally {
+      // Whoever is next takes over the place.
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.running--;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { Platform } from '../platform.js';
 import { hashToken } from './tokens.js';
 
 const SESSION_MS = 30 * 24 * 60 * 60 * 1000;
@@ -8,8 +9,8 @@ const SESSION_MS = 30 * 24 * 60 * 60 * 1000;
 const SLIDE_GRAIN_MS = 60 * 60 * 1000;
 const PREFIX = 'ses_';
 
-/** Signs a user in for thirty days from its last use. The token, `ses_` and 64 hexadecimal digits, is in this answer alone. */
-export function openSession(tx: Tx, ids: Ids, userId: string): { token: string; expiresAt: number } {
+/** Signs a user in for thirty days from its last use. `network` is where from. The token, `ses_` and 64 hexadecimal digits, is in this answer alone. */
+export function openSession(tx: Tx, ids: Ids, userId: string, network: string): { token: string; expiresAt: number } {
   const token = PREFIX + ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
   tx.run(
@@ -19,6 +20,7 @@ export function openSession(tx: Tx, ids: Ids, userId: string): { token: string; 
       token_hash: hashToken(token),
       created_at: tx.now,
       expires_at: expiresAt,
+      network,
     }),
   );
   return { token, expiresAt };
@@ -50,4 +52,16 @@ export function useSession(tx: Tx, token: string): FoundSession | undefined {
     );
   }
   return session;
+}
+
+/** Whether the account of an e-mail address has a session that was opened from this network. */
+export function hasSessionFrom({ store }: Platform, email: string, network: string): boolean {
+  const session = query
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select('sessions.id')
+    .where('email', '=', email)
+    .where('network', '=', network)
+    .limit(1);
+  return store.transact((tx) => tx.get(session.where('expires_at', '>', tx.now)) !== undefined);
 }

@@ -1,5 +1,6 @@
 import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { query } from '../../store/sql.js';
+import { invalidField } from '../../domain/refusal.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 /** Records a new machine with what it says of itself. */
@@ -14,8 +15,15 @@ export function updateInventory(tx: Tx, machineId: string, inventory: Inventory)
   saveGpus(tx, machineId, inventory.gpus);
 }
 
-/** A GPU that is no longer reported stays known, unhealthy: it may be claimed. */
+/** GPUs that are known of one machine: a few generations of the most that it may have at once. */
+const MOST_KNOWN = 256;
+
+/**
+ * A GPU that is no longer reported stays known, unhealthy: it may be claimed. What nobody holds is forgotten when a
+ * machine has had more than {@link MOST_KNOWN}. Refuses with VALIDATION_FAILED a host that goes on inventing others.
+ */
 export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
+  makeRoom(tx, machineId, gpus);
   tx.run(
     query
       .updateTable('gpus')
@@ -43,6 +51,36 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
         .onConflict((conflict) => conflict.columns(['machine_id', 'uuid']).doUpdateSet(state)),
     );
   }
+}
+
+function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
+  const uuids = gpus.map((gpu) => gpu.uuid);
+  const others = query.selectFrom('gpus').where('machine_id', '=', machineId).where('uuid', 'not in', uuids);
+  const known = () => tx.get(others.select(({ fn }) => fn.countAll<number>().as('count')))?.count ?? 0;
+  if (known() + gpus.length <= MOST_KNOWN) return;
+  const claimed = query.selectFrom('gpu_claims').select('gpu_uuid').where('machine_id', '=', machineId);
+  const wanted = query
+    .selectFrom('instance_gpus')
+    .innerJoin('instances', 'instances.id', 'instance_gpus.instance_id')
+    .select('gpu_uuid')
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed'));
+  const apart = query
+    .selectFrom('quarantine_gpus')
+    .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+    .select('gpu_uuid')
+    .where('machine_id', '=', machineId);
+  tx.run(
+    query
+      .deleteFrom('gpus')
+      .where('machine_id', '=', machineId)
+      .where('uuid', 'not in', uuids)
+      .where('uuid', 'not in', claimed)
+      .where('uuid', 'not in', wanted)
+      .where('uuid', 'not in', apart),
+  );
+  if (known() + gpus.length > MOST_KNOWN)
+    throw invalidField('gpus', `this machine has had more than ${MOST_KNOWN} GPUs; enroll it as a new one`);
 }
 
 function columnsOf(inventory: Inventory) {

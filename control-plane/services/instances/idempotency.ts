@@ -4,7 +4,8 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInstance, type Instance } from './queries.js';
 
-const REMEMBERED_MS = 24 * 60 * 60 * 1000;
+/** For so long a key stands for its request. */
+export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
 /** What a client sent to make one request, and no other, of all its repetitions. */
 export interface Idempotency {
@@ -25,7 +26,7 @@ export function findReplayed(tx: Tx, { organizationId, key, requestHash }: Idemp
       .selectAll()
       .where('organization_id', '=', organizationId)
       .where('key', '=', key)
-      .where('created_at', '>', tx.now - REMEMBERED_MS),
+      .where('created_at', '>', tx.now - IDEMPOTENCY_MS),
   );
   if (!known) return undefined;
   if (known.request_hash !== requestHash) {

@@ -1,7 +1,10 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { instancePorts } from '../../domain/template-port.js';
+import { workloadLink } from '../../domain/workload-link.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
+import type { TemplateDetails } from '../catalogue/templates.js';
 import { MAX_RUN_ID_CHARS } from '../hosts/host-judgement.js';
 import { findMachineRow } from '../hosts/machines.js';
 import { attestEnd, attestUp } from '../money/attestation.js';
@@ -19,7 +22,6 @@ const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
 const HIGHEST_PORT = 65_535;
 const MAX_IMAGE_CHARS = 1_024;
-const MAX_URL_CHARS = 2_048;
 /** What of a host's words is kept. */
 export const MAX_WORDS_CHARS = 4_000;
 
@@ -173,7 +175,7 @@ export function isAlive({ state }: Pick<Observation, 'state'>): boolean {
   return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
 }
 
-/** Where the workload is reached, as its host says; what cannot be an address is none. */
+/** Where the workload is reached, as its host says; what cannot be an address, or is none of its template's, is none. */
 export function addressesOf(
   tx: Tx,
   instance: Instance,
@@ -181,16 +183,15 @@ export function addressesOf(
 ): Pick<Instance, 'ssh_host' | 'ssh_port' | 'jupyter_url' | 'open_url'> {
   const said = observation?.sshPort ?? 0;
   const port = said >= LOWEST_PORT && said <= HIGHEST_PORT ? said : null;
+  const { public_address } = findMachineRow(tx, instance.machine_id);
+  const { mode, ports } = JSON.parse(instance.template_snapshot) as TemplateDetails;
+  const hasButton = instancePorts(mode, ports).some(({ open_button }) => open_button);
   return {
-    ssh_host: port === null ? null : findMachineRow(tx, instance.machine_id).public_address,
+    ssh_host: port === null ? null : public_address,
     ssh_port: port,
-    jupyter_url: webAddress(observation?.jupyterUrl),
-    open_url: webAddress(observation?.openUrl),
+    jupyter_url: mode.includes('jupyter') ? workloadLink(observation?.jupyterUrl ?? '', public_address) : null,
+    open_url: hasButton ? workloadLink(observation?.openUrl ?? '', public_address) : null,
   };
-}
-
-function webAddress(url: string | undefined): string | null {
-  return url && url.length <= MAX_URL_CHARS && /^https?:\/\//.test(url) ? url : null;
 }
 
 /** The instance that a host speaks of, if it is one of that host's own. */

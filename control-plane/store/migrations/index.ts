@@ -1,4 +1,5 @@
 import { initial } from './0001-initial.js';
+import { expiry } from './0002-expiry.js';
 
 export interface Migration {
   name: string;
@@ -6,4 +7,7 @@ export interface Migration {
 }
 
 /** Numbered by position, forward only: what has been released never changes. */
-export const migrations: readonly Migration[] = [{ name: '0001-initial', sql: initial }];
+export const migrations: readonly Migration[] = [
+  { name: '0001-initial', sql: initial },
+  { name: '0002-expiry', sql: expiry },
+];

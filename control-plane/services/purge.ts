@@ -1,0 +1,40 @@
+import { query } from '../store/sql.js';
+import type { Tx } from '../store/store.js';
+import { IDEMPOTENCY_MS } from './instances/idempotency.js';
+import type { Platform } from './platform.js';
+
+/** Rows of one kind in one run. */
+const BATCH = 500;
+const EVERY_MS = 60_000;
+
+/** Removes sessions, invitations and idempotency keys that have expired, the oldest first, once a minute. Returns how many. */
+export function purgerOf({ store, clock }: Platform): () => { purged: number } {
+  let dueAt = 0;
+  return () => {
+    if (clock.monotonic() < dueAt) return { purged: 0 };
+    dueAt = clock.monotonic() + EVERY_MS;
+    return store.transact((tx) => ({ purged: purgeSessions(tx) + purgeInvites(tx) + purgeIdempotencyKeys(tx) }));
+  };
+}
+
+function purgeSessions(tx: Tx): number {
+  const expired = query.selectFrom('sessions').select('id').where('expires_at', '<=', tx.now);
+  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
+  if (ids.length > 0) tx.run(query.deleteFrom('sessions').where('id', 'in', ids));
+  return ids.length;
+}
+
+function purgeInvites(tx: Tx): number {
+  const expired = query.selectFrom('invites').select('id').where('expires_at', '<=', tx.now);
+  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
+  if (ids.length > 0) tx.run(query.deleteFrom('invites').where('id', 'in', ids));
+  return ids.length;
+}
+
+function purgeIdempotencyKeys(tx: Tx): number {
+  const forgotten = query.selectFrom('idempotency_keys').where('created_at', '<=', tx.now - IDEMPOTENCY_MS);
+  const found = tx.all(forgotten.select(['organization_id', 'key']).orderBy('created_at').limit(BATCH));
+  for (const { organization_id, key } of found)
+    tx.run(query.deleteFrom('idempotency_keys').where('organization_id', '=', organization_id).where('key', '=', key));
+  return found.length;
+}

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { Passwords } from '../../control-plane/services/accounts/passwords.js';
+
+const CHEAP = { N: 2, r: 1, p: 1 };
+
+it('a password is verified by what is stored of it, whatever it cost then', async () => {
+  const stored = await new Passwords(CHEAP).hash('correct horse');
+  expect(stored).toMatch(/^scrypt\$2\$1\$1\$/);
+  const today = new Passwords({ N: 4, r: 1, p: 1 });
+  expect(await today.verify('correct horse', stored)).toBe(true);
+  expect(await today.verify('correct horses', stored)).toBe(false);
+  expect(await today.verify('nobody has this password', undefined)).toBe(false);
+});
+
+it('so many are hashed or wait at once, and no more', async () => {
+  const passwords = new Passwords(CHEAP);
+  const attempts = Array.from({ length: 150 }, () =>
+    passwords.hash('x').then(
+      () => 'done',
+      (error: unknown) => error,
+    ),
+  );
+  const outcomes = await Promise.all(attempts);
+  expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(102);
+  expect(outcomes.at(-1)).toMatchObject({ code: 'RATE_LIMITED', extra: { retry_after_seconds: 10 } });
+  expect(await passwords.hash('x')).toMatch(/^scrypt/);
+});
