@@ -28,11 +28,12 @@ computing_lane() { # [MODE]
   phase compile compile_packages &
   local compiling=$! checking
   phase build npm run --silent build
-  phase check npm run --silent check:built &
-  checking=$!
   wait "$compiling"
+  # What waits for Docker goes on first.
   reached program
   renice -n 10 $BASHPID >/dev/null
+  phase check npm run --silent check:built &
+  checking=$!
   phase quick vitest quick
   wait "$checking"
   case "$mode" in

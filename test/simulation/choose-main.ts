@@ -10,7 +10,7 @@ const program = new Command('choose-seeds')
   .description('Chooses the seeds that together reach what all of them reach, best first: for chosen-seeds.ts.')
   .option('--seeds <count>', 'how many to choose from', '300')
   .option('--steps <count>', 'steps a seed', '500')
-  .option('--most <count>', 'how many to choose', '24')
+  .option('--most <count>', 'how many to choose', '16')
   .action(async ({ seeds, steps, most }: Record<'seeds' | 'steps' | 'most', string>) => {
     const reached = new Map<number, Set<string>>();
     const session = new Session();
