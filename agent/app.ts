@@ -118,7 +118,7 @@ export async function createAgent(
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
     web: {
-      doors: new AccessProxy(config.bindAddress, logger, shown),
+      doors: new AccessProxy(config.bindAddress, clock, shown),
       publicAddress: host.publicAddress,
       answers: speaksHttp,
     },

@@ -2,8 +2,8 @@ import { createProxyServer } from 'httpxy';
 import { createServer, type IncomingMessage, ServerResponse, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { messageOf } from '../../shared/coded-error.js';
-import type { Logger } from '../../shared/logger.js';
+import type { Clock } from '../../shared/clock.js';
+import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
 import { admit, withoutDoorCookies, type Door } from './admission.js';
 
@@ -16,11 +16,16 @@ export interface GuardedPort extends Door {
 interface Open {
   port: GuardedPort;
   server: Server | TlsServer;
-  /** All that are connected: a server does not know those that shake hands yet, nor WebSockets. */
-  sockets: Set<Socket>;
+  /** All that are connected, also those that shake hands yet, and WebSockets. */
+  gate: ConnectionGate;
 }
 
-const MAX_CONNECTIONS = 1_000;
+/** Of one port: whoever has not shown its access token keeps out nobody who has. */
+const LIMITS = {
+  ...{ unproven: 128, unprovenOfOneAddress: 96 },
+  ...{ waiting: 512, waitingOfOneAddress: 384 },
+  proven: 1_000,
+};
 const HEADERS_MS = 20_000;
 /** Models may think for long before they say a word. */
 const ANSWER_MS = 3_600_000;
@@ -37,7 +42,7 @@ export class AccessProxy {
 
   constructor(
     private readonly bindAddress: string,
-    private readonly logger: Logger,
+    private readonly clock: Clock,
     private readonly identity?: ServerIdentity,
   ) {
     identity?.follow((shown) => {
@@ -49,6 +54,8 @@ export class AccessProxy {
       const { statusCode = 0, statusMessage = '' } = answered;
       if (statusCode < 200 || statusCode > 999) answered.statusCode = 502;
       if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
+      // The same on the way back: see strip.
+      delete answered.headers.trailer;
     });
     this.proxy.on('error', (_, __, to) => {
       if (to instanceof ServerResponse && !to.headersSent) answer(to, 502, 'Nothing answers there yet.');
@@ -82,24 +89,16 @@ export class AccessProxy {
     const server = this.identity
       ? createTlsServer({ ...limits, handshakeTimeout: HEADERS_MS, ...contextOf(this.identity.current) })
       : createServer(limits);
-    const open: Open = { port, server, sockets: new Set() };
-    server.maxConnections = MAX_CONNECTIONS;
-    server.on('connection', (socket: Socket) => {
-      open.sockets.add(socket);
-      socket.once('close', () => open.sockets.delete(socket));
-    });
+    const gate = new ConnectionGate(this.clock, (socket) => server.emit('connection', socket), LIMITS);
+    const open: Open = { port, server, gate };
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      guarded(response, () => this.serve(open.port, request, response));
+      guarded(response, () => this.serve(open, request, response));
     });
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      guarded(socket, () => this.upgrade(open.port, request, socket, head));
+      guarded(socket, () => this.upgrade(open, request, socket, head));
     });
     server.on('clientError', (_, socket) => socket.destroy());
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host: this.bindAddress, port: port.hostPort }, () => resolve());
-    });
-    server.on('error', (error) => this.logger.warn({ hostPort: port.hostPort }, messageOf(error)));
+    await gate.listen(this.bindAddress, port.hostPort);
     this.open.set(port.hostPort, open);
     if (this.identity && 'setSecureContext' in server) server.setSecureContext(contextOf(this.identity.current));
   }
@@ -107,13 +106,14 @@ export class AccessProxy {
   private close(hostPort: number): void {
     const open = this.open.get(hostPort);
     this.open.delete(hostPort);
+    open?.gate.destroy();
     open?.server.close();
-    for (const socket of open?.sockets ?? []) socket.destroy();
   }
 
-  private serve(port: GuardedPort, request: IncomingMessage, response: ServerResponse): void {
+  private serve({ port, gate }: Open, request: IncomingMessage, response: ServerResponse): void {
     const admission = admit(port, visitOf(request));
     if (!admission.admitted) return answer(response, 401, DENIED);
+    gate.prove(peerOf(request.socket));
     if (admission.cookie !== undefined) {
       // Kept apart from what the workload sets, which would otherwise replace it.
       const cookie = `${admission.cookie}; Path=/; HttpOnly; SameSite=Lax${this.identity ? '; Secure' : ''}`;
@@ -127,12 +127,13 @@ export class AccessProxy {
     this.proxy.web(request, response, { target: targetOf(port) }).catch(() => response.destroy());
   }
 
-  private upgrade(port: GuardedPort, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  private upgrade({ port, gate }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy());
     if (!admit(port, visitOf(request)).admitted) {
       const refusal = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
       return void socket.end(refusal, () => socket.destroy());
     }
+    gate.prove(peerOf(socket));
     strip(request);
     this.proxy.ws(request, socket, { target: targetOf(port) }, head).catch(() => socket.destroy());
   }
@@ -157,11 +158,20 @@ function visitOf({ url = '/', headers, socket }: IncomingMessage) {
   return { url, headers, address: socket.remoteAddress ?? '' };
 }
 
-/** What opens this host's doors is none of the workload's business. */
+/**
+ * What opens this host's doors is none of the workload's business; where a visitor comes from is ours to say; and a trailer that
+ * is announced where none can follow makes Node throw where nobody catches it.
+ */
 function strip({ headers }: IncomingMessage): void {
+  for (const name of Object.keys(headers))
+    if (/^(forwarded$|x-forwarded-|x-real-ip$|trailer$)/.test(name)) delete headers[name];
   const left = withoutDoorCookies(headers.cookie);
   if (left === undefined) delete headers.cookie;
   else headers.cookie = left;
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress}:${remotePort}`;
 }
 
 function contextOf({ certificate, key }: KeyAndCertificate): { cert: string; key: string } {

@@ -6,6 +6,7 @@ import {
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
+import { ConnectionGate } from '../../shared/connection-gate.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import {
   type AgentMessage,
@@ -26,7 +27,6 @@ import { LEEWAY_MS } from '../services/hosts/authority.js';
 import { renewCertificate, type Proof } from '../services/hosts/credentials.js';
 import { certifyHost, enrollHost, type Enrolled } from '../services/hosts/enrollment.js';
 import type { Platform } from '../services/platform.js';
-import { ConnectionGate } from './connection-gate.js';
 import { RefusalLimiter } from './refusal-limiter.js';
 import { serveHost } from './host-session.js';
 import { SIZED_SERVICE } from './message-size.js';
@@ -34,6 +34,12 @@ import { SIZED_SERVICE } from './message-size.js';
 type Call = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'metadata' | 'getAuthContext' | 'getPeer'>;
 
 const GRACE_MS = 1_000;
+/** A host needs one connection; many may stand behind one address. */
+const LIMITS = {
+  ...{ unproven: 512, unprovenOfOneAddress: 384 },
+  ...{ waiting: 16_384, waitingOfOneAddress: 12_288 },
+  proven: 50_000,
+};
 
 /** Where agents dial in. */
 export class Gateway {
@@ -66,7 +72,7 @@ export class Gateway {
     server.addService(SIZED_SERVICE, this.service);
     this.server = server;
     const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
-    this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket));
+    this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket), LIMITS);
     const at = parseAddress('GPURENT_GRPC_ADDRESS', address);
     const port = await this.gate.listen(at.host, at.port).catch((error: unknown) => {
       throw new SetupError(`cannot listen for agents on ${address}: ${messageOf(error)}`);

@@ -1,16 +1,19 @@
 import { createServer, request, type IncomingMessage, type RequestOptions, type Server } from 'node:http';
 import { createHash } from 'node:crypto';
-import { createServer as createRawServer, type AddressInfo } from 'node:net';
+import { connect, createServer as createRawServer, type AddressInfo } from 'node:net';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { AccessProxy, type GuardedPort } from '../../agent/proxy/access-proxy.js';
-import { silentLogger } from '../../shared/logger.js';
+import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../../scripts/eventually.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';
+const VISITS = Number(process.env['GPURENT_TEST_FUZZ_REQUESTS'] ?? 300);
+const SEED = Number(process.env['GPURENT_TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
-const proxy = new AccessProxy(HOST, silentLogger);
+const proxy = new AccessProxy(HOST, systemClock);
 let app: Server;
 let seen: IncomingMessage[];
 let sendRest: () => void;
@@ -56,6 +59,27 @@ async function freePort(): Promise<number> {
   const port = await listen(server);
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+/** A workload that gives this to whoever speaks to it, and hangs up. Answers its port. */
+function answering(words: string | (() => string)): Promise<number> {
+  const server = createRawServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(typeof words === 'string' ? words : words()));
+  });
+  return listen(server as Server);
+}
+
+/** What is heard on these bytes, until the connection ends or says nothing for a moment. */
+function say(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    let heard = '';
+    const socket = connect({ host: HOST, port, timeout: 100 }, () => socket.write(bytes));
+    socket.on('data', (data) => (heard += data.toString('latin1')));
+    socket.on('timeout', () => socket.destroy());
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(heard));
+  });
 }
 
 interface Answer {
@@ -189,6 +213,84 @@ describe('A guarded port', () => {
       await proxy.set([], [before]);
       odd.close();
     }
+    expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
+  });
+
+  it('passes on no trailer, which a visitor of HTTP/1.0 cannot be told of', async () => {
+    const port = await answering('HTTP/1.1 200 OK\r\nTrailer: X-End\r\nContent-Length: 2\r\n\r\nhi');
+    const odd = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
+    await proxy.set([odd], []);
+    const heard = await say(odd.hostPort, `GET /?token=${TOKEN} HTTP/1.0\r\n\r\n`);
+    expect(heard).toMatch(/^HTTP\/1\.1 200 /);
+    expect(heard).not.toMatch(/^trailer:/im);
+    await proxy.set([], [odd]);
+  });
+
+  it('says itself where a visitor comes from', async () => {
+    seen = [];
+    const lies = {
+      'x-forwarded-for': '10.0.0.1',
+      'x-forwarded-host': 'evil',
+      forwarded: 'for=10.0.0.1',
+      'x-real-ip': '::1',
+    };
+    await ask(`/?token=${TOKEN}`, lies);
+    expect(seen[0]?.headers['x-forwarded-for']).toBe(HOST);
+    expect(JSON.stringify(seen[0]?.headers)).not.toMatch(/10\.0\.0\.1|evil|real-ip|"forwarded"/);
+  });
+
+  it('lets the renter in past connections that say nothing', async () => {
+    const silent = Array.from({ length: 700 }, () =>
+      connect({ host: HOST, port: guarded.hostPort }).on('error', () => undefined),
+    );
+    await eventually('the crowd', () => silent.every(({ connecting }) => !connecting));
+    expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
+    for (const socket of silent) socket.destroy();
+  });
+
+  it('survives whatever visitors and workloads say', async () => {
+    const line = fc.stringMatching(/^[\x20-\x7e]{0,30}$/);
+    const header = fc.oneof(
+      fc.constantFrom(
+        'Trailer: X',
+        'Transfer-Encoding: chunked',
+        'Transfer-Encoding: gzip',
+        'Connection: upgrade',
+        'Upgrade: x',
+      ),
+      fc.constantFrom(
+        'Content-Length: 5',
+        'Content-Length: -1',
+        'Connection: close',
+        'Keep-Alive: timeout=-1',
+        'Set-Cookie: a',
+      ),
+      fc.tuple(line, line).map((pair) => pair.join(': ')),
+    );
+    const headers = fc.array(header, { maxLength: 5 }).map((lines) => lines.map((one) => `${one}\r\n`).join(''));
+    const status = fc.constantFrom(
+      'HTTP/1.1 200 OK',
+      'HTTP/1.0 200',
+      'HTTP/1.1 101 X',
+      'HTTP/1.1 100 C',
+      'HTTP/1.1 304 N',
+      'HTTP/9 z',
+    );
+    const method = fc.constantFrom('GET', 'HEAD', 'POST', 'CONNECT', 'TRACE', 'BREW');
+    const version = fc.constantFrom('1.0', '1.1', '2.0');
+    const visits = fc.sample(fc.tuple(status, headers, line, method, version, headers), {
+      numRuns: VISITS,
+      seed: SEED,
+    });
+    let answer = '';
+    const port = await answering(() => answer);
+    const odd = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
+    await proxy.set([odd], []);
+    for (const [said, sent, body, verb, spoken, asked] of visits) {
+      answer = `${said}\r\n${sent}\r\n${body}`;
+      await say(odd.hostPort, `${verb} /?token=${TOKEN} HTTP/${spoken}\r\nHost: x\r\n${asked}\r\n`);
+    }
+    await proxy.set([], [odd]);
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
   });
 

@@ -6,6 +6,7 @@ import { connect as connectPlain, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { systemClock } from '../../shared/clock.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseConfig } from '../../agent/config.js';
 import { hostChecks } from '../../agent/doctor/host-checks.js';
@@ -37,7 +38,7 @@ beforeAll(async () => {
   [hostPort, other] = [await freePort(), await freePort()];
   await write();
   identity = await ServerIdentity.open(fromFiles(files), new ManualClock(), silentLogger);
-  proxy = new AccessProxy(HOST, silentLogger, identity);
+  proxy = new AccessProxy(HOST, systemClock, identity);
   const tokenHash = createHash('sha256').update(TOKEN).digest('hex');
   await proxy.set([{ hostPort, tokenHash, target: { host: HOST, port } }], []);
 });

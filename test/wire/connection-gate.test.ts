@@ -2,14 +2,14 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConnectionGate, type GateLimits } from '../../control-plane/grpc/connection-gate.js';
+import { ConnectionGate, type GateLimits } from '../../shared/connection-gate.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const MEBIBYTE = 1024 * 1024;
-const LIMITS: GateLimits = { unproven: 4, unprovenOfOneAddress: 3, waiting: 6, waitingOfOneAddress: 5 };
+const LIMITS: GateLimits = { unproven: 4, unprovenOfOneAddress: 3, waiting: 6, waitingOfOneAddress: 5, proven: 5 };
 
 describe('connections of peers that have proven nothing', () => {
   let clock: ManualClock;
@@ -76,6 +76,19 @@ describe('connections of peers that have proven nothing', () => {
     await eventually('three', () => served.length === 3);
     for (const peer of [...served]) gate.prove(peer);
     await eventually('all', () => served.length === hosts.length);
+  });
+
+  it('are ended where there are enough that are proven', async () => {
+    const hosts: Socket[] = [];
+    for (let index = 0; index < 6; index++) {
+      const { socket, peer } = await dial();
+      socket.resume();
+      hosts.push(socket);
+      await isServed(peer);
+      gate.prove(peer);
+    }
+    await isEnded(hosts[5]);
+    expect(hosts.slice(0, 5).some(({ destroyed }) => destroyed)).toBe(false);
   });
 
   it('wait in a bounded number, of which the oldest makes room', async () => {

@@ -1,11 +1,11 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { Clock, Timer } from '../../shared/clock.js';
+import type { Clock, Timer } from './clock.js';
 
-/** A peer proves its identity, or enrolls, within this time. */
+/** A peer proves who it is within this time. */
 const PROOF_MS = 20_000;
 /** Where places are short, a peer that has proven nothing by then loses its place to another. */
 const PATIENCE_MS = 3_000;
-/** More than a peer needs for that: a handshake, headers, and an inventory. */
+/** More than a peer needs for that: a handshake, headers, and a short message. */
 const UNPROVEN_BYTES = 256 * 1024;
 const LOOK_MS = 100;
 
@@ -16,9 +16,9 @@ export interface GateLimits {
   /** Connections that wait, unread, for one of those places. */
   waiting: number;
   waitingOfOneAddress: number;
+  /** Connections of peers that have proven themselves. */
+  proven: number;
 }
-
-const LIMITS: GateLimits = { unproven: 512, unprovenOfOneAddress: 384, waiting: 16_384, waitingOfOneAddress: 12_288 };
 
 interface Visitor {
   socket: Socket;
@@ -30,9 +30,9 @@ interface Visitor {
 }
 
 /**
- * Listens for agents, and bounds what peers that have proven nothing can cost: how many are served at once, in all and of one
+ * Listens, and bounds what peers that have proven nothing can cost: how many are served at once, in all and of one
  * address, for how long, and with how many bytes. Whoever finds no place waits unread. Addresses take turns, and of one address
- * the newest comes first, so that an honest host gets in past a crowd that only holds connections.
+ * the newest comes first, so that an honest peer gets in past a crowd that only holds connections.
  */
 export class ConnectionGate {
   /** In the order in which they were let in. */
@@ -49,7 +49,7 @@ export class ConnectionGate {
   constructor(
     private readonly clock: Clock,
     private readonly letIn: (socket: Socket) => void,
-    private readonly limits: GateLimits = LIMITS,
+    private readonly limits: GateLimits,
   ) {
     this.server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => this.arrive(socket));
   }
@@ -60,13 +60,17 @@ export class ConnectionGate {
       this.server.once('error', reject);
       this.server.listen({ host, port }, resolve);
     });
+    // What one connection fails with ends that one alone.
+    this.server.on('error', () => undefined);
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** The peer at `address:port` is a known host: what its connection may do is bounded elsewhere from now on. */
+  /** The peer at `address:port` has proven who it is: what its connection may do is bounded elsewhere from now on. */
   prove(peer: string): void {
     const visitor = this.unproven.get(peer);
     if (!visitor) return;
+    const proven = this.sockets.size - this.unproven.size - this.waitingCount;
+    if (proven >= this.limits.proven) return void visitor.socket.destroy();
     this.leave(visitor);
     this.fill();
   }
