@@ -164,7 +164,7 @@ function visitOf({ url = '/', headers, socket }: IncomingMessage) {
  */
 function strip({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers))
-    if (/^(forwarded$|x-forwarded-|x-real-ip$|trailer$)/.test(name)) delete headers[name];
+    if (/^(forwarded$|x-forwarded-|x-real-ip$|trailer$)/.test(name)) Reflect.deleteProperty(headers, name);
   const left = withoutDoorCookies(headers.cookie);
   if (left === undefined) delete headers.cookie;
   else headers.cookie = left;

@@ -1,6 +1,6 @@
 import { createServer, request, type IncomingMessage, type RequestOptions, type Server } from 'node:http';
 import { createHash } from 'node:crypto';
-import { connect, createServer as createRawServer, type AddressInfo } from 'node:net';
+import { connect, createServer as createRawServer, type AddressInfo, type Server as NetServer } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -50,7 +50,7 @@ afterAll(() => {
   app.closeAllConnections();
 });
 
-function listen(server: Server): Promise<number> {
+function listen(server: NetServer): Promise<number> {
   return new Promise((resolve) => server.listen(0, HOST, () => resolve((server.address() as AddressInfo).port)));
 }
 
@@ -67,7 +67,7 @@ function answering(words: string | (() => string)): Promise<number> {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(typeof words === 'string' ? words : words()));
   });
-  return listen(server as Server);
+  return listen(server);
 }
 
 /** What is heard on these bytes, until the connection ends or says nothing for a moment. */

@@ -176,7 +176,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 15,
+    seed: 5,
     changes: [
       overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
@@ -184,11 +184,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
+    seed: 4,
     changes: [[`${SERVICES}/hosts/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
+    seed: 28,
     changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   ...MONEY_BUGS,
@@ -257,6 +259,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
+    seed: 8,
     changes: [[`${SERVICES}/hosts/quarantine`, () => ({ landRemoval: () => {} })]],
   },
   {

@@ -70,6 +70,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
+    seed: 11,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -93,7 +94,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 26,
+    seed: 5,
     changes: [[`${MONEY}/consequences`, () => ({ heedBalance: () => {} })]],
   },
   {
@@ -105,7 +106,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 5,
+    seed: 14,
     changes: [[`${MONEY}/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
