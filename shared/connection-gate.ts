@@ -44,6 +44,7 @@ export class ConnectionGate {
   private readonly sockets = new Set<Socket>();
   private readonly server: Server;
   private timer: Timer | undefined;
+  private closed = false;
 
   /** `letIn` is given each connection that is to be served. */
   constructor(
@@ -77,6 +78,7 @@ export class ConnectionGate {
 
   /** Takes no more connections, and ends those whose peers have proven nothing. */
   close(): void {
+    this.closed = true;
     this.timer?.cancel();
     this.server.close();
     for (const { socket } of [...this.unproven.values(), ...[...this.waiting.values()].flat()]) socket.destroy();
@@ -122,7 +124,8 @@ export class ConnectionGate {
         if ((this.unprovenOf.get(address) ?? 0) >= this.limits.unprovenOfOneAddress && !this.evictOldest(address))
           continue;
         const visitor = this.takeOut(address, visitors, visitors.length - 1);
-        if (visitor) this.admit(visitor);
+        // One that has just made room for others is still to leave.
+        if (visitor && !visitor.socket.destroyed) this.admit(visitor);
         admitted = true;
         break;
       }

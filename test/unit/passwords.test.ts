@@ -25,3 +25,11 @@ it('so many are hashed or wait at once, and no more', async () => {
   expect(outcomes.at(-1)).toMatchObject({ code: 'RATE_LIMITED', extra: { retry_after_seconds: 10 } });
   expect(await passwords.hash('x')).toMatch(/^scrypt/);
 });
+
+it('an unknown address is verified again after a crowd, though it was turned away in it', async () => {
+  const passwords = new Passwords(CHEAP);
+  const crowd = Array.from({ length: 102 }, () => passwords.hash('x'));
+  await expect(passwords.verify('x', undefined)).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  await Promise.all(crowd);
+  expect(await passwords.verify('x', undefined)).toBe(false);
+});

@@ -15,6 +15,7 @@ export interface PasswordCost {
 const PASSWORD_COST: PasswordCost = { N: 2 ** 15, r: 8, p: 3 };
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 const HASH_BYTES = 32;
+const SALT_BYTES = 16;
 
 /** Hashes at once: each takes a thread of the few that files and names are looked up with, too. */
 const AT_ONCE = 2;
@@ -27,30 +28,30 @@ const RETRY_SECONDS = 10;
  * hashes may change. Refuses with RATE_LIMITED when too many wait.
  */
 export class Passwords {
-  private unknownUserHash: Promise<string> | undefined;
+  /** What no password leads to, at the cost of any other. */
+  private readonly nobodysHash: string;
   private running = 0;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(private readonly cost: PasswordCost = PASSWORD_COST) {}
+  constructor(private readonly cost: PasswordCost = PASSWORD_COST) {
+    this.nobodysHash = stored(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES));
+  }
 
   /** Returns `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
   async hash(password: string): Promise<string> {
-    const { N, r, p } = this.cost;
-    const salt = randomBytes(16);
-    const hash = await this.inTurn(() => stretch(password, salt, HASH_BYTES, this.cost));
-    return ['scrypt', N, r, p, salt.toString('base64'), hash.toString('base64')].join('$');
+    const salt = randomBytes(SALT_BYTES);
+    return stored(this.cost, salt, await this.inTurn(() => stretch(password, salt, HASH_BYTES, this.cost)));
   }
 
   /** Without a stored hash (an unknown e-mail address) it takes as long as with one, and returns false. */
-  async verify(password: string, stored: string | undefined): Promise<boolean> {
-    this.unknownUserHash ??= this.hash('nobody has this password');
-    const [, n, r, p, salt, hash] = (stored ?? (await this.unknownUserHash)).split('$');
+  async verify(password: string, known: string | undefined): Promise<boolean> {
+    const [, n, r, p, salt, hash] = (known ?? this.nobodysHash).split('$');
     if (!salt || !hash) return false;
     const expected = Buffer.from(hash, 'base64');
     const cost = { N: Number(n), r: Number(r), p: Number(p) };
     const derive = () => stretch(password, Buffer.from(salt, 'base64'), expected.length, cost);
     const actual = await this.inTurn(derive);
-    return timingSafeEqual(actual, expected) && stored !== undefined;
+    return timingSafeEqual(actual, expected) && known !== undefined;
   }
 
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -69,6 +70,10 @@ export class Passwords {
       else this.running--;
     }
   }
+}
+
+function stored({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {
+  return ['scrypt', N, r, p, salt.toString('base64'), hash.toString('base64')].join('$');
 }
 
 function stretch(password: string, salt: Buffer, bytes: number, cost: PasswordCost): Promise<Buffer> {
