@@ -78,18 +78,6 @@ describe('connections of peers that have proven nothing', () => {
     await eventually('all', () => served.length === hosts.length);
   });
 
-  it('are served no more once it is closed, though places become free', async () => {
-    for (let index = 0; index < 3; index++) await isServed((await dial()).peer);
-    const waiting = [await dial(), await dial()];
-    await eventually('the last to wait', () => served.length === 3);
-    for (const { socket } of waiting) socket.resume();
-    gate.close();
-    for (const { socket } of waiting) await isEnded(socket);
-    clock.advance(60_000);
-    expect(served).toHaveLength(3);
-    expect(clock.waiting).toBe(0);
-  });
-
   it('are ended where there are enough that are proven', async () => {
     const hosts: Socket[] = [];
     for (let index = 0; index < 6; index++) {
