@@ -17,7 +17,7 @@ const WAIT = ['--wait', '10'];
 /** Docker asks this one first, and keeps what stands in it when it makes its own rules anew. */
 const DOCKER_CHAIN = 'DOCKER-USER';
 const IPV6 = '/proc/sys/net/ipv6';
-const MOST_COPIES = 20;
+const MOST_TRIES = 10;
 
 /** Keeps renters' packets away from the host, its networks and its neighbours, by the kernel's packet filter. */
 export class EgressGuard {
@@ -61,20 +61,21 @@ async function apply(tool: string, rules: string): Promise<void> {
 
 /** Renters' packets in chain `from` go through `chain` before anything else. */
 async function enter(tool: string, from: string, chain: string): Promise<void> {
-  if (await isFirst(tool, from, jumpTo(chain))) return;
-  await run(tool, [...WAIT, '-I', from, '1', ...jumpTo(chain)]);
-  // What stood further down is not needed any more.
-  for (let copies = 0; copies < MOST_COPIES; copies++) {
-    const last = await lastOf(tool, from, chain);
-    if (last <= 1) return;
-    await run(tool, [...WAIT, '-D', from, String(last)]);
+  const jump = [from, ...jumpTo(chain)].join(' ');
+  for (let tries = 1; ; tries++) {
+    const rules = (await run(tool, [...WAIT, '-S', from])).split('\n').filter((line) => line.startsWith('-A '));
+    const copies = rules.filter((rule) => rule === `-A ${jump}`).length;
+    if (rules[0] === `-A ${jump}` && copies === 1) return;
+    // By their text and never by their number: Docker moves its own rules meanwhile, and would lose one of them to us.
+    const lines = [...Array<string>(copies).fill(`-D ${jump}`), `-I ${from} 1 ${jumpTo(chain).join(' ')}`];
+    try {
+      await run(`${tool}-restore`, ['--noflush', ...WAIT], `*filter\n${lines.join('\n')}\nCOMMIT\n`);
+      return;
+    } catch (error) {
+      // Somebody else has taken a copy away since.
+      if (tries === MOST_TRIES) throw error;
+    }
   }
-}
-
-/** The number of the last rule of a chain that is this jump; 0 where there is none. */
-async function lastOf(tool: string, from: string, chain: string): Promise<number> {
-  const rules = (await run(tool, [...WAIT, '-S', from])).split('\n').filter((line) => line.startsWith('-A '));
-  return rules.lastIndexOf(['-A', from, ...jumpTo(chain)].join(' ')) + 1;
 }
 
 async function isEntered(tool: string): Promise<boolean> {

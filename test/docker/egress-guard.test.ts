@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterEach, expect, it } from 'vitest';
+import { EgressGuard } from '../../agent/host/network/egress-guard.js';
+
+const run = promisify(execFile);
+const CHAIN = 'GPURENT-TEST';
+const ROUNDS = 40;
+
+const iptables = (...args: string[]) => run('iptables', ['--wait', '10', ...args]);
+const rules = async () => (await iptables('-S', 'FORWARD')).stdout.split('\n').filter((line) => line.startsWith('-A '));
+
+afterEach(async () => {
+  await iptables('-D', 'FORWARD', '-j', CHAIN).catch(() => undefined);
+  await iptables('-X', CHAIN).catch(() => undefined);
+});
+
+it('the guard of egress takes no rule of Docker’s, which moves its own meanwhile', async () => {
+  const guard = new EgressGuard({ resolvers: ['1.1.1.1'], allowed: [] });
+  await iptables('-N', CHAIN);
+  await iptables('-I', 'FORWARD', '-j', CHAIN);
+  const moves = (async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      await iptables('-D', 'FORWARD', '-j', CHAIN);
+      await iptables('-I', 'FORWARD', '-j', CHAIN);
+    }
+    return 'moved' as const;
+  })();
+  // Until every move is made.
+  while ((await Promise.race([moves, guard.ensure()])) !== 'moved');
+  await guard.ensure();
+  expect(await guard.stands()).toBe(true);
+  expect(new Set(await rules()).size).toBe((await rules()).length);
+});
