@@ -26,7 +26,7 @@ import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
-import { AccessProxy } from './proxy/access-proxy.js';
+import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
@@ -112,13 +112,15 @@ export async function createAgent(
   };
   const journal = new Journal(journalFile(config));
   const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
+  const dialProxy = config.proxySocket === null ? proxyChild() : proxyUnit(config.proxySocket);
+  const portGuard = new ProxyClient(dialProxy, config.bindAddress, clock, logger, shown);
   const agent = assembleAgent({
     runtime,
     isolated,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
     gpus,
     web: {
-      doors: new AccessProxy(config.bindAddress, clock, shown),
+      portGuard,
       publicAddress: host.publicAddress,
       answers: speaksHttp,
     },
@@ -155,6 +157,7 @@ export async function createAgent(
   return {
     ...agent,
     async start() {
+      portGuard.start();
       await agent.start();
       renewed.start();
       await status.open();
@@ -163,6 +166,7 @@ export async function createAgent(
       renewed.stop();
       shown?.close();
       status.close();
+      portGuard.stop();
       await agent.stop();
     },
   };

@@ -45,7 +45,7 @@ export interface Parts {
   logger: Logger;
   journal: Journal;
   /** How workloads' web pages are guarded and found. */
-  web: Pick<EndpointParts, 'doors' | 'publicAddress' | 'answers'>;
+  web: Pick<EndpointParts, 'portGuard' | 'publicAddress' | 'answers'>;
   /** What the host needs done again and again. */
   upkeep: Record<string, () => Promise<void>>;
   /** Rejects with SetupError when Docker or the GPUs cannot be used. */
@@ -116,6 +116,7 @@ export function assembleAgent(parts: Parts): Agent {
       watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
+      endpoints.noteAll();
       watcher.start();
       const { describe, diskFreeGb } = parts;
       const facts = { bootId: boot.id, describe, diskFreeGb };

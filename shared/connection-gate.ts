@@ -42,7 +42,7 @@ export class ConnectionGate {
   private readonly waiting = new Map<string, Visitor[]>();
   private waitingCount = 0;
   private readonly sockets = new Set<Socket>();
-  private readonly server: Server;
+  private server: Server | undefined;
   private timer: Timer | undefined;
   private closed = false;
 
@@ -51,19 +51,42 @@ export class ConnectionGate {
     private readonly clock: Clock,
     private readonly letIn: (socket: Socket) => void,
     private readonly limits: GateLimits,
-  ) {
-    this.server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => this.arrive(socket));
+  ) {}
+
+  /** How many connections there are, waiting ones included. */
+  get connections(): number {
+    return this.sockets.size;
   }
 
   /** Binds an address. Returns the port bound. */
   async listen(host: string, port: number): Promise<number> {
+    const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => this.take(socket));
+    this.server = server;
     await new Promise<void>((resolve, reject) => {
-      this.server.once('error', reject);
-      this.server.listen({ host, port }, resolve);
+      server.once('error', reject);
+      server.listen({ host, port }, resolve);
     });
     // What one connection fails with ends that one alone.
-    this.server.on('error', () => undefined);
-    return (this.server.address() as AddressInfo).port;
+    server.on('error', () => undefined);
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** Takes a connection that has been accepted, here or elsewhere. */
+  take(socket: Socket): void {
+    if (this.closed || socket.destroyed) return void socket.destroy();
+    const { remoteAddress: address = '', remotePort } = socket;
+    const visitor = { socket, address, peer: `${address}:${remotePort}`, since: 0 };
+    this.sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => this.gone(visitor));
+    const others = this.waiting.get(address) ?? [];
+    this.waiting.set(address, others);
+    others.push(visitor);
+    this.waitingCount++;
+    // The oldest makes room: it has waited in vain for longest.
+    if (this.waitingCount > this.limits.waiting || others.length > this.limits.waitingOfOneAddress)
+      others[0]?.socket.destroy();
+    this.fill();
   }
 
   /** The peer at `address:port` has proven who it is: what its connection may do is bounded elsewhere from now on. */
@@ -80,7 +103,7 @@ export class ConnectionGate {
   close(): void {
     this.closed = true;
     this.timer?.cancel();
-    this.server.close();
+    this.server?.close();
     for (const { socket } of [...this.unproven.values(), ...[...this.waiting.values()].flat()]) socket.destroy();
   }
 
@@ -88,22 +111,6 @@ export class ConnectionGate {
   destroy(): void {
     this.close();
     for (const socket of this.sockets) socket.destroy();
-  }
-
-  private arrive(socket: Socket): void {
-    const { remoteAddress: address = '', remotePort } = socket;
-    const visitor = { socket, address, peer: `${address}:${remotePort}`, since: 0 };
-    this.sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('close', () => this.gone(visitor));
-    const others = this.waiting.get(address) ?? [];
-    this.waiting.set(address, others);
-    others.push(visitor);
-    this.waitingCount++;
-    // The oldest makes room: it has waited in vain for longest.
-    if (this.waitingCount > this.limits.waiting || others.length > this.limits.waitingOfOneAddress)
-      others[0]?.socket.destroy();
-    this.fill();
   }
 
   private gone(visitor: Visitor): void {

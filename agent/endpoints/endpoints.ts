@@ -3,20 +3,22 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Observer, Links } from '../observation/observer.js';
 import type { PublishedPort } from '../domain/ports.js';
-import type { GuardedPort } from '../proxy/access-proxy.js';
+import type { GuardedPort } from '../proxy/state.js';
 import type { Workload } from '../runtime/workload.js';
 
 type RunningWorkload = Extract<Workload, { state: 'running' }>;
 
-/** The part of the access proxy that is needed here. */
-export interface Doors {
+/** The access proxy, as far as it is needed here. */
+export interface PortGuard {
   readonly scheme: 'http' | 'https';
-  set(ports: readonly GuardedPort[], before: readonly GuardedPort[]): Promise<void>;
-  stop(): void;
+  /** Exactly these ports of an instance are guarded from now on. Rejects when they are not. */
+  set(instanceId: string, ports: readonly GuardedPort[]): Promise<void>;
+  /** Every workload of this host has been noted once. */
+  complete(): void;
 }
 
 export interface EndpointParts {
-  doors: Doors;
+  portGuard: PortGuard;
   observer: Observer;
   clock: Clock;
   logger: Logger;
@@ -34,7 +36,7 @@ const PATHS = { jupyter: 'lab', open: '' } as const;
 export class Endpoints {
   /** Tells the control plane how a workload stands, once a link has appeared. */
   onLink: (instanceId: string) => void = () => {};
-  private readonly known = new Map<string, { startedAt: number; ports: GuardedPort[] }>();
+  private readonly known = new Map<string, { startedAt: number }>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly parts: EndpointParts) {}
@@ -44,25 +46,29 @@ export class Endpoints {
     const before = this.known.get(instanceId);
     if (workload.state !== 'running') {
       this.known.delete(instanceId);
-      return this.parts.doors.set([], before?.ports ?? []);
+      return this.guard(instanceId, []);
     }
     if (workload.ports.length === 0 || this.stopping.signal.aborted) return;
     const { startedAt } = workload;
-    const ports = guardedPorts(workload);
-    this.known.set(instanceId, { startedAt, ports });
-    await this.parts.doors.set(ports, before?.ports ?? []).catch((error: unknown) => {
-      this.known.set(instanceId, { startedAt: 0, ports });
-      this.parts.logger.error(
-        { instanceId },
-        `a guarded port cannot be opened, and is tried again: ${messageOf(error)}`,
-      );
-    });
+    this.known.set(instanceId, { startedAt });
+    await this.guard(instanceId, guardedPorts(workload));
     if (before?.startedAt !== startedAt) void this.watch(workload);
+  }
+
+  /** Every workload of this host has been noted once. */
+  noteAll(): void {
+    this.parts.portGuard.complete();
   }
 
   stop(): void {
     this.stopping.abort();
-    this.parts.doors.stop();
+  }
+
+  /** What fails is told to the proxy again with the next note of the workload. */
+  private async guard(instanceId: string, ports: GuardedPort[]): Promise<void> {
+    await this.parts.portGuard.set(instanceId, ports).catch((error: unknown) => {
+      this.parts.logger.error({ instanceId }, `guarded ports are not as they should be: ${messageOf(error)}`);
+    });
   }
 
   /** Until every link of the run has answered. */
@@ -89,7 +95,7 @@ export class Endpoints {
     if (link === null) return {};
     const address = await this.parts.publicAddress();
     const host = address.includes(':') ? `[${address}]` : address;
-    return { [LINKS[link]]: `${this.parts.doors.scheme}://${host}:${hostPort}/${PATHS[link]}` };
+    return { [LINKS[link]]: `${this.parts.portGuard.scheme}://${host}:${hostPort}/${PATHS[link]}` };
   }
 }
 

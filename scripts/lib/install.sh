@@ -82,10 +82,13 @@ install_unit() {
   systemctl enable --quiet "$1"
 }
 
-# remove_program UNIT PROGRAM: what it knows stays.
+# remove_program PROGRAM UNIT...: what it knows stays.
 remove_program() {
-  systemctl disable --now --quiet "$1" 2>/dev/null || true
-  rm -f "/etc/systemd/system/$1" "/usr/local/bin/$2" "$prefix/${2#gpurent-}"
+  local program=$1 unit
+  shift
+  systemctl disable --now --quiet "$@" 2>/dev/null || true
+  for unit in "$@"; do rm -f "/etc/systemd/system/$unit"; done
+  rm -f "/usr/local/bin/$program" "$prefix/${program#gpurent-}"
   systemctl daemon-reload
   if [ ! -e /usr/local/bin/gpurent-control-plane ] && [ ! -e /usr/local/bin/gpurent-agent ]; then rm -rf "$prefix"; fi
 }

@@ -4,22 +4,24 @@ import { connect, createServer as createRawServer, type AddressInfo, type Server
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { AccessProxy, type GuardedPort } from '../../agent/proxy/access-proxy.js';
-import { systemClock } from '../../shared/clock.js';
+import type { ProxyClient } from '../../agent/proxy/client.js';
+import type { GuardedPort } from '../../agent/proxy/state.js';
 import { eventually } from '../../scripts/eventually.js';
+import { startProxy } from '../harness/proxy.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';
 const VISITS = Number(process.env['GPURENT_TEST_FUZZ_REQUESTS'] ?? 300);
 const SEED = Number(process.env['GPURENT_TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
-const proxy = new AccessProxy(HOST, systemClock);
+let proxy: ProxyClient;
 let app: Server;
 let seen: IncomingMessage[];
 let sendRest: () => void;
 let guarded: GuardedPort;
 
 beforeAll(async () => {
+  proxy = startProxy();
   app = createServer((incoming, response) => {
     seen.push(incoming);
     if (incoming.url?.startsWith('/stream')) {
@@ -41,7 +43,7 @@ beforeAll(async () => {
     tokenHash: createHash('sha256').update(TOKEN).digest('hex'),
     target: { host: HOST, port },
   };
-  await proxy.set([guarded], []);
+  await proxy.set('guarded', [guarded]);
   seen = [];
 });
 afterAll(() => {
@@ -188,11 +190,11 @@ describe('A guarded port', () => {
 
   it('says so while nothing answers behind it, and is closed when its workload is down', async () => {
     const silent = { ...guarded, hostPort: await freePort(), target: { host: HOST, port: await freePort() } };
-    await proxy.set([silent], []);
+    await proxy.set('silent', [silent]);
     const options = { port: silent.hostPort };
     expect((await ask(`/?token=${TOKEN}`, {}, options)).status).toBe(502);
     expect((await ask('/', {}, options)).status).toBe(401);
-    await proxy.set([], [silent]);
+    await proxy.set('silent', []);
     await expect(ask('/', {}, options)).rejects.toThrow(/ECONNREFUSED/);
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
   });
@@ -207,10 +209,10 @@ describe('A guarded port', () => {
         odd.listen(0, HOST, () => resolve((odd.address() as AddressInfo).port)),
       );
       const before = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
-      await proxy.set([before], []);
+      await proxy.set('before', [before]);
       const { status } = await ask(`/?token=${TOKEN}`, {}, { port: before.hostPort });
       expect([200, 502]).toContain(status);
-      await proxy.set([], [before]);
+      await proxy.set('before', []);
       odd.close();
     }
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
@@ -219,11 +221,13 @@ describe('A guarded port', () => {
   it('passes on no trailer, which a visitor of HTTP/1.0 cannot be told of', async () => {
     const port = await answering('HTTP/1.1 200 OK\r\nTrailer: X-End\r\nContent-Length: 2\r\n\r\nhi');
     const odd = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
-    await proxy.set([odd], []);
+    await proxy.set('odd', [odd]);
+    // The first visitor waits for a process to start.
+    expect((await ask('/', {}, { port: odd.hostPort })).status).toBe(401);
     const heard = await say(odd.hostPort, `GET /?token=${TOKEN} HTTP/1.0\r\n\r\n`);
     expect(heard).toMatch(/^HTTP\/1\.1 200 /);
     expect(heard).not.toMatch(/^trailer:/im);
-    await proxy.set([], [odd]);
+    await proxy.set('odd', []);
   });
 
   it('says itself where a visitor comes from', async () => {
@@ -285,30 +289,30 @@ describe('A guarded port', () => {
     let answer = '';
     const port = await answering(() => answer);
     const odd = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
-    await proxy.set([odd], []);
+    await proxy.set('odd', [odd]);
     for (const [said, sent, body, verb, spoken, asked] of visits) {
       answer = `${said}\r\n${sent}\r\n${body}`;
       await say(odd.hostPort, `${verb} /?token=${TOKEN} HTTP/${spoken}\r\nHost: x\r\n${asked}\r\n`);
     }
-    await proxy.set([], [odd]);
+    await proxy.set('odd', []);
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
   });
 
   it('ends the WebSockets that it has let through when it closes', async () => {
     const brief = { ...guarded, hostPort: await freePort() };
-    await proxy.set([brief], []);
+    await proxy.set('brief', [brief]);
     const socket = new WebSocket(`ws://${HOST}:${brief.hostPort}/?token=${TOKEN}`);
     await new Promise((resolve) => socket.once('open', resolve));
     const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.on('error', () => {});
-    await proxy.set([], [brief]);
+    await proxy.set('brief', []);
     await closed;
   });
 
   it('of a workload without a token lets nobody in', async () => {
     const sealed = { ...guarded, hostPort: await freePort(), tokenHash: '' };
-    await proxy.set([sealed], []);
+    await proxy.set('sealed', [sealed]);
     expect((await ask('/?token=', {}, { port: sealed.hostPort })).status).toBe(401);
-    await proxy.set([], [sealed]);
+    await proxy.set('sealed', []);
   });
 });

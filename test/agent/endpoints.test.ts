@@ -42,22 +42,22 @@ describe('What a workload serves', () => {
 
   it('is guarded while it runs, by the agent after the next one, too', async () => {
     await deploy();
-    expect([...host.doors.keys()]).toEqual([40_001]);
+    expect([...host.guarded.keys()]).toEqual([40_001]);
     const halt = stop(2);
     host.executor.receive(halt);
     await host.answered(halt, 'DONE');
-    expect(host.doors.size).toBe(0);
+    expect(host.guarded.size).toBe(0);
     const again = await start(host, 3);
     host.executor.receive(again);
     await host.answered(again, 'DONE');
-    host.doors.clear();
+    host.guarded.clear();
     host.restart();
     await host.watch().compare();
-    expect([...host.doors.keys()]).toEqual([40_001]);
+    expect([...host.guarded.keys()]).toEqual([40_001]);
     const end = destroy(4);
     host.executor.receive(end);
     await host.answered(end, 'DONE');
-    expect(host.doors.size).toBe(0);
+    expect(host.guarded.size).toBe(0);
   });
 
   it('is closed when the workload has ended by itself', async () => {
@@ -65,7 +65,7 @@ describe('What a workload serves', () => {
     await deploy();
     host.runtime.exit('i', 0);
     await watcher.compare();
-    expect(host.doors.size).toBe(0);
+    expect(host.guarded.size).toBe(0);
   });
 
   it('has to answer again after another start', async () => {

@@ -6,13 +6,14 @@ import { connect as connectPlain, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { systemClock } from '../../shared/clock.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseConfig } from '../../agent/config.js';
 import { hostChecks } from '../../agent/doctor/host-checks.js';
-import { AccessProxy } from '../../agent/proxy/access-proxy.js';
+import type { ProxyClient } from '../../agent/proxy/client.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ServerIdentity, fromFiles, type KeyAndCertificate } from '../../shared/server-identity.js';
+import { eventually } from '../../scripts/eventually.js';
+import { startProxy } from '../harness/proxy.js';
 import { certificateFor } from '../harness/certificate.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -23,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gpurent-tls-'));
 const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
 
 let identity: ServerIdentity;
-let proxy: AccessProxy;
+let proxy: ProxyClient;
 let app: Server;
 let hostPort: number;
 let other: number;
@@ -38,9 +39,9 @@ beforeAll(async () => {
   [hostPort, other] = [await freePort(), await freePort()];
   await write();
   identity = await ServerIdentity.open(fromFiles(files), new ManualClock(), silentLogger);
-  proxy = new AccessProxy(HOST, systemClock, identity);
+  proxy = startProxy(identity);
   const tokenHash = createHash('sha256').update(TOKEN).digest('hex');
-  await proxy.set([{ hostPort, tokenHash, target: { host: HOST, port } }], []);
+  await proxy.set('app', [{ hostPort, tokenHash, target: { host: HOST, port } }]);
 });
 afterAll(() => {
   identity.close();
@@ -110,19 +111,24 @@ it('shows a newer certificate without being closed, and none that cannot be used
   expect((await visit('/', before)).status).toBe(401);
   const { certificate } = await write();
   await identity.refresh();
-  expect((await visit('/', certificate)).status).toBe(401);
+  await eventually('the newer certificate', () =>
+    visit('/', certificate).then(
+      ({ status }) => status === 401,
+      () => false,
+    ),
+  );
   await expect(visit('/', before)).rejects.toThrow();
   expect(visitor.destroyed).toBe(false);
   visitor.destroy();
 });
 
 it('that is closed is closed to those, too, who have not said a word yet', async () => {
-  const [open] = [{ hostPort: other, tokenHash: 'none', target: { host: HOST, port: 1 } }];
-  await proxy.set([open], []);
+  const open = { hostPort: other, tokenHash: 'none', target: { host: HOST, port: 1 } };
+  await proxy.set('open', [open]);
   const silent = connectPlain({ host: HOST, port: other });
   await new Promise((resolve) => silent.once('connect', resolve));
   const closed = new Promise((resolve) => silent.once('close', resolve));
-  await proxy.set([], [open]);
+  await proxy.set('open', []);
   silent.on('error', () => {});
   await closed;
 });

@@ -9,7 +9,7 @@ import type { DockerWatch } from '../../agent/runtime/workload.js';
 import { GpuAccess } from '../../agent/commands/gpu-access.js';
 import { Observer } from '../../agent/observation/observer.js';
 import { Endpoints } from '../../agent/endpoints/endpoints.js';
-import type { GuardedPort } from '../../agent/proxy/access-proxy.js';
+import type { GuardedPort } from '../../agent/proxy/state.js';
 import { Interruptions } from '../../agent/interruptions/interruptions.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import {
@@ -32,17 +32,17 @@ export class TestHost {
   readonly runtime = new FakeRuntime(this.clock);
   readonly observer = new Observer(this.runtime, this.clock);
   /** Guarded ports that are open. */
-  readonly doors = new Map<number, GuardedPort>();
+  readonly guarded = new Map<number, GuardedPort & { owner: string }>();
   /** Container ports at which something speaks. */
   readonly speaking = new Set<number>();
   readonly endpoints = new Endpoints({
-    doors: {
+    portGuard: {
       scheme: 'http',
-      set: async (ports, before) => {
-        for (const { hostPort } of before) this.doors.delete(hostPort);
-        for (const port of ports) this.doors.set(port.hostPort, port);
+      set: async (instanceId, ports) => {
+        for (const [hostPort, { owner }] of this.guarded) if (owner === instanceId) this.guarded.delete(hostPort);
+        for (const port of ports) this.guarded.set(port.hostPort, { ...port, owner: instanceId });
       },
-      stop: () => this.doors.clear(),
+      complete: () => undefined,
     },
     observer: this.observer,
     clock: this.clock,

@@ -9,6 +9,7 @@ const PATIENCE_MS = 60_000;
 const HEADERS = '-H "Content-Type: application/json"';
 const CONTROL_PLANE = 'gpurent-control-plane.service';
 const AGENT = 'gpurent-agent.service';
+const PROXY = 'gpurent-agent-proxy.service';
 
 let machine: SystemdMachine;
 let release: string;
@@ -103,6 +104,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     expect(identity.proof.kind).toBe('certificate');
     expect((await machine.attempt('curl -sS --max-time 5 http://127.0.0.1:8090/')).ok).toBe(false);
     expect(await exposure(AGENT)).toBeLessThanOrEqual(4);
+    expect(await exposure(PROXY)).toBeLessThanOrEqual(2);
     // What is doubtful on a machine that was made for a test is neither.
     expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^bad/m);
   });
@@ -118,7 +120,8 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
       ...prices,
     });
     const env = [{ key: 'PRIVATE', value: SECRET, secret: true }];
-    const fields = { name: 'Shell', image: SAMPLE_IMAGE, mode: ['ssh'], env };
+    const ports = [{ port: 8000, open_button: true, label: 'App' }];
+    const fields = { name: 'Shell', image: SAMPLE_IMAGE, mode: ['ssh'], env, ports };
     const template = await api<{ id: string }>('POST', '/v1/operator/templates', fields);
     const account = { email: 'renter@example.com', password: 'the password of a renter', name: 'Renter' };
     const signedUp = await api<{ token: string; organization: { id: string } }>('POST', '/v1/auth/sign-up', account);
@@ -135,6 +138,20 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     instanceId = (await api<{ id: string }>('POST', '/v1/instances', wanted)).id;
     await becomes('running');
     expect(await overSsh('echo kept > /root/mine; echo $PRIVATE')).toBe(SECRET);
+  });
+
+  it('guards its ports in a process that is not root', async () => {
+    await overSsh('/.gpurent/bin/busybox httpd -p 8000 -h /root');
+    const link = () => api<{ open_url: string | null }>('GET', `/v1/instances/${instanceId}`);
+    const url = await eventually('the link', async () => (await link()).open_url ?? undefined, PATIENCE_MS);
+    const fetched = 'curl -sS --max-time 5 -o /dev/null -w "%{http_code}"';
+    expect(await machine.sh(`${fetched} '${new URL('/mine', url).href}${new URL(url).search}'`)).toBe('200');
+    expect(await machine.sh(`${fetched} '${new URL('/mine', url).href}'`)).toBe('401');
+    const users = await machine.sh(
+      "ps -eo user:32,args | awk '/agent\\/proxy\\/main.js/ && !/awk/ { print $1 }' | sort -u",
+    );
+    // Without systemd's module for names, its user shows as a number of those that systemd gives away.
+    expect(users).toMatch(/^(gpurent-agent-proxy|6[1-5]\d{3})$/);
   });
 });
 

@@ -110,7 +110,7 @@ export class SimHost {
       journal: this.interrupted(this.journal, life),
       upkeep: {},
       web: {
-        doors: { scheme: 'http', set: async () => {}, stop: () => {} },
+        portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
         publicAddress: async () => '203.0.113.1',
         answers: async () => true,
       },

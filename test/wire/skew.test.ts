@@ -151,7 +151,7 @@ describe('this agent, at a control plane of the release before,', () => {
       logger: silentLogger,
       journal: new Journal(join(folder, 'journal.db')),
       web: {
-        doors: { scheme: 'http', set: async () => {}, stop: () => {} },
+        portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
         publicAddress: async () => '',
         answers: async () => true,
       },

@@ -4,14 +4,9 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Socket } from 'node:net';
 import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
-import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
-import { admit, withoutDoorCookies, type Door } from './admission.js';
-
-/** A guarded port, and what stands behind it. */
-export interface GuardedPort extends Door {
-  /** Of the workload, as this host reaches it. */
-  target: { host: string; port: number };
-}
+import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import { admit, withoutDoorCookies } from './admission.js';
+import type { GuardedPort } from './state.js';
 
 interface Open {
   port: GuardedPort;
@@ -33,22 +28,14 @@ const DENIED =
   'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
 
 /**
- * Stands before the ports of workloads that do not guard themselves: asks for the access token, then lets everything through.
- * Speaks TLS where there is an identity to show.
+ * Serves the guarded ports of one instance: asks for the access token, then lets everything through. Speaks TLS where it has an
+ * identity to show.
  */
-export class AccessProxy {
+export class InstanceProxy {
   private readonly open = new Map<number, Open>();
   private readonly proxy = createProxyServer({ xfwd: true, agent: false, proxyTimeout: ANSWER_MS });
 
-  constructor(
-    private readonly bindAddress: string,
-    private readonly clock: Clock,
-    private readonly identity?: ServerIdentity,
-  ) {
-    identity?.follow((shown) => {
-      for (const { server } of this.open.values())
-        if ('setSecureContext' in server) server.setSecureContext(contextOf(shown));
-    });
+  constructor(private readonly clock: Clock) {
     // What a workload answers is copied to the visitor: it must be something that can be said.
     this.proxy.on('proxyRes', (answered) => {
       const { statusCode = 0, statusMessage = '' } = answered;
@@ -63,31 +50,35 @@ export class AccessProxy {
     });
   }
 
-  /** What links to these ports begin with. */
-  get scheme(): 'http' | 'https' {
-    return this.identity ? 'https' : 'http';
+  /** How many connections are open. */
+  get connections(): number {
+    return [...this.open.values()].reduce((sum, { gate }) => sum + gate.connections, 0);
   }
 
-  /** Exactly these ports of an owner are open from now on. Throws when one cannot be listened on. */
-  async set(ports: readonly GuardedPort[], before: readonly GuardedPort[]): Promise<void> {
-    const wanted = new Set(ports.map(({ hostPort }) => hostPort));
-    for (const { hostPort } of before) if (!wanted.has(hostPort)) this.close(hostPort);
-    for (const port of ports) await this.listen(port);
-  }
-
-  stop(): void {
-    for (const hostPort of [...this.open.keys()]) this.close(hostPort);
-  }
-
-  private async listen(port: GuardedPort): Promise<void> {
-    const known = this.open.get(port.hostPort);
-    if (known) {
-      known.port = port;
-      return;
+  /** Exactly these ports are served from now on; the connections of all others end. */
+  configure(ports: readonly GuardedPort[], identity: KeyAndCertificate | null): void {
+    const wanted = new Map(ports.map((port) => [port.hostPort, port]));
+    for (const [hostPort, { server, port }] of this.open) {
+      const next = wanted.get(hostPort);
+      const speaksTls = 'setSecureContext' in server;
+      // Who was let in by another token, or to another workload, is not let in by this.
+      if (!next || speaksTls !== (identity !== null) || !isSameDoor(port, next)) this.close(hostPort);
+      else if (speaksTls && identity) server.setSecureContext(contextOf(identity));
     }
+    for (const port of ports) if (!this.open.has(port.hostPort)) this.add(port, identity);
+  }
+
+  /** Serves a connection that has come in at a port. */
+  take(hostPort: number, socket: Socket): void {
+    const open = this.open.get(hostPort);
+    if (open) open.gate.take(socket);
+    else socket.destroy();
+  }
+
+  private add(port: GuardedPort, identity: KeyAndCertificate | null): void {
     const limits = { headersTimeout: HEADERS_MS, requestTimeout: 0 };
-    const server = this.identity
-      ? createTlsServer({ ...limits, handshakeTimeout: HEADERS_MS, ...contextOf(this.identity.current) })
+    const server = identity
+      ? createTlsServer({ ...limits, handshakeTimeout: HEADERS_MS, ...contextOf(identity) })
       : createServer(limits);
     const gate = new ConnectionGate(this.clock, (socket) => server.emit('connection', socket), LIMITS);
     const open: Open = { port, server, gate };
@@ -98,9 +89,7 @@ export class AccessProxy {
       guarded(socket, () => this.upgrade(open, request, socket, head));
     });
     server.on('clientError', (_, socket) => socket.destroy());
-    await gate.listen(this.bindAddress, port.hostPort);
     this.open.set(port.hostPort, open);
-    if (this.identity && 'setSecureContext' in server) server.setSecureContext(contextOf(this.identity.current));
   }
 
   private close(hostPort: number): void {
@@ -110,13 +99,13 @@ export class AccessProxy {
     open?.server.close();
   }
 
-  private serve({ port, gate }: Open, request: IncomingMessage, response: ServerResponse): void {
+  private serve({ port, gate, server }: Open, request: IncomingMessage, response: ServerResponse): void {
     const admission = admit(port, visitOf(request));
     if (!admission.admitted) return answer(response, 401, DENIED);
     gate.prove(peerOf(request.socket));
     if (admission.cookie !== undefined) {
       // Kept apart from what the workload sets, which would otherwise replace it.
-      const cookie = `${admission.cookie}; Path=/; HttpOnly; SameSite=Lax${this.identity ? '; Secure' : ''}`;
+      const cookie = `${admission.cookie}; Path=/; HttpOnly; SameSite=Lax${'setSecureContext' in server ? '; Secure' : ''}`;
       const writeHead = response.writeHead.bind(response);
       response.writeHead = ((...args: Parameters<typeof writeHead>) => {
         response.appendHeader('set-cookie', cookie);
@@ -152,6 +141,11 @@ function answer(response: ServerResponse, status: number, text: string): void {
   // Whoever has no answer to read has nothing more to send.
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', connection: 'close' };
   response.writeHead(status, headers).end(`${text}\n`);
+}
+
+function isSameDoor(one: GuardedPort, other: GuardedPort): boolean {
+  const sameTarget = one.target.host === other.target.host && one.target.port === other.target.port;
+  return sameTarget && one.tokenHash === other.tokenHash;
 }
 
 function visitOf({ url = '/', headers, socket }: IncomingMessage) {

@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { connect, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { withTimeout, type Clock, type Timer } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { Logger } from '../../shared/logger.js';
+import type { ServerIdentity } from '../../shared/server-identity.js';
+import { readJsonLines, writeJsonLine } from './json-lines.js';
+import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
+
+/** A reply names at most the ports that failed; the proxy is believed no more than that. */
+const REPLY_BYTES = 1024 * 1024;
+const REPLY_MS = 5_000;
+const RETRY_MS = 1_000;
+
+/** Opens a connection to the proxy. */
+export type DialProxy = () => Socket;
+
+/** The proxy that a unit of systemd runs, behind this socket. */
+export function proxyUnit(socket: string): DialProxy {
+  return () => connect({ path: socket });
+}
+
+/** A proxy that the agent starts itself and that ends with it. `program`: see main.ts. */
+export function proxyChild(program = fileURLToPath(new URL('./main.js', import.meta.url))): DialProxy {
+  return () => {
+    const stdio = ['ignore', 'ignore', 'inherit', 'pipe'] as const;
+    const child = spawn(process.execPath, [program, 'child'], { env: {}, stdio: [...stdio] });
+    const socket = child.stdio[3] as Socket;
+    child.on('error', (error) => socket.destroy(error));
+    return socket;
+  };
+}
+
+/** The agent's side of the access proxy: tells it which ports of which instances to guard, and again when it comes back. */
+export class ProxyClient {
+  private readonly instances = new Map<string, GuardedPort[]>();
+  /** Those of which a port could not be opened, or of which nothing is known yet. */
+  private readonly unsettled = new Set<string>();
+  private readonly replies = new Map<
+    number,
+    { resolve: (failures: PortFailure[]) => void; reject: (reason: Error) => void }
+  >();
+  private socket: Socket | undefined;
+  private timer: Timer | undefined;
+  private isComplete = false;
+  private revision = 0;
+  private stopped = false;
+
+  constructor(
+    private readonly dial: DialProxy,
+    private readonly bindAddress: string,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    private readonly identity?: ServerIdentity,
+  ) {
+    identity?.follow(() => this.tellAgain());
+  }
+
+  /** What links to these ports begin with. */
+  get scheme(): 'http' | 'https' {
+    return this.identity ? 'https' : 'http';
+  }
+
+  /** Connects, and again whenever the connection ends. */
+  start(): void {
+    const socket = this.dial();
+    this.socket = socket;
+    socket.on('error', (error) => this.logger.error(`the access proxy cannot be reached: ${messageOf(error)}`));
+    socket.once('close', () => this.reconnect(socket));
+    readJsonLines(socket, REPLY_BYTES, (value) => {
+      const { revision, failures } = requireReply(value);
+      this.replies.get(revision)?.resolve(failures);
+    });
+    this.tellAgain();
+  }
+
+  /** Everything on this host has been looked at: what is not known by now is to be closed. */
+  complete(): void {
+    this.isComplete = true;
+    this.tellAgain();
+  }
+
+  /** Exactly these ports of an instance are guarded from now on. Rejects when the proxy does not say that they are. */
+  async set(instanceId: string, ports: readonly GuardedPort[]): Promise<void> {
+    const known = this.instances.get(instanceId) ?? [];
+    if (isDeepStrictEqual(known, ports) && !this.unsettled.has(instanceId)) return;
+    if (ports.length > 0) this.instances.set(instanceId, [...ports]);
+    else this.instances.delete(instanceId);
+    this.unsettled.add(instanceId);
+    const failed = (await this.tell()).find(({ hostPort }) => ports.some((port) => port.hostPort === hostPort));
+    if (failed) throw new Error(`port ${failed.hostPort}: ${failed.reason}`);
+    this.unsettled.delete(instanceId);
+  }
+
+  /** Ends the connection. A proxy of a unit goes on with what it knows; one of our own ends. */
+  stop(): void {
+    this.stopped = true;
+    this.timer?.cancel();
+    this.socket?.destroy();
+  }
+
+  private reconnect(ended: Socket): void {
+    if (this.stopped || this.socket !== ended) return;
+    for (const { reject } of this.replies.values()) reject(new Error('the connection to the access proxy has ended'));
+    this.timer = this.clock.schedule(RETRY_MS, () => this.start());
+  }
+
+  /** Where it fails, the next connection or the next word of an instance tells it again. */
+  private tellAgain(): void {
+    if (this.socket) void this.tell().catch((error: unknown) => this.logger.warn(messageOf(error)));
+  }
+
+  private async tell(): Promise<PortFailure[]> {
+    const socket = this.socket;
+    if (!socket || socket.destroyed) throw new Error('the access proxy is not connected');
+    const revision = ++this.revision;
+    const state: ProxyState = {
+      revision,
+      isComplete: this.isComplete,
+      bindAddress: this.bindAddress,
+      identity: this.identity?.current ?? null,
+      instances: [...this.instances].map(([instanceId, ports]) => ({ instanceId, ports })),
+    };
+    const reply = new Promise<PortFailure[]>((resolve, reject) => this.replies.set(revision, { resolve, reject }));
+    try {
+      writeJsonLine(socket, state);
+      return await withTimeout(this.clock, REPLY_MS, reply, () => {
+        throw new Error('the access proxy does not answer');
+      });
+    } finally {
+      this.replies.delete(revision);
+    }
+  }
+}
+
+/** The proxy parses what strangers send: a word of it that is none is not read further. */
+function requireReply(value: unknown): ProxyReply {
+  const { revision, failures } = value as Partial<ProxyReply>;
+  const fits = (failure: Partial<PortFailure>) =>
+    typeof failure.hostPort === 'number' && typeof failure.reason === 'string';
+  if (typeof revision !== 'number' || !Array.isArray(failures) || !failures.every(fits))
+    throw new Error('the access proxy has sent something else than a reply');
+  return { revision, failures };
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+import { createServer, Socket } from 'node:net';
+import { systemClock } from '../../shared/clock.js';
+import { createLogger } from '../../shared/logger.js';
+import { Supervisor } from './supervisor.js';
+import { runWorker } from './worker.js';
+
+/** Where systemd puts the socket that it listens on, and the agent the one that it speaks by. */
+const GIVEN = 3;
+const WORKER_IDLE_MS = 60_000;
+
+/**
+ * The access proxy. As `socket-unit` it listens for the agent on the socket that systemd gives it; as `child` it serves the agent
+ * that has started it, and ends with it; as `worker` it serves one instance for a supervisor.
+ */
+const [, entry = '', role, idleMs] = process.argv;
+if (role === 'worker') runWorker(systemClock, Number(idleMs));
+else {
+  const logger = createLogger('agent-proxy', 'info');
+  const supervisor = new Supervisor({ entry, idleMs: WORKER_IDLE_MS, clock: systemClock, logger });
+  const stop = () => {
+    supervisor.stop();
+    server?.close();
+  };
+  let server: ReturnType<typeof createServer> | undefined;
+  if (role === 'child') {
+    const agent = new Socket({ fd: GIVEN, readable: true, writable: true });
+    agent.once('close', stop);
+    supervisor.serve(agent);
+    agent.resume();
+    // A terminal sends these to all of its programs: the agent decides when the proxy ends.
+    process.on('SIGINT', () => undefined);
+  } else if (role === 'socket-unit') {
+    server = createServer((agent) => supervisor.serve(agent)).listen({ fd: GIVEN });
+  } else {
+    process.stderr.write('usage: main.js child | socket-unit | worker; the agent and systemd start it\n');
+    process.exitCode = 1;
+  }
+  process.once('SIGTERM', stop);
+}

@@ -1,0 +1,104 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { messageOf } from '../../shared/coded-error.js';
+import { readJsonLines, writeJsonLine } from './json-lines.js';
+import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
+import { WorkerProcess, type WorkerSettings } from './worker-process.js';
+
+/** Far more than the guarded ports of one host take. */
+const STATE_BYTES = 8 * 1024 * 1024;
+
+interface Listener {
+  server: Server;
+  instanceId: string;
+}
+
+/**
+ * Listens at the guarded ports of this host and hands each connection to the worker of its instance. It reads no byte of a
+ * visitor's: the workers do, one process per instance, so that what crashes one of them cuts off no neighbour.
+ */
+export class Supervisor {
+  private readonly listeners = new Map<number, Listener>();
+  private readonly workers = new Map<string, WorkerProcess>();
+  private agent: Socket | undefined;
+  private applying: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly settings: WorkerSettings) {}
+
+  /** Does what the agent tells on this connection; what an earlier one has told goes on until then. */
+  serve(agent: Socket): void {
+    this.agent?.destroy();
+    this.agent = agent;
+    agent.on('error', (error) =>
+      this.settings.logger.warn(`the connection of the agent has failed: ${messageOf(error)}`),
+    );
+    readJsonLines(agent, STATE_BYTES, (value) => {
+      const state = value as ProxyState;
+      this.applying = this.applying.then(async () => {
+        if (this.agent !== agent) return;
+        const failures = await this.apply(state);
+        writeJsonLine(agent, { revision: state.revision, failures } satisfies ProxyReply);
+      });
+    });
+  }
+
+  /** Closes every port and ends every worker. */
+  stop(): void {
+    this.agent?.destroy();
+    for (const hostPort of [...this.listeners.keys()]) this.close(hostPort);
+    for (const worker of this.workers.values()) worker.end();
+    this.workers.clear();
+  }
+
+  private async apply({ isComplete, bindAddress, identity, instances }: ProxyState): Promise<PortFailure[]> {
+    const owners = new Map(
+      instances.flatMap(({ instanceId, ports }) => ports.map(({ hostPort }) => [hostPort, instanceId])),
+    );
+    for (const [hostPort, { instanceId }] of this.listeners) {
+      const owner = owners.get(hostPort);
+      if (owner === undefined ? isComplete : owner !== instanceId) this.close(hostPort);
+    }
+    const named = new Set(instances.map(({ instanceId }) => instanceId));
+    for (const [instanceId, worker] of this.workers) {
+      if (!isComplete || named.has(instanceId)) continue;
+      worker.end();
+      this.workers.delete(instanceId);
+    }
+    const failures: PortFailure[] = [];
+    for (const { instanceId, ports } of instances) {
+      this.configure(instanceId, ports, identity);
+      for (const { hostPort } of ports) {
+        await this.listen(bindAddress, hostPort, instanceId).catch((error: unknown) =>
+          failures.push({ hostPort, reason: messageOf(error) }),
+        );
+      }
+    }
+    return failures;
+  }
+
+  private configure(instanceId: string, ports: GuardedPort[], identity: ProxyState['identity']): void {
+    const worker = this.workers.get(instanceId);
+    if (worker) worker.configure(ports, identity);
+    else this.workers.set(instanceId, new WorkerProcess(instanceId, this.settings, ports, identity));
+  }
+
+  private async listen(host: string, hostPort: number, instanceId: string): Promise<void> {
+    if (this.listeners.has(hostPort)) return;
+    const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => {
+      const worker = this.workers.get(instanceId);
+      if (worker) worker.take(hostPort, socket);
+      else socket.destroy();
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port: hostPort }, resolve);
+    });
+    // What one connection fails with ends that one alone.
+    server.on('error', () => undefined);
+    this.listeners.set(hostPort, { server, instanceId });
+  }
+
+  private close(hostPort: number): void {
+    this.listeners.get(hostPort)?.server.close();
+    this.listeners.delete(hostPort);
+  }
+}
