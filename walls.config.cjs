@@ -50,7 +50,7 @@ module.exports = {
     mayOnlySee('agent/proxy', ['shared']),
     mayOnlySee('agent/insight', ['shared', 'agent/domain', 'agent/host/gpus/driver']),
     mayOnlySee('agent/doctor', ['shared', 'agent/domain', 'agent/host', 'agent/runtime', 'agent/link', 'agent/config']),
-    mayOnlySee('agent/observation', ['shared', 'agent/runtime/workload']),
+    mayOnlySee('agent/observation', ['shared', 'agent/domain', 'agent/runtime/workload']),
     mayOnlySee('agent/endpoints', [
       'shared',
       'agent/domain',

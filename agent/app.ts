@@ -8,7 +8,7 @@ import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
-import type { Remover } from './commands/perform.js';
+import type { Remover } from './observation/run-recorder.js';
 import { agentSocket, journalFile, type AgentConfig } from './config.js';
 import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';

@@ -8,7 +8,7 @@ import { Observer } from './observation/observer.js';
 import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
-import type { Remover } from './commands/perform.js';
+import { RunRecorder, type Remover } from './observation/run-recorder.js';
 import type { Dial } from './link/dial.js';
 import type { CommandCount, Snapshot } from './insight/snapshot.js';
 import { Link } from './link/link.js';
@@ -59,14 +59,23 @@ export interface Parts {
 /** The agent, whatever its host is made of. */
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
-  const outbox = new Outbox();
+  const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
   const interruptions = new Interruptions(parts.docker, runtime, journal, clock);
   const observer = new Observer(runtime, clock);
-  const endpoints = new Endpoints({ ...parts.web, observer, clock, logger });
+  const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
+  const remover = recorded(runtime);
+  const endpoints = new Endpoints({
+    ...parts.web,
+    sshAnswers: (port) => runtime.sshAnswers(port),
+    observer,
+    clock,
+    logger,
+  });
   const gpuAccess = new GpuAccess(gpus, runtime, clock);
   const hands = {
     runtime,
-    isolated: parts.isolated,
+    remover,
+    isolated: recorded(parts.isolated),
     gpus,
     gpuAccess,
     interruptions,
@@ -78,11 +87,7 @@ export function assembleAgent(parts: Parts): Agent {
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const upkeep = new Upkeep(parts.upkeep, clock, logger);
-  const counts = new Map<string, CommandCount>();
-  executor.onFinished = (kind, outcome) => {
-    const { count } = counts.get(`${kind} ${outcome}`) ?? { count: 0 };
-    counts.set(`${kind} ${outcome}`, { kind, outcome, count: count + 1 });
-  };
+  const counts = countCommands(executor);
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
@@ -112,7 +117,7 @@ export function assembleAgent(parts: Parts): Agent {
         );
       }
       await rebuildJournal();
-      const senses = { runtime, docker: parts.docker, interruptions, observer, endpoints, gpuAccess };
+      const senses = { runtime, remover, docker: parts.docker, interruptions, observer, endpoints, gpuAccess };
       watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
@@ -152,6 +157,16 @@ export function assembleAgent(parts: Parts): Agent {
       };
     },
   };
+}
+
+/** How many commands of each kind have ended how. */
+function countCommands(executor: Executor): ReadonlyMap<string, CommandCount> {
+  const counts = new Map<string, CommandCount>();
+  executor.onFinished = (kind, outcome) => {
+    const { count } = counts.get(`${kind} ${outcome}`) ?? { count: 0 };
+    counts.set(`${kind} ${outcome}`, { kind, outcome, count: count + 1 });
+  };
+  return counts;
 }
 
 /** What a workload is taken to be meant for that no journal knows of. */

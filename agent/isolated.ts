@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Remover } from './commands/perform.js';
+import type { Remover } from './observation/run-recorder.js';
 import type { Workload } from './runtime/workload.js';
 
 const run = promisify(execFile);

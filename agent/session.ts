@@ -174,7 +174,7 @@ export class Session implements Subscriber {
         const ended = workload && hasEnded ? await this.endOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
         const run = { runId: ended?.runId ?? '', runningMs: 0, exit: ended?.exit };
-        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '', image: '' };
+        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', sshSilent: false };
         return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
       }),
     );

@@ -165,7 +165,9 @@ export class Executor {
       const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
       await this.hands.endpoints.note(command.instanceId, workload);
-      const { observer } = this.hands;
+      const { observer, remover } = this.hands;
+      // One that ended while it was brought up has run all the same.
+      if (workload.state === 'stopped') remover.note(command.instanceId, workload);
       // What a dangerous one has printed is not read in this process either.
       const observation = attempt.isDangerous
         ? observer.observe(workload)
@@ -269,6 +271,7 @@ function resultOf({ commandId, instanceId, sequence }: Command, outcome: Command
     message: '',
     observation: undefined,
     highestSequence: 0,
+    runs: [],
   };
 }
 

@@ -8,16 +8,18 @@ import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
 import type { Observer } from '../observation/observer.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
+import type { Remover, RunRecorder } from '../observation/run-recorder.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { Interruptions } from '../interruptions/interruptions.js';
 
-/** What brings a workload down. */
-export type Remover = Pick<Runtime, 'find' | 'stop' | 'remove'>;
+/** All of it but what brings workloads down. */
+export type Bringer = Omit<Runtime, 'stop' | 'remove'>;
 
 export interface Hands {
-  runtime: Runtime;
+  runtime: Bringer;
+  remover: RunRecorder;
   /** The same in a process of its own, which may crash. */
-  isolated: Remover;
+  isolated: RunRecorder;
   gpus: GpuDriver;
   gpuAccess: GpuAccess;
   interruptions: Interruptions;
@@ -27,9 +29,8 @@ export interface Hands {
   logger: Logger;
 }
 
-const SSH_DEADLINE_MS = 60_000;
-/** A virtual machine runs then, whatever its guest does: what a renter's image controls holds no billing back. */
-const BOOT_MS = 5 * 60_000;
+/** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
+const REACHED_MS = { container: 10_000, vm: 5 * 60_000 } as const;
 const POLL_MS = 200;
 const DOCKER_PATIENCE_MS = 60_000;
 const LONGEST_RETRY_MS = 30_000;
@@ -73,12 +74,12 @@ export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
 }
 
 async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Running): Promise<Workload> {
-  const { runtime } = hands;
+  const { runtime, remover } = hands;
   const { command, signal, onProgress } = attempt;
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
 
-  if (attempt.isStopOut() && !attempt.hasStarted) await runtime.stop(instanceId);
+  if (attempt.isStopOut() && !attempt.hasStarted) await remover.stop(instanceId);
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
     attempt.accept();
@@ -100,7 +101,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
         'the host no longer holds the workload; destroy the instance and deploy again',
       );
     }
-    if (found.state === 'created') await runtime.remove(instanceId);
+    if (found.state === 'created') await remover.remove(instanceId);
     await hands.gpuAccess.check(instanceId, spec.gpuUuids);
     attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
@@ -136,13 +137,12 @@ function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) =
   };
 }
 
-/** Up and reached, or ended before it could be; a virtual machine also without an answer. Throws Failure SSH_SILENT. */
+/** Up, and reached or old enough to be taken for running; or ended before. */
 async function untilReached(
   { runtime, interruptions, observer, clock }: Hands,
   { command: { instanceId }, signal }: Attempt,
   hasSsh: boolean,
 ): Promise<Workload> {
-  const began = clock.monotonic();
   for (;;) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
@@ -152,23 +152,23 @@ async function untilReached(
     }
     if (workload.state !== 'running')
       throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
-    if (!hasSsh || workload.sshPort === null || (await runtime.sshAnswers(workload.sshPort))) return workload;
-    if (workload.kind === 'vm') {
-      if (observer.ageOf(workload) >= BOOT_MS) return workload;
-    } else if (clock.monotonic() - began >= SSH_DEADLINE_MS) {
-      throw new Failure('SSH_SILENT', `SSH did not answer within ${SSH_DEADLINE_MS / 1000} seconds`);
+    if (!hasSsh || workload.sshPort === null) return workload;
+    if (await runtime.sshAnswers(workload.sshPort)) {
+      observer.noteReached(workload);
+      return workload;
     }
+    if (observer.ageOf(workload) >= REACHED_MS[workload.kind]) return workload;
     await sleep(clock, POLL_MS, signal);
   }
 }
 
 /** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
 async function untilDone(
-  { runtime, isolated, clock, logger }: Hands,
+  { runtime, remover: own, isolated, clock, logger }: Hands,
   { command, signal, crashes, isDangerous }: Attempt,
   act: (remover: Remover) => Promise<void>,
 ): Promise<Workload> {
-  const remover = isDangerous ? isolated : runtime;
+  const remover = isDangerous ? isolated : own;
   if (isDangerous) {
     const { commandId, instanceId } = command;
     logger.error(

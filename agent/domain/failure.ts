@@ -8,7 +8,6 @@ export type FailureCode =
   | 'NO_FREE_PORT'
   | 'PORT_TAKEN'
   | 'CONTAINER_FAILED'
-  | 'SSH_SILENT'
   | 'WORKLOAD_GONE'
   | 'AGENT_CRASHED'
   | 'SUPERSEDED';

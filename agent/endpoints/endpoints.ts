@@ -24,6 +24,8 @@ export interface EndpointParts {
   logger: Logger;
   /** Where renters reach this host. */
   publicAddress: () => Promise<string>;
+  /** Whether our SSH answers at a port of this host. */
+  sshAnswers: (port: number) => Promise<boolean>;
   /** Whether anything speaks HTTP there. */
   answers: (host: string, port: number) => Promise<boolean>;
 }
@@ -32,7 +34,7 @@ const PROBE_EVERY_MS = 2_000;
 const LINKS = { jupyter: 'jupyterUrl', open: 'openUrl' } as const;
 const PATHS = { jupyter: 'lab', open: '' } as const;
 
-/** Opens the guarded ports of what runs, and finds out when JupyterLab and apps answer. */
+/** Opens the guarded ports of what runs, and finds out when SSH, JupyterLab and apps answer. */
 export class Endpoints {
   /** Tells the control plane how a workload stands, once a link has appeared. */
   onLink: (instanceId: string) => void = () => {};
@@ -48,7 +50,7 @@ export class Endpoints {
       this.known.delete(instanceId);
       return this.guard(instanceId, []);
     }
-    if (workload.ports.length === 0 || this.stopping.signal.aborted) return;
+    if (this.stopping.signal.aborted) return;
     const { startedAt } = workload;
     this.known.set(instanceId, { startedAt });
     await this.guard(instanceId, guardedPorts(workload));
@@ -71,11 +73,13 @@ export class Endpoints {
     });
   }
 
-  /** Until every link of the run has answered. */
+  /** Until SSH and every link of the run have answered. */
   private async watch(workload: RunningWorkload): Promise<void> {
     const { clock, observer, answers } = this.parts;
     const waiting = new Set(workload.ports.filter(({ link }) => link !== null));
-    while (waiting.size > 0 && this.isCurrent(workload)) {
+    const isUnreached = () => workload.sshPort !== null && !observer.wasReached(workload);
+    while ((waiting.size > 0 || isUnreached()) && this.isCurrent(workload)) {
+      if (isUnreached()) await this.tryToReach(workload);
       for (const port of waiting) {
         if (workload.address === '' || !(await answers(workload.address, port.port)) || !this.isCurrent(workload))
           continue;
@@ -83,8 +87,16 @@ export class Endpoints {
         observer.noteLinks(workload, await this.linkTo(port));
         this.onLink(workload.instanceId);
       }
-      if (waiting.size > 0) await sleep(clock, PROBE_EVERY_MS, this.stopping.signal).catch(() => undefined);
+      if (waiting.size > 0 || isUnreached())
+        await sleep(clock, PROBE_EVERY_MS, this.stopping.signal).catch(() => undefined);
     }
+  }
+
+  private async tryToReach(workload: RunningWorkload): Promise<void> {
+    if (workload.sshPort === null || !(await this.parts.sshAnswers(workload.sshPort))) return;
+    if (!this.isCurrent(workload)) return;
+    this.parts.observer.noteReached(workload);
+    this.onLink(workload.instanceId);
   }
 
   private isCurrent({ instanceId, startedAt }: RunningWorkload): boolean {

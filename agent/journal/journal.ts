@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { CommandResult, WorkloadReport } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { CommandResult, WorkloadReport, type EndedRun } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { nameOfReport, type EndedRunEntry } from '../domain/ended-run.js';
 
 /**
  * What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. `unsure`:
@@ -58,7 +59,23 @@ ALTER TABLE commands ADD COLUMN under_way INTEGER NOT NULL DEFAULT 0;
 -- How often the agent's process has ended in the middle of it.
 ALTER TABLE commands ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 `,
+  `
+-- Runs that have ended, until the control plane has acknowledged a message that tells of them.
+CREATE TABLE runs (
+  instance_id TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  ran_ms INTEGER NOT NULL,
+  -- Milliseconds since 1970 by this host's clock.
+  ended_at INTEGER NOT NULL,
+  -- The last message that told of it: a command's id, or an instance's and a report's number.
+  told_by TEXT,
+  PRIMARY KEY (instance_id, run_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_by_message ON runs (told_by) WHERE told_by IS NOT NULL;
+`,
 ];
+/** Of one instance; the oldest give way. */
+const MAX_RUNS = 16;
 
 /**
  * What this host has been told and has done. Written before the first side effect of a command and after its last, durably,
@@ -215,6 +232,46 @@ export class Journal {
 
   acknowledge(commandId: string): void {
     this.db.prepare('UPDATE commands SET acknowledged = 1 WHERE command_id = ?').run(commandId);
+    this.forgetRuns(commandId);
+  }
+
+  /** Notes a run that is about to be ended, or has ended; what is noted of the same run later is more exact. */
+  noteEndedRun({ instanceId, runId, ranMs, endedAt }: EndedRunEntry): void {
+    this.db
+      .transaction(() => {
+        this.db
+          .prepare(
+            `INSERT INTO runs (instance_id, run_id, ran_ms, ended_at) VALUES (?, ?, ?, ?)
+             ON CONFLICT (instance_id, run_id)
+             DO UPDATE SET ran_ms = excluded.ran_ms, ended_at = excluded.ended_at, told_by = NULL`,
+          )
+          .run(instanceId, runId, ranMs, endedAt);
+        this.db
+          .prepare(
+            `DELETE FROM runs WHERE instance_id = @instanceId AND run_id NOT IN
+             (SELECT run_id FROM runs WHERE instance_id = @instanceId ORDER BY ended_at DESC LIMIT ${MAX_RUNS})`,
+          )
+          .run({ instanceId });
+      })
+      .immediate();
+  }
+
+  /** The ended runs of an instance for a message that is about to be sent at `now`; its acknowledgement is theirs, too. */
+  runsFor(instanceId: string, message: string, now: number): EndedRun[] {
+    return this.db
+      .prepare<[string, string], { run_id: string; ran_ms: number; ended_at: number }>(
+        'UPDATE runs SET told_by = ? WHERE instance_id = ? RETURNING run_id, ran_ms, ended_at',
+      )
+      .all(message, instanceId)
+      .map(({ run_id, ran_ms, ended_at }) => ({
+        runId: run_id,
+        ranMs: ran_ms,
+        endedMsAgo: Math.max(now - ended_at, 0),
+      }));
+  }
+
+  private forgetRuns(message: string): void {
+    this.db.prepare('DELETE FROM runs WHERE told_by = ?').run(message);
   }
 
   unacknowledgedResults(): CommandResult[] {
@@ -269,7 +326,7 @@ export class Journal {
    * Numbers and keeps a report; it replaces the instance's older one. Numbers begin at `now` (milliseconds since 1970), so that
    * they rise also over the loss of a journal.
    */
-  report(report: Omit<WorkloadReport, 'number' | 'sequence'>, now: number, desired?: Desired): WorkloadReport {
+  report(report: Omit<WorkloadReport, 'number' | 'sequence' | 'runs'>, now: number, desired?: Desired): WorkloadReport {
     return this.db
       .transaction(() => {
         if (desired) this.setDesired(report.instanceId, desired);
@@ -279,7 +336,7 @@ export class Journal {
           )
           .get(now, report.instanceId);
         if (!row) throw new Error(`instance ${report.instanceId} is not in the journal`);
-        const numbered: WorkloadReport = { ...report, ...row };
+        const numbered: WorkloadReport = { ...report, ...row, runs: [] };
         this.db
           .prepare('UPDATE instances SET report = ? WHERE instance_id = ?')
           .run(WorkloadReport.encode(numbered).finish(), report.instanceId);
@@ -292,6 +349,7 @@ export class Journal {
     this.db
       .prepare('UPDATE instances SET report = NULL WHERE instance_id = ? AND report_number = ?')
       .run(instanceId, number);
+    this.forgetRuns(nameOfReport({ instanceId, number }));
   }
 
   /** Whether the newest report of the instance is still to be acknowledged. */

@@ -1,10 +1,12 @@
 import type {
   AgentMessage,
   CommandResult,
+  EndedRun,
   LogChunk,
   Progress,
   WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { nameOfReport } from '../domain/ended-run.js';
 
 /** Takes a message, unless the stream is down, or congested and the message `may wait`; false when it was not taken. */
 export type Send = (message: AgentMessage, importance: 'must go' | 'may wait') => boolean;
@@ -16,6 +18,9 @@ export type Send = (message: AgentMessage, importance: 'must go' | 'may wait') =
 export class Outbox {
   private send: Send = () => false;
 
+  /** `runsOf`: the ended runs of an instance that a message of this name is to tell of, until that is acknowledged. */
+  constructor(private readonly runsOf: (instanceId: string, message: string) => EndedRun[]) {}
+
   /** Where messages go from now on. */
   connect(send: Send): void {
     this.send = send;
@@ -26,11 +31,13 @@ export class Outbox {
   }
 
   result(value: CommandResult): void {
-    this.send({ message: { $case: 'commandResult', value } }, 'must go');
+    const runs = this.runsOf(value.instanceId, value.commandId);
+    this.send({ message: { $case: 'commandResult', value: { ...value, runs } } }, 'must go');
   }
 
   report(value: WorkloadReport): void {
-    this.send({ message: { $case: 'workloadReport', value } }, 'must go');
+    const runs = this.runsOf(value.instanceId, nameOfReport(value));
+    this.send({ message: { $case: 'workloadReport', value: { ...value, runs } } }, 'must go');
   }
 
   progress(value: Progress): void {

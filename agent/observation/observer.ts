@@ -6,7 +6,16 @@ import { RunAges, type Run } from './run-ages.js';
 const LAST_LINES = 200;
 /** Well below what a message may hold. */
 const LAST_LINES_CHARS = 64 * 1024;
-const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined };
+const NOTHING = {
+  runId: '',
+  runningMs: 0,
+  sshPort: 0,
+  jupyterUrl: '',
+  openUrl: '',
+  image: '',
+  exit: undefined,
+  sshSilent: false,
+};
 
 /** Where a run of a workload has answered. */
 export interface Links {
@@ -18,6 +27,8 @@ export interface Links {
 export class Observer {
   private readonly ages: RunAges;
   private readonly links = new Map<string, { startedAt: number } & Links>();
+  /** The run of an instance in which SSH has answered. */
+  private readonly reached = new Map<string, number>();
 
   constructor(
     private readonly runtime: Runtime,
@@ -35,13 +46,14 @@ export class Observer {
         const { startedAt, image, sshPort } = workload;
         const run = { runId: String(startedAt), runningMs: this.ageOf(workload) };
         const state = WorkloadState.WORKLOAD_STATE_RUNNING;
-        return { ...NOTHING, state, ...run, ...this.linksOf(workload), image, sshPort: sshPort ?? 0 };
+        const sshSilent = sshPort !== null && !this.wasReached(workload);
+        return { ...NOTHING, state, ...run, ...this.linksOf(workload), image, sshPort: sshPort ?? 0, sshSilent };
       }
       case 'stopped': {
         const exit = {
           code: workload.exitCode,
           outOfMemory: workload.outOfMemory,
-          ranMs: this.ages.lasted(workload, workload.finishedAt - workload.startedAt),
+          ranMs: this.lasted(workload),
           lastLines: [],
         };
         const state = WorkloadState.WORKLOAD_STATE_STOPPED;
@@ -63,6 +75,20 @@ export class Observer {
     return this.ages.ageOf(run);
   }
 
+  /** How long a run has lasted that is over, in whole milliseconds. */
+  lasted(run: Run & { finishedAt: number }): number {
+    return this.ages.lasted(run, run.finishedAt - run.startedAt);
+  }
+
+  /** SSH has answered in this run. */
+  noteReached({ instanceId, startedAt }: Run): void {
+    this.reached.set(instanceId, startedAt);
+  }
+
+  wasReached({ instanceId, startedAt }: Run): boolean {
+    return this.reached.get(instanceId) === startedAt;
+  }
+
   /** What has answered in this run. */
   linksOf({ instanceId, startedAt }: Run): Links {
     const known = this.links.get(instanceId);
@@ -80,6 +106,7 @@ export class Observer {
   forget(instanceId: string): void {
     this.ages.forget(instanceId);
     this.links.delete(instanceId);
+    this.reached.delete(instanceId);
   }
 }
 

@@ -105,10 +105,10 @@ export class WorkerProcess {
     } else if (this.sent.length === 0) this.end();
   }
 
-  /** The newest first: an old one has been waited with in vain by then. */
+  /** In their order: the gate in the worker serves the newest of an address first. */
   private handOver(): void {
     while (this.sent.length < MAX_SENT) {
-      const visit = this.waiting.pop();
+      const visit = this.waiting.shift();
       if (!visit) return;
       if (visit.socket.destroyed) continue;
       this.sent.push(visit);

@@ -4,6 +4,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
 import type { GpuAccess } from '../commands/gpu-access.js';
 import type { Observer } from '../observation/observer.js';
+import type { RunRecorder } from '../observation/run-recorder.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
@@ -15,7 +16,8 @@ const RECONNECT_MS = 1_000;
 
 /** How this host and what runs on it is seen. */
 export interface Senses {
-  runtime: Runtime;
+  runtime: Omit<Runtime, 'stop' | 'remove'>;
+  remover: RunRecorder;
   docker: DockerWatch;
   interruptions: Interruptions;
   observer: Observer;
@@ -106,7 +108,7 @@ export class Watcher {
       const desired = this.journal.instance(instanceId)?.desired;
       if (desired !== 'absent' && desired !== 'stopped') return;
       this.logger.warn({ instanceId, desired }, 'a workload is there that should not be');
-      await (desired === 'absent' ? this.senses.runtime.remove(instanceId) : this.senses.runtime.stop(instanceId));
+      await (desired === 'absent' ? this.senses.remover.remove(instanceId) : this.senses.remover.stop(instanceId));
     });
   }
 
@@ -125,7 +127,7 @@ export class Watcher {
       if ((await this.senses.runtime.find(instanceId)).state !== 'created') return;
       this.logger.warn({ instanceId }, 'a workload that was never started is not known any more');
       this.journal.setDesired(instanceId, 'absent');
-      await this.senses.runtime.remove(instanceId);
+      await this.senses.remover.remove(instanceId);
     });
   }
 
@@ -164,6 +166,7 @@ export class Watcher {
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
     this.doubted.delete(instanceId);
+    this.senses.remover.note(instanceId, workload);
     const observation = await this.senses.observer.observeWithLog(instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));

@@ -177,6 +177,9 @@ export interface Schema {
     status_changed_at: number;
     progress_at: number;
     destroyed_at: number | null;
+    charge_from: number | null;
+    charge_to: number | null;
+    ssh_ready_at: number | null;
   };
   idempotency_keys: {
     organization_id: string;

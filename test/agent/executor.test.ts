@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -294,17 +294,23 @@ describe('refusals and failures', () => {
     expect(host.journal.instance('i')?.desired).toBe('absent');
   });
 
-  it('SSH that never answers fails the provision', async () => {
+  it('a workload whose SSH is silent runs ten seconds after its start, and says so', async () => {
     host.runtime.sshUp = false;
     const command = await provision(host, 1);
     host.executor.receive(command);
     await host.answered(command, 'ACCEPTED');
-    await eventually('the end of patience', () => {
-      host.clock.advance(1_000);
-      return host.outcomes(command).includes('FAILED');
+    await eventually('its start', async () => (await host.runtime.find('i')).state === 'running');
+    const { startedAt } = (await host.runtime.find('i')) as { startedAt: number };
+    const { observation } = await host.answeredInTime(command, 'DONE');
+    expect(observation).toMatchObject({ sshSilent: true, runId: String(startedAt) });
+    expect(observation?.runningMs).toBeGreaterThanOrEqual(10_000);
+    expect(observation?.runningMs).toBeLessThanOrEqual(12_000);
+    host.watch();
+    host.runtime.sshUp = true;
+    await eventually('word of SSH', () => {
+      host.clock.advance(500);
+      return host.reports.at(-1)?.observation?.sshSilent === false;
     });
-    expect((await host.answered(command, 'FAILED')).code).toBe('SSH_SILENT');
-    expect(await host.runtime.list()).toEqual([]);
   });
 
   it('a stop is tried until Docker does it', async () => {
@@ -349,12 +355,9 @@ describe('refusals and failures', () => {
     await host.executor.idle();
     await host.runtime.create('i', 1, specOf('image:1'));
     host.restart();
-    host.runtime.sshUp = false;
+    vi.spyOn(host.endpoints, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
     host.executor.receive(command);
-    await eventually('the end of patience', () => {
-      host.clock.advance(1_000);
-      return host.outcomes(command).includes('FAILED');
-    });
+    await host.answered(command, 'FAILED');
     expect((await host.runtime.find('i')).state).toBe('stopped');
     expect(host.runtime.calls).not.toContain('remove i');
   });

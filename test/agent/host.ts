@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Remover } from '../../agent/commands/perform.js';
+import { RunRecorder, type Remover } from '../../agent/observation/run-recorder.js';
 import { Executor } from '../../agent/commands/executor.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Outbox } from '../../agent/link/outbox.js';
@@ -48,6 +48,7 @@ export class TestHost {
     clock: this.clock,
     logger: silentLogger,
     publicAddress: async () => '203.0.113.1',
+    sshAnswers: () => this.runtime.sshAnswers(),
     answers: async (_, port) => this.speaking.has(port),
   });
   readonly gpus = new BusyGpus(2, 'test');
@@ -56,7 +57,7 @@ export class TestHost {
   readonly progress: Progress[] = [];
   /** What was done in a process of its own. */
   readonly inIsolation: string[] = [];
-  readonly isolated: Remover = {
+  private readonly isolated: Remover = {
     find: (id) => this.runtime.find(id),
     stop: (id) => {
       this.inIsolation.push('stop');
@@ -84,7 +85,9 @@ export class TestHost {
       }),
   };
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-agent-'));
-  private readonly outbox = new Outbox();
+  private readonly outbox = new Outbox((instanceId, message) =>
+    this.journal.runsFor(instanceId, message, this.clock.now()),
+  );
   private watchers: Watcher[] = [];
   private dieEvents: () => void = () => {};
 
@@ -116,7 +119,8 @@ export class TestHost {
   /** Begins to watch. */
   watch(): Watcher {
     const { executor, journal, outbox, clock } = this;
-    const watcher = new Watcher(this, executor, journal, outbox, clock, silentLogger);
+    const senses = { ...this.senses(), remover: this.recorded(this.runtime, journal) };
+    const watcher = new Watcher(senses, executor, journal, outbox, clock, silentLogger);
     this.endpoints.onLink = (instanceId) => watcher.reportLink(instanceId);
     this.watchers.push(watcher);
     watcher.start();
@@ -158,13 +162,23 @@ export class TestHost {
     });
   }
 
+  private recorded(remover: Remover, journal: Journal): RunRecorder {
+    return new RunRecorder(remover, journal, this.observer, this.clock);
+  }
+
+  private senses() {
+    const { runtime, docker, interruptions, observer, endpoints, gpuAccess } = this;
+    return { runtime, docker, interruptions, observer, endpoints, gpuAccess };
+  }
+
   private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
     const journal = new Journal(join(this.folder, 'journal.db'));
     const { runtime, gpus, gpuAccess, clock, outbox, observer, endpoints } = this;
     const interruptions = new Interruptions(this.docker, runtime, journal, clock);
     const hands = {
       runtime,
-      isolated: this.isolated,
+      remover: this.recorded(runtime, journal),
+      isolated: this.recorded(this.isolated, journal),
       gpus,
       gpuAccess,
       interruptions,

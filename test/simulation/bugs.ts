@@ -155,7 +155,7 @@ export const BUGS: readonly Bug[] = [
       performing(async (hands, attempt, perform) => {
         const { instanceId, desired } = attempt.command;
         if (desired?.$case === 'running' && !desired.value.mayCreate) {
-          await hands.runtime.remove(instanceId);
+          await hands.remover.remove(instanceId);
           desired.value.mayCreate = true;
         }
         return perform(hands, attempt);
@@ -168,7 +168,7 @@ export const BUGS: readonly Bug[] = [
     changes: [
       performing(async (hands, attempt, perform) => {
         const { instanceId, desired } = attempt.command;
-        if (desired?.$case === 'stopped') await hands.runtime.remove(instanceId);
+        if (desired?.$case === 'stopped') await hands.remover.remove(instanceId);
         return perform(hands, attempt);
       }),
     ],

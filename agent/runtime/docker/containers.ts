@@ -14,6 +14,7 @@ import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
 /** Workloads that are containers of their renter's image. */
 export class Containers implements WorkloadKind {
   readonly graceS = 10;
+  readonly leastGraceS = 1;
 
   constructor(
     private readonly engine: Engine,

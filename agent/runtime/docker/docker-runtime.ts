@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../../shared/clock.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
 import { publishPorts, publishable } from '../../domain/ports.js';
+import { graceOf } from '../../domain/stop-grace.js';
 import type { PortAllocator } from '../../host/ports.js';
 import {
   portsOf,
@@ -133,7 +134,7 @@ export class DockerRuntime implements Runtime {
     const container = (docker: Docker) => docker.getContainer(containerName(instanceId));
     const found = await this.find(instanceId);
     if (found.state !== 'running') return;
-    const { graceS } = this.kinds[found.kind];
+    const graceS = graceOf(Math.max(this.clock.now() - found.startedAt, 0), this.kinds[found.kind]);
     await this.engine
       .call('stop the container', graceS * 1000 + KILL_MS, (docker) => container(docker).stop({ t: graceS }))
       .catch((error: unknown) => {

@@ -5,6 +5,8 @@ import type { OnProgress, Traits } from '../workload.js';
 export interface WorkloadKind {
   /** How long a workload may take to end once it was asked to, in seconds; then it is killed. */
   readonly graceS: number;
+  /** The same of one that has only just started. */
+  readonly leastGraceS: number;
   /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
   fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */

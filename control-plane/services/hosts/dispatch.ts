@@ -6,6 +6,7 @@ import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { findInstance, gpusOf } from '../instances/queries.js';
 import { WORKLOAD_PURPOSE, type Workload } from '../instances/workload.js';
+import { openChargeWindow } from '../instances/transitions.js';
 import type { Platform } from '../platform.js';
 
 /** Of one host at once, so that none takes what others wait for. */
@@ -67,6 +68,8 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   const attempts = command.attempts + 1;
   const sending = { attempts, next_send_at: tx.now + resendDelayMs(attempts) };
   tx.run(query.updateTable('commands').set(sending).where('id', '=', command.id));
+  const startsRun = command.kind === 'provision' || command.kind === 'start';
+  if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
   try {
     return { command, message: { message: { $case: 'command', value: toWire(platform, tx, command) } } };
   } catch {

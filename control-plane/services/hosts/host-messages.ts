@@ -26,6 +26,7 @@ import {
   findInstanceOfMachine,
   isAlive,
   landCommand,
+  sshOf,
 } from '../instances/landing.js';
 import { gpusOf, type Instance } from '../instances/queries.js';
 import { undoRefusedStart } from '../instances/start.js';
@@ -37,6 +38,7 @@ import { reviewKnown, reviewLive } from '../instances/host-review.js';
 import { findGpus, findMachine } from './machines.js';
 import { attestKnown, attestRunning } from '../money/attestation.js';
 import { meterDisks } from '../money/disks.js';
+import { chargeEndedRuns } from '../money/ended-runs.js';
 import type { Platform } from '../platform.js';
 import { landRemoval, observeSetApart, renumberRemoval, reviewUnknown, runsUnheardOf } from './quarantine.js';
 
@@ -112,6 +114,9 @@ function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
 /** What a host answers to a command; ignored when the command is another host's, or closed. */
 export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
   platform.store.transact((tx) => {
+    // Also with an answer that nobody waits for any more: what has run is charged.
+    const told = findInstanceOfMachine(tx, machineId, result.instanceId);
+    if (told) chargeEndedRuns(tx, told, result.runs);
     const command = findCommand(tx, result.commandId);
     if (command?.machine_id !== machineId || command.state !== 'open') return;
     const instance = findInstanceOfMachine(tx, machineId, command.instance_id);
@@ -187,12 +192,16 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
     if (!found) return observeSetApart(tx, machineId, report.instanceId, report.observation);
     if (report.number <= found.report_number) return;
-    const instance = amend(tx, found, { report_number: report.number });
+    const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
     if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
     const { observation } = report;
     if (isAlive(observation)) {
-      const changes = { ...addressesOf(tx, instance, observation), run_id: observation.runId || null };
-      if (instance.status === 'running') amend(tx, instance, changes);
+      const ssh = sshOf(tx, instance, observation);
+      const changes = { ...addressesOf(tx, instance, observation), ...ssh, run_id: observation.runId || null };
+      if (instance.status === 'running') {
+        amend(tx, instance, changes);
+        if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordEvent(tx, instance.id, 'ssh_ready', 'SSH answers');
+      }
       return attestKnown(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }
     const command = findOpenCommand(tx, instance);

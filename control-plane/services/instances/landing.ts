@@ -16,7 +16,16 @@ import { considerRelease } from './release.js';
 import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 /** An observation that tells of nothing but a state. */
-export const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined };
+export const NOTHING = {
+  runId: '',
+  runningMs: 0,
+  sshPort: 0,
+  jupyterUrl: '',
+  openUrl: '',
+  image: '',
+  exit: undefined,
+  sshSilent: false,
+};
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
@@ -46,16 +55,38 @@ export function landCommand(
   }
 }
 
+const SSH_SILENT =
+  'SSH has not answered yet; the workload is up and charged, and what it prints is in its logs. If SSH stays silent, look there for what keeps the machine busy or has replaced our SSH server';
+
 /** A workload that ended before it could be reached has still run: up and ended in one transaction. */
 function landRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   if (instance.status !== 'creating' && instance.status !== 'starting') return;
   const addresses = addressesOf(tx, instance, observation);
   const run_id = observation?.runId || null;
-  const running = transition(tx, instance, 'running', { ...addresses, ...NO_ERROR, ...NO_RELEASE, run_id });
+  const said = { ...addresses, ...sshOf(tx, instance, observation), ...NO_ERROR, ...NO_RELEASE, run_id };
+  const running = transition(tx, instance, 'running', said, upSince(tx, instance, observation));
   const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
   recordEvent(tx, instance.id, 'running', image === '' ? 'the workload is up' : `the workload is up: ${image}`);
+  if (observation?.sshSilent && isAlive(observation)) recordEvent(tx, instance.id, 'ssh_silent', SSH_SILENT);
   attestObservation(tx, instance.id, observation);
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
+}
+
+/** When the run of an observation began, as far as it can have begun by the command that was sent. */
+function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | undefined): number {
+  if (!observation || !isAlive(observation) || charge_from === null) return tx.now;
+  return Math.min(Math.max(tx.now - observation.runningMs, charge_from), tx.now);
+}
+
+/** Since when SSH has answered in the run that is observed: what was known of the same run stays. */
+export function sshOf(
+  tx: Tx,
+  { ssh_ready_at }: Instance,
+  observation: Observation | undefined,
+): Pick<Instance, 'ssh_ready_at'> {
+  const answers =
+    observation !== undefined && isAlive(observation) && observation.sshPort > 0 && !observation.sshSilent;
+  return { ssh_ready_at: ssh_ready_at ?? (answers ? tx.now : null) };
 }
 
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */

@@ -87,6 +87,9 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     status_changed_at: tx.now,
     progress_at: tx.now,
     destroyed_at: null,
+    charge_from: null,
+    charge_to: null,
+    ssh_ready_at: null,
   };
 }
 

@@ -1,3 +1,4 @@
+import { windowAfter } from '../../domain/charge-window.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -5,25 +6,48 @@ import { switchMeter } from '../money/meters.js';
 import type { Instance } from './queries.js';
 
 /** What only this file writes. */
-type Guarded = 'id' | 'status' | 'status_changed_at' | 'started_at' | 'destroyed_at';
+type Guarded = 'id' | 'status' | 'status_changed_at' | 'started_at' | 'destroyed_at' | 'charge_from' | 'charge_to';
 export type InstanceChanges = Partial<Omit<Instance, Guarded>>;
 
-/** The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer, meters. */
-export function transition(tx: Tx, instance: Instance, to: InstanceStatus, changes: InstanceChanges = {}): Instance {
+/**
+ * The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer, meters. Into
+ * `running`, `upSince` says since when the workload's process has been up.
+ */
+export function transition(
+  tx: Tx,
+  instance: Instance,
+  to: InstanceStatus,
+  changes: InstanceChanges = {},
+  upSince = tx.now,
+): Instance {
   assertTransition(instance.status, to);
   const next: Instance = {
     ...instance,
-    ...(isUp(to) ? {} : { ssh_host: null, ssh_port: null, jupyter_url: null, open_url: null }),
+    ...(isUp(to) ? {} : { ssh_host: null, ssh_port: null, jupyter_url: null, open_url: null, ssh_ready_at: null }),
     ...changes,
     status: to,
     status_changed_at: tx.now,
     progress_at: tx.now,
-    started_at: to === 'running' ? (instance.started_at ?? tx.now) : instance.started_at,
+    started_at: to === 'running' ? (instance.started_at ?? upSince) : instance.started_at,
     destroyed_at: to === 'destroyed' ? tx.now : null,
+    ...windowAfter(instance, instance.status, to, tx.now),
   };
   write(tx, instance, next);
-  switchMeter(tx, instance.status, next);
+  switchMeter(tx, instance.status, next, upSince);
   return next;
+}
+
+/** A run of the instance began at `at`, and is charged, though it was never shown as running. */
+export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
+  if (instance.started_at !== null) return instance;
+  const next = { ...instance, started_at: at };
+  write(tx, instance, next);
+  return next;
+}
+
+/** A provision or start of the instance goes out for the first time: no run of it can have begun before. */
+export function openChargeWindow(tx: Tx, instanceId: string): void {
+  tx.run(query.updateTable('instances').set({ charge_from: tx.now, charge_to: null }).where('id', '=', instanceId));
 }
 
 /** What stands in `error_code` and `error_message` of an instance that nothing is wrong with. */

@@ -20,10 +20,11 @@ const NO_RUN: KnownRun = { run_id: null, run_began_at: null };
 const METERS: Readonly<Partial<Record<InstanceStatus, Meter>>> = { running: 'gpu', stopped: 'disk' };
 
 /** A status has changed: what was metered in the old one ends, what is metered in the new one begins, in the same transaction. */
-export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance): void {
+export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance, upSince = tx.now): void {
   const [was, is] = [METERS[before], METERS[instance.status]];
   if (was !== undefined) closeMeter(tx, instance.id);
-  if (is !== undefined) openMeter(tx, instance, is, before === 'stopping' ? lastRun(tx, instance.id) : undefined);
+  const run = before === 'stopping' ? lastRun(tx, instance.id) : undefined;
+  if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now);
   if (instance.status === 'destroyed') forgetUnattested(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
 }
@@ -36,10 +37,11 @@ function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
 }
 
 /** Nothing of an instance is metered at a time at which it is metered already. */
-export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter, run = NO_RUN): void {
+export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter, run = NO_RUN, since = tx.now): void {
   if (openInterval(tx, instance.id)) return;
   const { id: instance_id, organization_id, machine_id } = instance;
-  const times = { opened_at: tx.now, closed_at: null, attested_to: tx.now, settled_to: tx.now };
+  const opened_at = Math.max(since, lastEnd(tx, instance.id));
+  const times = { opened_at, closed_at: null, attested_to: opened_at, settled_to: opened_at };
   const interval = { instance_id, organization_id, machine_id, meter, ...times, ...run };
   tx.run(query.insertInto('meter_intervals').values(interval));
 }
@@ -61,6 +63,11 @@ export function cutInterval(tx: Tx, { id, attested_to, settled_to }: IntervalRow
   const closed_at = Math.max(at, settled_to);
   const ended = { closed_at, attested_to: Math.min(attested_to, closed_at) };
   tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
+}
+
+function lastEnd(tx: Tx, instanceId: string): number {
+  const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
+  return tx.get(its.orderBy('id', 'desc').limit(1))?.closed_at ?? -Infinity;
 }
 
 /** The one that goes on. */

@@ -1,5 +1,6 @@
 import { initial } from './0001-initial.js';
 import { expiry } from './0002-expiry.js';
+import { runs } from './0003-runs.js';
 
 export interface Migration {
   name: string;
@@ -10,4 +11,5 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { name: '0001-initial', sql: initial },
   { name: '0002-expiry', sql: expiry },
+  { name: '0003-runs', sql: runs },
 ];

@@ -83,6 +83,30 @@ const acts = fc.oneof(
     }),
   },
   {
+    weight: 20,
+    arbitrary: act(
+      'hesitation',
+      fc.record({
+        how: fc.constantFrom('comes up' as const, 'fails' as const),
+        index: which,
+        seconds: fc.nat({ max: 100 }),
+        meanwhile: fc.constantFrom('wait', 'destroy', 'exit'),
+        gpu: rate,
+      }),
+      (it, { how, index, seconds: s, meanwhile, gpu }) => {
+        it.credit(PLENTY_MICRO);
+        const isDeploy = index % 2 === 0;
+        const begin = () => (isDeploy ? it.deploy(gpu, 1_000) : at(it, index, (id) => it.start(id)));
+        it.hesitate(how, begin, s, () => {
+          const id = isDeploy ? it.alive.at(-1) : it.alive[index % Math.max(it.alive.length, 1)];
+          if (id !== undefined && meanwhile === 'destroy') it.destroy(id);
+          if (id !== undefined && meanwhile === 'exit') it.exit(id);
+        });
+        it.refund(PLENTY_MICRO);
+      },
+    ),
+  },
+  {
     weight: 5,
     arbitrary: act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes)),
   },

@@ -1,14 +1,11 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import BetterSqlite3 from 'better-sqlite3';
 import { createControlPlane, type ControlPlane } from '../../../control-plane/app.js';
 import type { SessionCaller } from '../../../control-plane/domain/caller.js';
 import { Refusal } from '../../../control-plane/domain/refusal.js';
 import { createOffer } from '../../../control-plane/services/catalogue/offers.js';
-import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
 import { confirmClock } from '../../../control-plane/services/clock.js';
-import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/hosts/enrollment.js';
 import {
   greetHost,
   recordHeartbeat,
@@ -29,23 +26,21 @@ import {
   WorkloadState,
   type Command,
   type CommandResult,
-  type Gpu,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../../shared/logger.js';
 import { ManualClock } from '../../harness/manual-clock.js';
 import { PLAIN_TEXT } from '../../harness/plain-text.js';
+import { differencesIn, tallyOf } from './books.js';
+import { addPeople } from './people.js';
 import { Reference } from './reference.js';
+import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
 
-interface FakeWorkload {
-  runId: string;
-  startedAt: number;
-  isUp: boolean;
-  ranMs: number;
-  sequence: number;
+/** An attempt that has started its workload and has not answered yet. */
+interface Attempt {
+  command: Command;
+  fails: boolean;
 }
 
-const NOTHING = { runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined };
-const GPUS = 4;
 const MEMORY_FOLDER = '/dev/shm';
 
 /** A control plane, one organisation and one host, all in simulated seconds, beside the reference that is told the same facts. */
@@ -53,34 +48,31 @@ export class Marketplace {
   readonly clock = new ManualClock();
   readonly reference = new Reference();
   private readonly folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-billing-'));
+  private readonly database = join(this.folder, 'gpurent.db');
   private readonly deferred: (() => void)[] = [];
-  private readonly workloads = new Map<string, FakeWorkload>();
+  readonly workloads = new FakeWorkloads(this.clock);
+  private readonly attempts = new Map<string, Attempt>();
+  /** What becomes of attempts from now on: they take their time first. */
+  private hesitation: 'comes up' | 'fails' | undefined;
   private readonly inbox: Command[] = [];
   /** What the host could not say. */
   private readonly unsaid: CommandResult[] = [];
-  private readonly gpus: Gpu[] = Array.from({ length: GPUS }, (_, index) => ({
-    uuid: `GPU-${index}`,
-    index,
-    model: 'Fake GPU',
-    memoryMb: 24_576,
-    healthy: true,
-    reason: '',
-  }));
   private running: ControlPlane | undefined;
-  private runs = 0;
   private reports = 0;
   private offers = 0;
   private isReachable = true;
-  private renter!: SessionCaller;
-  private machineId = '';
-  private templateId = '';
+  private readonly renter: SessionCaller;
+  private readonly machineId: string;
+  private readonly templateId: string;
 
   constructor(
     /** How often the host speaks, in seconds. */
     private readonly heartbeatS: number,
   ) {
     this.boot();
-    this.people();
+    if (!this.running) throw new Error('the control plane does not run');
+    const people = addPeople(this.running.platform, this.workloads.inventory());
+    ({ renter: this.renter, machineId: this.machineId, templateId: this.templateId } = people);
     this.connect();
   }
 
@@ -161,7 +153,7 @@ export class Marketplace {
   exit(id: string): void {
     const workload = this.workloads.get(id);
     if (!workload?.isUp) return;
-    Object.assign(workload, { isUp: false, ranMs: this.ageOf(workload) });
+    this.workloads.goDown(id, workload);
     this.settle();
     if (this.isReachable) this.report(id);
   }
@@ -170,11 +162,11 @@ export class Marketplace {
   reboot(seconds: number): void {
     // Of a run that is cut short, what the host has not said before is never attested.
     for (const id of this.workloads.keys()) this.report(id);
-    const up = [...this.workloads.values()].filter(({ isUp }) => isUp);
-    for (const workload of up) Object.assign(workload, { isUp: false, ranMs: this.ageOf(workload) });
+    const up = [...this.workloads].filter(([, { isUp }]) => isUp);
+    for (const [id, workload] of up) this.workloads.goDown(id, workload);
     this.settle();
     this.advance(seconds);
-    for (const workload of up) this.comeUp(workload);
+    for (const [, workload] of up) this.workloads.comeUp(workload);
     this.settle();
   }
 
@@ -185,6 +177,16 @@ export class Marketplace {
     this.connect();
   }
 
+  /** A workload ends by itself while its host is out of reach; once it is back, it tells of that twice, the second time late. */
+  exitUnheard(id: string, seconds: number): void {
+    this.disconnect();
+    this.exit(id);
+    this.advance(seconds);
+    this.connect();
+    this.workloads.backdate(id);
+    this.report(id);
+  }
+
   /** The host does what it is told, and is out of reach before it can say so. */
   loseAnswers(seconds: number): void {
     this.isReachable = false;
@@ -192,6 +194,35 @@ export class Marketplace {
     this.settle();
     this.advance(seconds);
     this.connect();
+  }
+
+  /**
+   * The workloads of what is begun come up at once, and are up for a while before their host says so, or fails them. `meanwhile`
+   * comes right before that.
+   */
+  hesitate(how: 'comes up' | 'fails', begin: () => void, seconds: number, meanwhile = () => {}): void {
+    this.hesitation = how;
+    begin();
+    this.beat();
+    this.pause(seconds);
+    meanwhile();
+    this.hesitation = undefined;
+    this.advance(2 * this.heartbeatS);
+  }
+
+  /** Time passes, in which nobody says anything. */
+  pause(seconds: number): void {
+    this.clock.advance(seconds * 1_000);
+    this.reference.advance(seconds);
+  }
+
+  statusOf(id: string): string {
+    return this.reference.instances.get(id)?.status ?? '';
+  }
+
+  spentBy(id: string): number {
+    const spend = query.selectFrom('instances').select('spend_micro').where('id', '=', id);
+    return this.running?.platform.store.transact((tx) => tx.get(spend)?.spend_micro) ?? 0;
   }
 
   /** The control plane is killed; its host goes on. */
@@ -208,7 +239,7 @@ export class Marketplace {
       httpAddress: '',
       grpcAddress: '',
       tls: PLAIN_TEXT,
-      database: join(this.folder, 'gpurent.db'),
+      database: this.database,
       secretKey: Buffer.alloc(32, 7),
       logLevel: 'silent',
       logFormat: null,
@@ -238,10 +269,12 @@ export class Marketplace {
       gpuUuids: [],
       diskGb: 0,
     }));
-    const inventory = this.inventory();
+    const inventory = this.workloads.inventory();
     const hello = { protocolMin: 1, protocolMax: 1, agentVersion: '', bootId: '', epoch: 0, incarnation: '' };
     greetHost(platform, this.machineId, { ...hello, inventory, instances });
-    for (const result of this.unsaid.splice(0)) recordResult(platform, this.machineId, result);
+    for (const result of this.unsaid.splice(0)) {
+      recordResult(platform, this.machineId, { ...result, runs: this.workloads.endedRuns(result.instanceId) });
+    }
     for (const [id, { isUp }] of this.workloads) if (!isUp) this.report(id);
     this.beat();
   }
@@ -260,43 +293,19 @@ export class Marketplace {
     this.boot();
     this.connect();
     for (const id of this.workloads.keys()) this.report(id);
+    this.settleNow();
+    return differencesIn(this.database, this.reference);
+  }
+
+  settleNow(): void {
     this.request(({ platform }) => {
       platform.store.transact((tx) => settleOrganizations(platform, tx, [this.renter.organizationId]));
     });
-    const database = new BetterSqlite3(join(this.folder, 'gpurent.db'), { readonly: true });
-    const rows = database
-      .prepare<[], { id: string; spend_micro: number; charged: number }>(
-        `
-      SELECT id, spend_micro, (SELECT coalesce(-sum(amount_micro), 0) FROM transactions WHERE instance_id = instances.id) AS charged
-      FROM instances`,
-      )
-      .all();
-    const balance = database
-      .prepare<[string], { balance_micro: number }>('SELECT balance_micro FROM organizations WHERE id = ?')
-      .get(this.renter.organizationId);
-    database.close();
-    const wrong = rows.flatMap(({ id, spend_micro, charged }) => {
-      const expected = this.reference.spendOf(id);
-      const isRight = BigInt(spend_micro) === expected && charged === spend_micro;
-      return isRight ? [] : [`${id} has spent ${spend_micro}, by its charges ${charged}, by the reference ${expected}`];
-    });
-    const isRight = balance !== undefined && BigInt(balance.balance_micro) === this.reference.balance;
-    return isRight
-      ? wrong
-      : [...wrong, `the balance is ${balance?.balance_micro}, by the reference ${this.reference.balance}`];
   }
 
   /** How often things have come to this. */
   tally(): Record<string, number> {
-    const database = new BetterSqlite3(join(this.folder, 'gpurent.db'), { readonly: true });
-    const rows = database
-      .prepare<[], { kind: string; times: number }>('SELECT kind, count(*) AS times FROM instance_events GROUP BY kind')
-      .all();
-    const absorbed = database
-      .prepare<[], { times: number }>('SELECT count(*) AS times FROM meter_intervals WHERE absorbed_ms > 0')
-      .get();
-    database.close();
-    return { absorbed: absorbed?.times ?? 0, ...Object.fromEntries(rows.map(({ kind, times }) => [kind, times])) };
+    return tallyOf(this.database);
   }
 
   close(): void {
@@ -340,37 +349,87 @@ export class Marketplace {
     const { platform, workers } = this.running;
     if (this.isReachable) {
       platform.hosts.heard(this.machineId);
+      this.endAttempts();
       for (const command of this.inbox.splice(0)) this.obey(command);
       const up = [...this.workloads].filter(([, { isUp }]) => isUp);
       const running = up.map(([instanceId, workload]) => ({
         instanceId,
         runId: workload.runId,
-        runningMs: this.ageOf(workload),
+        runningMs: this.workloads.ageOf(workload),
       }));
-      recordHeartbeat(platform, this.machineId, { dockerAvailable: true, gpus: this.gpus, running, diskFreeGb: 1000 });
+      recordHeartbeat(platform, this.machineId, {
+        dockerAvailable: true,
+        gpus: this.workloads.gpus,
+        running,
+        diskFreeGb: 1000,
+      });
     }
     workers.runAll();
     this.settle();
   }
 
-  private obey({ commandId, instanceId, sequence, desired }: Command): void {
+  private obey(command: Command): void {
+    const { commandId, instanceId, sequence, desired } = command;
+    const begun = this.attempts.get(instanceId);
+    if (begun?.command.commandId === commandId) return;
     const workload = this.workloads.get(instanceId) ?? { runId: '', startedAt: 0, isUp: false, ranMs: 0, sequence };
     const wasUp = workload.isUp;
-    if (wasUp) workload.ranMs = this.ageOf(workload);
+    if (wasUp) workload.ranMs = this.workloads.ageOf(workload);
     workload.sequence = sequence;
     this.workloads.set(instanceId, workload);
+    this.attempts.delete(instanceId);
     if (desired?.$case === 'running') {
-      if (!wasUp) this.comeUp(workload);
-    } else workload.isUp = false;
-    const observation = { ...NOTHING, state: stateOf(workload), ...this.runOf(workload) };
+      if (!wasUp) this.workloads.comeUp(workload);
+      if (this.hesitation) {
+        this.attempts.set(instanceId, { command, fails: this.hesitation === 'fails' });
+        return this.answer(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED, undefined);
+      }
+    } else if (wasUp) this.workloads.goDown(instanceId, workload);
+    this.done(command, workload);
+  }
+
+  /** Attempts that have had their time come to their end. */
+  private endAttempts(): void {
+    for (const [id, { command, fails }] of this.attempts) {
+      this.attempts.delete(id);
+      const workload = this.workloads.get(id);
+      if (!workload) continue;
+      if (!fails) {
+        this.done(command, workload);
+        continue;
+      }
+      if (workload.isUp) this.workloads.goDown(id, workload);
+      if (command.desired?.$case === 'running' && command.desired.value.mayCreate) this.workloads.delete(id);
+      this.answer(command, CommandOutcome.COMMAND_OUTCOME_FAILED, undefined);
+    }
+  }
+
+  private done(command: Command, workload: FakeWorkload): void {
+    const { instanceId, desired } = command;
+    const observation = this.workloads.observe(workload);
     if (desired?.$case === 'absent') {
       this.workloads.delete(instanceId);
       const { ranMs: runningMs } = workload;
       Object.assign(observation, { state: WorkloadState.WORKLOAD_STATE_ABSENT, exit: undefined, runningMs });
     }
-    const outcome = CommandOutcome.COMMAND_OUTCOME_DONE;
-    const words = { code: '', message: '', highestSequence: 0 };
-    const result = { commandId, instanceId, sequence, outcome, ...words, observation };
+    this.answer(command, CommandOutcome.COMMAND_OUTCOME_DONE, observation);
+  }
+
+  private answer(
+    { commandId, instanceId, sequence }: Command,
+    outcome: CommandOutcome,
+    observation: CommandResult['observation'],
+  ): void {
+    const words = { code: 'CONTAINER_FAILED', message: 'test', highestSequence: 0 };
+    const result = {
+      commandId,
+      instanceId,
+      sequence,
+      outcome,
+      ...words,
+      observation,
+      runs: this.workloads.endedRuns(instanceId),
+    };
     if (this.running && this.isReachable) recordResult(this.running.platform, this.machineId, result);
     else this.unsaid.push(result);
   }
@@ -378,7 +437,7 @@ export class Marketplace {
   private report(instanceId: string): void {
     const workload = this.workloads.get(instanceId);
     if (!workload || !this.running) return;
-    const observation = { ...NOTHING, state: stateOf(workload), ...this.runOf(workload) };
+    const observation = this.workloads.observe(workload);
     const number = ++this.reports;
     recordReport(this.running.platform, this.machineId, {
       instanceId,
@@ -386,69 +445,13 @@ export class Marketplace {
       sequence: workload.sequence,
       observation,
       note: '',
+      runs: this.workloads.endedRuns(instanceId),
     });
     this.settle();
-  }
-
-  private runOf(workload: FakeWorkload) {
-    const { runId, isUp, ranMs } = workload;
-    if (isUp) return { runId, runningMs: this.ageOf(workload) };
-    return { runId, exit: { code: 0, outOfMemory: false, ranMs, lastLines: [] } };
-  }
-
-  private comeUp(workload: FakeWorkload): void {
-    Object.assign(workload, { isUp: true, runId: String(++this.runs), startedAt: this.clock.monotonic() });
-  }
-
-  private ageOf({ startedAt }: FakeWorkload): number {
-    return this.clock.monotonic() - startedAt;
   }
 
   private disconnect(): void {
     this.isReachable = false;
     this.inbox.length = 0;
   }
-
-  private people(): void {
-    if (!this.running) return;
-    const { platform } = this.running;
-    const [userId, organizationId] = [platform.ids.uuid(), platform.ids.uuid()];
-    const email = 'renter@example.com';
-    platform.store.transact((tx) => {
-      const created_at = tx.now;
-      const user = { id: userId, email, name: 'renter', password_hash: '', is_operator: 1 as const, created_at };
-      tx.run(query.insertInto('users').values(user));
-      tx.run(
-        query.insertInto('organizations').values({ id: organizationId, name: 'renter', balance_micro: 0, created_at }),
-      );
-    });
-    const role = 'admin' as const;
-    this.renter = { kind: 'session', sessionId: '', userId, email, isOperator: true, organizationId, role };
-    const { token } = createEnrollmentToken(platform, this.renter, { max_uses: 1, expires_in_hours: 1 });
-    this.machineId = enrollHost(platform, { token, inventory: this.inventory(), hostId: '' }).hostId;
-    this.templateId = createTemplate(platform, systemBy(this.renter), { name: 'template', image: 'image:1' }).id;
-  }
-
-  private inventory() {
-    return {
-      name: 'host',
-      region: 'test',
-      publicAddress: '203.0.113.7',
-      arch: 'x86_64',
-      cpuModel: '',
-      cpuCores: 8,
-      memoryMb: 65_536,
-      diskGb: 10_000,
-      diskQuota: 'enforced',
-      driverVersion: '',
-      cudaVersion: '',
-      vmCapable: false,
-      gpuReleaseSupported: true,
-      gpus: this.gpus,
-    };
-  }
-}
-
-function stateOf({ isUp }: FakeWorkload): WorkloadState {
-  return isUp ? WorkloadState.WORKLOAD_STATE_RUNNING : WorkloadState.WORKLOAD_STATE_STOPPED;
 }

@@ -1,6 +1,8 @@
 /** Billing as plainly as it can be said: one second at a time, and the one in which a balance runs out a millisecond at a time. */
 
 const HOUR_MS = 3_600_000n;
+/** GPU time is charged while the workload's process is up, until its renter asks for the end or is told of it. */
+const UP_IN = ['creating', 'starting', 'running'];
 
 export interface ReferenceInstance {
   gpuRate: bigint;
@@ -49,7 +51,8 @@ export class Reference {
   /** Lets time pass as long as something is left at its end; of GPU time, only what there still is a balance for counts. */
   private pass(ms: bigint): boolean {
     const hasBalance = this.balance > 0n;
-    const gpus = hasBalance ? this.metered(({ status, isUp }) => status === 'running' && isUp) : [];
+    // Also of what its renter was never shown as running: its process was up.
+    const gpus = hasBalance ? this.metered(({ status, isUp }) => UP_IN.includes(status) && isUp) : [];
     const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk);
     const metered = [...gpus, ...disks];
     if (metered.length === 0) return true;

@@ -20,6 +20,8 @@ import { accessTo, type VmSupport } from './vm-support.js';
 const GB = 1_000_000_000;
 /** For the runner to power off what has not shut down. */
 const POWER_OFF_S = 10;
+/** For a guest that has only just booted to shut down. */
+const LEAST_GRACE_S = 20;
 
 export interface VmParts {
   disks: BaseDisks;
@@ -30,6 +32,7 @@ export interface VmParts {
 /** Workloads that are virtual machines: a container of ours with QEMU, and in it the disk that the renter's image carries. */
 export class VirtualMachines implements WorkloadKind {
   readonly graceS: number;
+  readonly leastGraceS: number;
 
   constructor(
     private readonly engine: Engine,
@@ -40,6 +43,7 @@ export class VirtualMachines implements WorkloadKind {
     private readonly settings: VmSettings,
   ) {
     this.graceS = settings.stopSeconds + POWER_OFF_S;
+    this.leastGraceS = Math.min(LEAST_GRACE_S, this.graceS);
   }
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,53 @@
+import type { Clock } from '../../shared/clock.js';
+import type { EndedRunEntry } from '../domain/ended-run.js';
+import type { Runtime, Workload } from '../runtime/workload.js';
+import type { Observer } from './observer.js';
+
+/** What brings workloads down. */
+export type Remover = Pick<Runtime, 'find' | 'stop' | 'remove'>;
+
+/** Where ended runs are noted. */
+export interface RunJournal {
+  noteEndedRun(run: EndedRunEntry): void;
+}
+
+/**
+ * Brings workloads down and notes what each has run for before it does: the control plane charges by that, also where the
+ * instance was never shown as running. Nothing else in the agent stops or removes a workload.
+ */
+export class RunRecorder implements Remover {
+  constructor(
+    private readonly remover: Remover,
+    private readonly journal: RunJournal,
+    private readonly observer: Observer,
+    private readonly clock: Clock,
+  ) {}
+
+  find(instanceId: string): Promise<Workload> {
+    return this.remover.find(instanceId);
+  }
+
+  async stop(instanceId: string): Promise<void> {
+    this.note(instanceId, await this.remover.find(instanceId));
+    await this.remover.stop(instanceId);
+    this.note(instanceId, await this.remover.find(instanceId));
+  }
+
+  async remove(instanceId: string): Promise<void> {
+    this.note(instanceId, await this.remover.find(instanceId));
+    await this.remover.remove(instanceId);
+  }
+
+  /** Notes the run of a workload that is down, or is about to be. */
+  note(instanceId: string, workload: Workload): void {
+    if (workload.state !== 'running' && workload.state !== 'stopped') return;
+    const { startedAt } = workload;
+    const run = { instanceId, runId: String(startedAt) };
+    if (workload.state === 'running') {
+      this.journal.noteEndedRun({ ...run, ranMs: this.observer.ageOf(workload), endedAt: this.clock.now() });
+    } else {
+      const ranMs = this.observer.lasted(workload);
+      this.journal.noteEndedRun({ ...run, ranMs, endedAt: workload.finishedAt });
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { InstanceStatus } from './instance-state.js';
+
+/**
+ * The time over which runs of an instance are charged. It opens when a provision or start is first sent, and closes with the stop,
+ * the destroy, or whatever else tells the renter that the instance is not up. All times are milliseconds since 1970.
+ */
+export interface ChargeWindow {
+  /** Null while no command was sent that could start a run. */
+  charge_from: number | null;
+  /** Null while it is open. */
+  charge_to: number | null;
+}
+
+const OPEN_IN: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
+
+/** The window once an instance has gone from one status to another. A stop that timed out opens it again. */
+export function windowAfter(
+  { charge_from, charge_to }: ChargeWindow,
+  before: InstanceStatus,
+  after: InstanceStatus,
+  now: number,
+): ChargeWindow {
+  if (after === 'running' && (charge_from === null || charge_to !== null)) return { charge_from: now, charge_to: null };
+  const closes = OPEN_IN.includes(before) && !OPEN_IN.includes(after);
+  return { charge_from, charge_to: closes ? (charge_to ?? now) : charge_to };
+}

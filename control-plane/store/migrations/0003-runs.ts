@@ -1,0 +1,10 @@
+/** GPU time is charged by runs: over which time they may be, and since when SSH has answered. */
+export const runs = `
+-- When the newest provision or start was first sent, and when its renter asked for the end or was told of it; null while it goes
+-- on. Nothing outside of this time is charged for a run. Null for instances that are older than these columns.
+ALTER TABLE instances ADD COLUMN charge_from INTEGER;
+ALTER TABLE instances ADD COLUMN charge_to INTEGER;
+-- When SSH has first answered in this run.
+ALTER TABLE instances ADD COLUMN ssh_ready_at INTEGER;
+CREATE INDEX meter_intervals_by_run ON meter_intervals (instance_id, run_id) WHERE run_id IS NOT NULL;
+`;

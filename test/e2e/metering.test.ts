@@ -1,0 +1,135 @@
+import { buffer } from 'node:stream/consumers';
+import { pack } from 'tar-stream';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { statusIs } from '../harness/control-plane.js';
+import { SAMPLE_IMAGE, containersOf, docker } from '../harness/docker.js';
+import { eventually } from '../../scripts/eventually.js';
+import { RealPlatform, RealRenter } from '../harness/real.js';
+
+const LONG_MS = 60_000;
+/** A micro-dollar each millisecond: what was spent is for how many milliseconds was charged. */
+const RATE = 3_600_000;
+/** What a container takes to come up or down, and a message on its way, on a busy machine. */
+const SLACK_MS = 4_000;
+const MUTE = 'gpurent/mute:1';
+
+type Body = InstanceBody & { ssh_ready_at: string | null; started_at: string | null; spend_micro: number };
+
+let real: RealPlatform;
+let renter: RealRenter;
+
+beforeAll(async () => {
+  await makeMute();
+  real = await RealPlatform.start({ ports: '23340-23349', gpus: 4 });
+  renter = await RealRenter.on(real, { image: MUTE, mode: ['ssh'] });
+  await real.operator.request('PATCH', `/v1/operator/offers/${renter.offerId}`, {
+    price_per_hour_micro: RATE,
+    storage_price_per_gb_hour_micro: 0,
+  });
+});
+afterAll(() => real.stop());
+
+/** An image in which our SSH waits for ever for a file that is a pipe. */
+async function makeMute(): Promise<void> {
+  const container = await docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'] });
+  const archive = pack();
+  archive.entry({ name: 'root/.ssh', type: 'directory', mode: 0o700 });
+  archive.entry({ name: 'root/.ssh/authorized_keys', type: 'fifo', mode: 0o600 });
+  archive.finalize();
+  await container.putArchive(await buffer(archive), { path: '/' });
+  await container.commit({ repo: 'gpurent/mute', tag: '1' });
+  await container.remove();
+}
+
+const read = (id: string) => renter.api.get<Body>(`/v1/instances/${id}`);
+const events = async (id: string) =>
+  (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`)).items.map(({ kind }) => kind);
+
+/** When its process came up, or ended, as Docker has it. */
+async function processOf(id: string): Promise<{ up: number; down: number; isUp: boolean } | undefined> {
+  const [container] = await containersOf(id);
+  if (!container) return undefined;
+  const { State } = await docker.getContainer(container.Id).inspect();
+  return { up: Date.parse(State.StartedAt), down: Date.parse(State.FinishedAt), isUp: State.Running };
+}
+
+const comesUp = (id: string) =>
+  eventually(
+    'its process',
+    async () => {
+      const process = await processOf(id);
+      return process?.isUp && process;
+    },
+    LONG_MS,
+  );
+
+/** What it is charged for once that stands still, in milliseconds; never more than for all the time since it was started. */
+function chargedMs(id: string, expectedMs: number): Promise<number> {
+  return eventually(
+    `about ${expectedMs} ms charged`,
+    async () => {
+      const { spend_micro, started_at } = await read(id);
+      expect(spend_micro).toBeLessThanOrEqual(started_at === null ? 0 : Date.now() - Date.parse(started_at));
+      return spend_micro >= expectedMs - SLACK_MS && spend_micro;
+    },
+    LONG_MS,
+  );
+}
+
+it('SSH that is made silent: it runs ten seconds after its start, says so, and is charged from its start', async () => {
+  const { id } = await renter.deploy();
+  const { up } = await comesUp(id);
+  const running = (await statusIs(renter.api, id, 'running', LONG_MS)) as Body;
+  expect(Date.now() - up).toBeLessThan(10_000 + SLACK_MS);
+  expect(running.ssh_ready_at).toBeNull();
+  expect(await events(id)).toContain('ssh_silent');
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  const asked = Date.now();
+  await statusIs(renter.api, id, 'stopped', LONG_MS);
+  const charged = await chargedMs(id, asked - up);
+  expect(charged).toBeLessThanOrEqual(asked - up + SLACK_MS);
+
+  await renter.api.post(`/v1/instances/${id}/start`);
+  const again = await comesUp(id);
+  await eventually('a second of computing', () => Date.now() - again.up > 1_000);
+  await renter.api.delete(`/v1/instances/${id}`);
+  const ended = Date.now();
+  await eventually('its end', async () => (await read(id)).status === 'destroyed', LONG_MS);
+  const both = await chargedMs(id, charged + ended - again.up);
+  expect(both - charged).toBeLessThanOrEqual(ended - again.up + SLACK_MS);
+  expect(both - charged).toBeGreaterThan(500);
+});
+
+it('deploy, compute, destroy before it is shown as running: charged', async () => {
+  const { id } = await renter.deploy();
+  const { up } = await comesUp(id);
+  await eventually('some computing', () => Date.now() - up > 5_000, LONG_MS);
+  expect((await read(id)).status).toBe('creating');
+  await renter.api.delete(`/v1/instances/${id}`);
+  const ended = Date.now();
+  await eventually('its end', async () => (await read(id)).status === 'destroyed', LONG_MS);
+  const charged = await chargedMs(id, ended - up);
+  expect(charged).toBeGreaterThan(3_000);
+  expect(charged).toBeLessThanOrEqual(ended - up + SLACK_MS);
+});
+
+it('a stop of what has hardly run gives hardly any grace', async () => {
+  const template = await real.operator.post<{ id: string }>('/v1/operator/templates', {
+    name: 'Deaf',
+    image: SAMPLE_IMAGE,
+    onstart: `trap '' TERM`,
+    command: ['sh', '-c', `trap '' TERM; while :; do sleep 1; done`],
+  });
+  const { id } = await renter.deploy({ template_id: template.id });
+  await statusIs(renter.api, id, 'running', LONG_MS);
+  for (let round = 0; round < 2; round++) {
+    const asked = Date.now();
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped', LONG_MS);
+    expect(((await processOf(id))?.down ?? 0) - asked).toBeLessThan(5_000);
+    await renter.api.post(`/v1/instances/${id}/start`);
+    await statusIs(renter.api, id, 'running', LONG_MS);
+  }
+  await renter.destroy(id);
+});

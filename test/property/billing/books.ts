@@ -1,0 +1,38 @@
+import BetterSqlite3 from 'better-sqlite3';
+import type { Reference } from './reference.js';
+
+/** What a store's books say otherwise than the reference; it has one organisation. */
+export function differencesIn(file: string, reference: Reference): string[] {
+  const database = new BetterSqlite3(file, { readonly: true });
+  const rows = database
+    .prepare<[], { id: string; spend_micro: number; charged: number }>(
+      `
+    SELECT id, spend_micro, (SELECT coalesce(-sum(amount_micro), 0) FROM transactions WHERE instance_id = instances.id) AS charged
+    FROM instances`,
+    )
+    .all();
+  const balance = database.prepare<[], { balance_micro: number }>('SELECT balance_micro FROM organizations').get();
+  database.close();
+  const wrong = rows.flatMap(({ id, spend_micro, charged }) => {
+    const expected = reference.spendOf(id);
+    const isRight = BigInt(spend_micro) === expected && charged === spend_micro;
+    return isRight ? [] : [`${id} has spent ${spend_micro}, by its charges ${charged}, by the reference ${expected}`];
+  });
+  const isRight = balance !== undefined && BigInt(balance.balance_micro) === reference.balance;
+  return isRight
+    ? wrong
+    : [...wrong, `the balance is ${balance?.balance_micro}, by the reference ${reference.balance}`];
+}
+
+/** How often things have come to pass in a store. */
+export function tallyOf(file: string): Record<string, number> {
+  const database = new BetterSqlite3(file, { readonly: true });
+  const rows = database
+    .prepare<[], { kind: string; times: number }>('SELECT kind, count(*) AS times FROM instance_events GROUP BY kind')
+    .all();
+  const absorbed = database
+    .prepare<[], { times: number }>('SELECT count(*) AS times FROM meter_intervals WHERE absorbed_ms > 0')
+    .get();
+  database.close();
+  return { absorbed: absorbed?.times ?? 0, ...Object.fromEntries(rows.map(({ kind, times }) => [kind, times])) };
+}

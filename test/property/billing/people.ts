@@ -1,0 +1,29 @@
+import type { SessionCaller } from '../../../control-plane/domain/caller.js';
+import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
+import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/hosts/enrollment.js';
+import type { Platform } from '../../../control-plane/services/platform.js';
+import { query } from '../../../control-plane/store/sql.js';
+import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+
+/** One organisation with its only member, who is operator, too; one machine; one template. */
+export function addPeople(
+  platform: Platform,
+  inventory: Inventory,
+): { renter: SessionCaller; machineId: string; templateId: string } {
+  const [userId, organizationId] = [platform.ids.uuid(), platform.ids.uuid()];
+  const email = 'renter@example.com';
+  platform.store.transact((tx) => {
+    const created_at = tx.now;
+    const user = { id: userId, email, name: 'renter', password_hash: '', is_operator: 1 as const, created_at };
+    tx.run(query.insertInto('users').values(user));
+    tx.run(
+      query.insertInto('organizations').values({ id: organizationId, name: 'renter', balance_micro: 0, created_at }),
+    );
+  });
+  const role = 'admin' as const;
+  const renter = { kind: 'session' as const, sessionId: '', userId, email, isOperator: true, organizationId, role };
+  const { token } = createEnrollmentToken(platform, renter, { max_uses: 1, expires_in_hours: 1 });
+  const machineId = enrollHost(platform, { token, inventory, hostId: '' }).hostId;
+  const templateId = createTemplate(platform, systemBy(renter), { name: 'template', image: 'image:1' }).id;
+  return { renter, machineId, templateId };
+}
