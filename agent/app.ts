@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { messageOf } from '../shared/coded-error.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
@@ -31,6 +31,8 @@ import { Containers } from './runtime/docker/containers.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine } from './runtime/docker/engine.js';
+import { EtcBound } from './runtime/docker/etc-bound.js';
+import { EtcFiles } from './runtime/docker/etc-files.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
@@ -81,7 +83,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
   const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
   const kinds = {
-    container: new Containers(engine, clock, host, images, gpus),
+    container: new Containers(engine, clock, host, images, gpus, new EtcFiles(resolve(config.stateDir, 'etc'))),
     vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
@@ -111,6 +113,7 @@ export async function createAgent(
     return obstacle === undefined;
   };
   const journal = new Journal(journalFile(config));
+  const etcBound = new EtcBound(engine, runtime, logger);
   const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const dialProxy = config.proxySocket === null ? proxyChild() : proxyUnit(config.proxySocket);
   const portGuard = new ProxyClient(dialProxy, config.bindAddress, clock, logger, shown);
@@ -126,6 +129,7 @@ export async function createAgent(
     },
     upkeep: {
       'the guard of egress': () => guard.ensure(),
+      'files of /etc outside of disks': () => etcBound.check(),
       'the cache of images': async () => {
         await images.collect();
       },

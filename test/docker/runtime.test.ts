@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Engine } from '../../agent/runtime/docker/engine.js';
+import { EtcBound } from '../../agent/runtime/docker/etc-bound.js';
 import { isMadeHere } from '../../agent/runtime/docker/images.js';
 import { systemClock } from '../../shared/clock.js';
+import { silentLogger } from '../../shared/logger.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
   DOCKER_SOCKET,
@@ -56,11 +58,53 @@ describe('a container', () => {
     expect(HostConfig.CapAdd).not.toContain('SYS_ADMIN');
     expect(HostConfig.Binds ?? []).toEqual([]);
     expect(HostConfig.Devices ?? []).toEqual([]);
-    expect(Mounts.map(({ Destination, RW }) => ({ Destination, RW }))).toEqual([
-      { Destination: '/.gpurent', RW: false },
+    expect(Mounts.map(({ Destination, RW }) => `${Destination} ${RW}`).sort()).toEqual([
+      '/.gpurent false',
+      '/etc/hostname false',
+      '/etc/hosts false',
+      '/etc/resolv.conf false',
     ]);
     await runtime.remove(id);
     expect(await containersOf(id)).toEqual([]);
+  });
+
+  it('writes to no file that is outside of its disk, and finds names as before, also when it starts again', async () => {
+    const runtime = await makeRuntime({ ports });
+    const files = '/etc/hosts /etc/hostname /etc/resolv.conf';
+    const script = `for file in ${files}; do echo x >>$file || echo "held $file"; done 2>/dev/null; cat ${files}`;
+    await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { command: ['sh', '-c', script], interactive: false }));
+    for (let round = 0; round < 2; round++) {
+      await eventually('its end', async () => (await runtime.find(id)).state === 'stopped');
+      const lines = (await runtime.tail(id, 20)).map(({ text }) => text);
+      expect(lines.slice(-9)).toEqual([
+        ...files.split(' ').map((file) => `held ${file}`),
+        '127.0.0.1\tlocalhost',
+        `127.0.1.1\t${id.slice(0, 8)}`,
+        '::1\tlocalhost ip6-localhost ip6-loopback',
+        id.slice(0, 8),
+        'nameserver 127.0.0.11',
+        'options ndots:0',
+      ]);
+      await runtime.start(id);
+    }
+    await runtime.remove(id);
+  });
+
+  it('of an older agent, which can write to files of Docker’s, is killed once it has filled one', async () => {
+    const runtime = await makeRuntime({ ports });
+    await runtime.create(id, 1, specOf(SAMPLE_IMAGE));
+    const { Config } = await docker.getContainer(`gpurent-${id}`).inspect();
+    await docker.getContainer(`gpurent-${id}`).remove({ force: true });
+    const write = 'dd if=/dev/zero of=/etc/hosts bs=1M count=2; sleep 1000';
+    const { Image, Labels } = Config;
+    const older = await docker.createContainer({ name: `gpurent-${id}`, Image, Labels, Cmd: ['sh', '-c', write] });
+    await older.start();
+    const bound = new EtcBound(new Engine(DOCKER_SOCKET, systemClock), runtime, silentLogger);
+    await eventually('its end', async () => {
+      await bound.check();
+      return (await runtime.find(id)).state === 'stopped';
+    });
+    await runtime.remove(id);
   });
 
   it('begins where its image says, by its own means, without a health check or files of a crash', async () => {

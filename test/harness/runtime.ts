@@ -8,6 +8,7 @@ import { PortAllocator } from '../../agent/host/ports.js';
 import { Containers } from '../../agent/runtime/docker/containers.js';
 import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
+import { EtcFiles } from '../../agent/runtime/docker/etc-files.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
 import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
 import { BaseDisks } from '../../agent/runtime/docker/vm/base-disks.js';
@@ -59,7 +60,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     passthrough: gpus.passthrough,
   };
   const kinds = {
-    container: new Containers(engine, systemClock, host, images, gpus),
+    container: new Containers(engine, systemClock, host, images, gpus, new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`))),
     vm: new VirtualMachines(engine, systemClock, host, images, parts, VMS),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, kinds, allocator, networks, guard);

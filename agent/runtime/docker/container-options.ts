@@ -3,6 +3,7 @@ import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js
 import { addressesOf } from '../../domain/ports.js';
 import type { GpuAttachment } from '../../host/gpus/driver.js';
 import type { Traits } from '../workload.js';
+import { hostnameOf } from './etc-files.js';
 import { labelsOf } from './labels.js';
 
 /** Where SSH is reached inside the container, out of the way of the image's own. */
@@ -48,6 +49,8 @@ export interface Placement {
   /** Name servers. */
   resolvers: readonly string[];
   openFiles: number;
+  /** What puts our files into the places of those that Docker would keep outside of the disk. */
+  etcMounts: { Type: 'bind'; Source: string; Target: string; ReadOnly: boolean }[];
   /** Whether Docker can hold the disk to its size. */
   hasDiskQuota: boolean;
   /** What the GPU driver adds to attach the instance's GPUs, and nothing else. */
@@ -84,7 +87,7 @@ export function containerOptions(
   return {
     name: containerName(traits.instanceId),
     Image: placement.imageId,
-    Hostname: traits.instanceId.slice(0, 8),
+    Hostname: hostnameOf(traits.instanceId),
     User: '0:0',
     // To our init, which ends the command with the image's own signal.
     StopSignal: 'SIGTERM',
@@ -103,7 +106,10 @@ export function containerOptions(
       NetworkMode: placement.network,
       Dns: [...placement.resolvers],
       PortBindings: published,
-      Mounts: [{ Type: 'bind', Source: placement.guestTools, Target: TOOLS_DIR, ReadOnly: true }],
+      Mounts: [
+        { Type: 'bind', Source: placement.guestTools, Target: TOOLS_DIR, ReadOnly: true },
+        ...placement.etcMounts,
+      ],
       DeviceRequests: gpuAttachment.deviceRequests,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,

@@ -7,6 +7,7 @@ import { openFilesLimit } from '../../host/limits.js';
 import type { OnProgress, Traits } from '../workload.js';
 import { containerOptions } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
+import type { EtcFiles } from './etc-files.js';
 import type { ImageCache } from './image-cache.js';
 import { fetchCached, requireImage, type LocalImage } from './images.js';
 import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
@@ -22,6 +23,7 @@ export class Containers implements WorkloadKind {
     private readonly host: DockerHost,
     private readonly images: ImageCache,
     private readonly gpus: GpuDriver,
+    private readonly etcFiles: EtcFiles,
   ) {}
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
@@ -36,7 +38,17 @@ export class Containers implements WorkloadKind {
     return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };
   }
 
-  async prepare(): Promise<void> {}
+  async prepare({ instanceId }: Traits): Promise<void> {
+    await this.etcFiles.provide(instanceId);
+  }
+
+  forget(instanceId: string): Promise<void> {
+    return this.etcFiles.remove(instanceId);
+  }
+
+  forgetAllBut(kept: ReadonlySet<string>): Promise<void> {
+    return this.etcFiles.prune(kept);
+  }
 
   private async create(spec: WorkloadSpec, image: LocalImage, traits: Traits, network: string): Promise<void> {
     const options = containerOptions(spec, image.defaults, {
@@ -46,6 +58,7 @@ export class Containers implements WorkloadKind {
       imageId: image.id,
       network,
       openFiles: await openFilesLimit(),
+      etcMounts: await this.etcFiles.provide(traits.instanceId),
       hasDiskQuota: await this.host.hasDiskQuota(),
       gpuAttachment: this.gpus.attachment(spec.gpuUuids),
     });

@@ -58,9 +58,11 @@ export class DockerRuntime implements Runtime {
     private readonly guard: Guard,
   ) {}
 
-  /** What a crash has left of networks is removed. Safe to repeat. */
+  /** What a crash has left of networks and files is removed. Safe to repeat. */
   async prepare(): Promise<void> {
-    await this.networks.prune(new Set((await this.list()).map(({ instanceId }) => instanceId)));
+    const kept = new Set((await this.list()).map(({ instanceId }) => instanceId));
+    await this.networks.prune(kept);
+    for (const kind of Object.values(this.kinds)) await kind.forgetAllBut(kept);
   }
 
   async find(instanceId: string): Promise<Workload> {
@@ -159,6 +161,7 @@ export class DockerRuntime implements Runtime {
       await sleep(this.clock, POLL_MS);
     }
     await this.networks.remove(instanceId);
+    for (const kind of Object.values(this.kinds)) await kind.forget(instanceId);
   }
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {

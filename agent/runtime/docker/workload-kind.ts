@@ -13,6 +13,10 @@ export interface WorkloadKind {
   blueprint(spec: WorkloadSpec): Promise<Blueprint>;
   /** Right before each start. Throws Failure GPUS_UNAVAILABLE. */
   prepare(traits: Traits): Promise<void>;
+  /** What is kept for it outside of Docker goes with it. */
+  forget(instanceId: string): Promise<void>;
+  /** The same of all that are not `kept`. */
+  forgetAllBut(kept: ReadonlySet<string>): Promise<void>;
 }
 
 export interface Blueprint {

@@ -70,6 +70,10 @@ export class VirtualMachines implements WorkloadKind {
     await this.parts.passthrough.take(gpuUuids);
   }
 
+  async forget(): Promise<void> {}
+
+  async forgetAllBut(): Promise<void> {}
+
   /** A container names its devices for ever; the host may have got others since. */
   private async checkDevices(instanceId: string, gpuUuids: readonly string[]): Promise<void> {
     const { paths, addresses } = await this.parts.passthrough.devices(gpuUuids);
