@@ -34,6 +34,7 @@ import { Engine } from './runtime/docker/engine.js';
 import { EtcBound } from './runtime/docker/etc-bound.js';
 import { EtcFiles } from './runtime/docker/etc-files.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
+import { ImagePuller } from './runtime/docker/image-puller.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
 import { BaseDisks } from './runtime/docker/vm/base-disks.js';
@@ -71,6 +72,8 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const root = rootOf(engine);
   const freeShare = async () => freeShareOf(await root());
   const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
+  const policy = { limits: config.pulls, allowed: config.egress?.allowed ?? null, freeShare };
+  const puller = new ImagePuller(engine, clock, policy, logger);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
   const host = {
@@ -83,8 +86,16 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
   const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
   const kinds = {
-    container: new Containers(engine, clock, host, images, gpus, new EtcFiles(resolve(config.stateDir, 'etc'))),
-    vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
+    container: new Containers(engine, host, images, puller, gpus, new EtcFiles(resolve(config.stateDir, 'etc'))),
+    vm: new VirtualMachines(
+      engine,
+      clock,
+      host,
+      images,
+      puller,
+      { disks, support, passthrough: gpus.passthrough },
+      config.vms,
+    ),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
   return { engine, gpus, quota, root, images, guard, host, jobs, support, runtime };
@@ -149,6 +160,7 @@ export async function createAgent(
         return false;
       });
       await gpus.inventory();
+      portGuard.start();
       // A boot takes its time, and what runs here is not to wait for it.
       void support.obstacle().catch(() => undefined);
     },
@@ -161,7 +173,6 @@ export async function createAgent(
   return {
     ...agent,
     async start() {
-      portGuard.start();
       await agent.start();
       renewed.start();
       await status.open();

@@ -6,6 +6,7 @@ import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { PortRange } from './domain/ports.js';
+import type { PullLimits } from './domain/pull-limits.js';
 import { parseSubnet, type Subnet } from './domain/subnets.js';
 import type { Accelerator, VmSettings } from './domain/virtual-machine.js';
 
@@ -40,6 +41,8 @@ export interface AgentConfig {
   egress: EgressPolicy | null;
   gpus: GpuSource;
   vms: VmSettings;
+  /** What one pull of an image may take. */
+  pulls: PullLimits;
   /** What renters' disks may take together; null: nine tenths of the file system. */
   diskGb: number | null;
   /** Where Prometheus scrapes; null: on the agent's own socket only. */
@@ -72,12 +75,17 @@ const DEFAULTS = {
   GPURENT_AGENT_VM_RUNNER: 'localhost/gpurent/vm-runner:1',
   GPURENT_AGENT_VM_STOP_SECONDS: '90',
   GPURENT_AGENT_DISK_GB: '',
+  GPURENT_AGENT_PULL_MINUTES: '60',
+  GPURENT_AGENT_PULL_MIB_PER_SECOND: '1',
+  GPURENT_AGENT_IMAGE_GB: '200',
   GPURENT_AGENT_METRICS_ADDRESS: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
   GPURENT_AGENT_LOG_FORMAT: '',
   GPURENT_AGENT_CONFIG: '',
 };
 type Setting = keyof typeof DEFAULTS;
+const MIB = 1024 * 1024;
+const GB = 1_000_000_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /** Judges the environment, command line options laid over it. Throws SetupError naming the setting and what to do. */
@@ -115,12 +123,21 @@ export function parseConfig(
     ports: parsePorts(get('GPURENT_AGENT_PORTS')),
     subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
     resolvers,
-    egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), resolvers),
+    egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), {
+      resolvers,
+      instances: get('GPURENT_AGENT_SUBNET'),
+    }),
     gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
     vms: {
       accelerator: parseAccelerator(get('GPURENT_AGENT_VMS')),
       runner: get('GPURENT_AGENT_VM_RUNNER'),
       stopSeconds: parseStopSeconds(get('GPURENT_AGENT_VM_STOP_SECONDS')),
+    },
+    pulls: {
+      longestMs: parseWhole('GPURENT_AGENT_PULL_MINUTES', get('GPURENT_AGENT_PULL_MINUTES'), 60) * 60_000,
+      leastBytesPerSecond:
+        parseWhole('GPURENT_AGENT_PULL_MIB_PER_SECOND', get('GPURENT_AGENT_PULL_MIB_PER_SECOND'), 1) * MIB,
+      mostBytes: parseWhole('GPURENT_AGENT_IMAGE_GB', get('GPURENT_AGENT_IMAGE_GB'), 200) * GB,
     },
     diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
     metrics: parseMetrics(get('GPURENT_AGENT_METRICS_ADDRESS')),
@@ -194,7 +211,7 @@ function parseResolvers(value: string): string[] {
   return addresses;
 }
 
-function parseEgress(guard: string, allow: string, resolvers: string[]): EgressPolicy | null {
+function parseEgress(guard: string, allow: string, rest: Omit<EgressPolicy, 'allowed'>): EgressPolicy | null {
   if (guard !== 'on' && guard !== 'off') {
     throw new SetupError(
       `GPURENT_AGENT_EGRESS_GUARD is "${guard}"; give "on", or "off" where something else keeps renters away`,
@@ -205,7 +222,7 @@ function parseEgress(guard: string, allow: string, resolvers: string[]): EgressP
   if (wrong !== undefined) {
     throw new SetupError(`GPURENT_AGENT_EGRESS_ALLOW names "${wrong}"; give IPv4 networks, such as 192.168.7.0/24`);
   }
-  return guard === 'on' ? { resolvers, allowed } : null;
+  return guard === 'on' ? { ...rest, allowed } : null;
 }
 
 function listOf(value: string): string[] {
@@ -236,6 +253,11 @@ function parseAccelerator(value: string): Accelerator | null {
 function parseStopSeconds(value: string): number {
   if (/^[1-9]\d{0,2}$/.test(value)) return Number(value);
   throw new SetupError(`GPURENT_AGENT_VM_STOP_SECONDS is "${value}"; give 1 to 999`);
+}
+
+function parseWhole(name: Setting, value: string, example: number): number {
+  if (/^[1-9]\d{0,4}$/.test(value)) return Number(value);
+  throw new SetupError(`${name} is "${value}"; give a whole number from 1 to 99999, such as ${example}`);
 }
 
 function parseDisk(value: string): number | null {

@@ -1,3 +1,5 @@
+import { FORBIDDEN_IPV4 } from '../../shared/forbidden-networks.js';
+
 /** Every bridge of an instance is named so, and nothing else on the host: what the rules know renters by. */
 export const BRIDGE_PREFIX = 'gpr';
 
@@ -6,25 +8,13 @@ export interface EgressPolicy {
   resolvers: readonly string[];
   /** Networks that renters may reach though they are private. */
   allowed: readonly string[];
+  /** Where instances' own networks are, which may be no private one. */
+  instances: string;
 }
 
 export const FORWARD_CHAIN = 'GPURENT-FORWARD';
 export const INPUT_CHAIN = 'GPURENT-INPUT';
 
-/** What is not the Internet: this host, its networks, and what clouds tell a machine of itself. */
-const REFUSED = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-];
 const REPLY = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN';
 const SMTP_PORT = 25;
 
@@ -32,7 +22,7 @@ const SMTP_PORT = 25;
  * What a renter's packets may reach, as input of `iptables-restore --noflush`: replies anywhere; nothing on the host itself; of
  * the world, what is not private, less mail, which strangers send too much of.
  */
-export function ipv4Rules({ resolvers, allowed }: EgressPolicy): string {
+export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy): string {
   const named = resolvers.filter((address) => !address.includes(':'));
   return restoreInput([
     `-A ${FORWARD_CHAIN} ${REPLY}`,
@@ -41,7 +31,9 @@ export function ipv4Rules({ resolvers, allowed }: EgressPolicy): string {
       `-A ${FORWARD_CHAIN} -d ${address} -p tcp --dport 53 -j RETURN`,
     ]),
     ...allowed.map((network) => `-A ${FORWARD_CHAIN} -d ${network} -j RETURN`),
-    ...REFUSED.map((network) => `-A ${FORWARD_CHAIN} -d ${network} -j REJECT --reject-with icmp-admin-prohibited`),
+    ...[instances, ...FORBIDDEN_IPV4].map(
+      (network) => `-A ${FORWARD_CHAIN} -d ${network} -j REJECT --reject-with icmp-admin-prohibited`,
+    ),
     `-A ${FORWARD_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,
     `-A ${INPUT_CHAIN} ${REPLY}`,
     `-A ${INPUT_CHAIN} -j REJECT --reject-with icmp-admin-prohibited`,

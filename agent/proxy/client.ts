@@ -99,17 +99,25 @@ export class ProxyClient {
     this.stopped = true;
     this.timer?.cancel();
     this.socket?.destroy();
+    this.endReplies();
   }
 
   private reconnect(ended: Socket): void {
     if (this.stopped || this.socket !== ended) return;
-    for (const { reject } of this.replies.values()) reject(new Error('the connection to the access proxy has ended'));
+    this.endReplies();
     this.timer = this.clock.schedule(RETRY_MS, () => this.start());
+  }
+
+  private endReplies(): void {
+    for (const { reject } of this.replies.values()) reject(new Error('the connection to the access proxy has ended'));
   }
 
   /** Where it fails, the next connection or the next word of an instance tells it again. */
   private tellAgain(): void {
-    if (this.socket) void this.tell().catch((error: unknown) => this.logger.warn(messageOf(error)));
+    if (!this.socket) return;
+    void this.tell().catch((error: unknown) => {
+      if (!this.stopped) this.logger.warn(messageOf(error));
+    });
   }
 
   private async tell(): Promise<PortFailure[]> {

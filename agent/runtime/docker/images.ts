@@ -1,49 +1,26 @@
 import type Docker from 'dockerode';
-import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Clock, Timer } from '../../../shared/clock.js';
 import { Failure } from '../../domain/failure.js';
-import type { OnProgress } from '../workload.js';
 import type { ImageDefaults } from './container-options.js';
-import { DEADLINE_MS, imageOf, reasonOf, requireImageName, statusOf, type Engine } from './engine.js';
+import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import type { ImageCache } from './image-cache.js';
+import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
 
 /** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */
 export const OWN_IMAGES = 'localhost/gpurent/';
 /** Docker leaves it out. */
 const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
 
-interface PullEvent {
-  status?: string;
-  id?: string;
-  error?: string;
-  progressDetail?: { current?: number; total?: number };
-}
-
-export interface ImageOrder {
-  spec: WorkloadSpec;
-  onProgress: OnProgress;
-  /** Abandons it. */
-  signal: AbortSignal;
-}
-
 /**
  * Pulls the image; one that was made on this host, and came from no registry, is used as it is. A registry is asked also for
  * what the host has: another renter's password may have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
  */
-async function fetchImage(engine: Engine, clock: Clock, order: ImageOrder): Promise<void> {
-  const { spec, onProgress, signal } = order;
+async function fetchImage(engine: Engine, puller: ImagePuller, order: ImageOrder): Promise<void> {
+  const { spec, onProgress } = order;
   if (spec.image.startsWith(OWN_IMAGES))
     throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
   if (await isMadeHere(engine, spec.image)) return;
   onProgress('pulling', `pulling ${spec.image}`);
-  try {
-    await pull(engine, clock, order);
-  } catch (error) {
-    if (signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
-    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} cannot be pulled: ${reasonOf(error)}`, {
-      cause: error,
-    });
-  }
+  await puller.pull(order);
   onProgress('pulled', `pulled ${spec.image}`);
 }
 
@@ -57,13 +34,13 @@ export async function isMadeHere(engine: Engine, name: string): Promise<boolean>
 /** Fetches it through the cache, which makes room first and notes whose it is. */
 export async function fetchCached(
   engine: Engine,
-  clock: Clock,
+  puller: ImagePuller,
   cache: ImageCache,
   order: ImageOrder,
 ): Promise<LocalImage> {
   const before = await readImage(engine, order.spec.image);
   await cache.collect();
-  await fetchImage(engine, clock, order);
+  await fetchImage(engine, puller, order);
   const image = await requireImage(engine, order.spec.image);
   await cache.used(image.id, image.id !== before?.id);
   return image;
@@ -137,67 +114,4 @@ export function imageDefaults(config: ImageConfig): ImageDefaults {
     workingDir: config.WorkingDir ?? '',
     setsHome: config.Env?.some((entry) => entry.startsWith('HOME=')) ?? false,
   };
-}
-
-async function pull(engine: Engine, clock: Clock, { spec, onProgress, signal }: ImageOrder): Promise<void> {
-  const name = withTag(spec.image);
-  requireImageName(name);
-  const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: registryOf(name) } } : {};
-  const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));
-  const progress = new PullProgress(onProgress);
-  await new Promise<void>((resolve, reject) => {
-    let silence: Timer;
-    const end = (error: Error | null) => {
-      silence.cancel();
-      signal.removeEventListener('abort', onAbort);
-      if (error) (stream as unknown as { destroy(): void }).destroy();
-      if (error) reject(error);
-      else resolve();
-    };
-    const onAbort = () => end(signal.reason as Error);
-    const watch = () =>
-      clock.schedule(DEADLINE_MS.pullSilence, () => end(new Error('the registry sent nothing for a minute')));
-    silence = watch();
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) return onAbort();
-    engine.docker.modem.followProgress(
-      stream,
-      (error) => end(error),
-      (event: PullEvent) => {
-        silence.cancel();
-        silence = watch();
-        progress.add(event);
-      },
-    );
-  });
-}
-
-function withTag(image: string): string {
-  return /[:@][^/]+$/.test(image) ? image : `${image}:latest`;
-}
-
-function registryOf(image: string): string {
-  const [first = ''] = image.split('/');
-  return image.includes('/') && /[.:]|^localhost$/.test(first) ? first : 'https://index.docker.io/v1/';
-}
-
-/** Tells of every tenth part of all layers together. */
-class PullProgress {
-  private readonly layers = new Map<string, { current: number; total: number }>();
-  private told = 0;
-
-  constructor(private readonly onProgress: OnProgress) {}
-
-  add({ status, id, progressDetail }: PullEvent): void {
-    const total = progressDetail?.total ?? 0;
-    if (status !== 'Downloading' || !id || total === 0) return;
-    this.layers.set(id, { current: progressDetail?.current ?? 0, total });
-    const layers = [...this.layers.values()];
-    const sum = (pick: (layer: { current: number; total: number }) => number) =>
-      layers.reduce((all, layer) => all + pick(layer), 0);
-    const tenth = Math.floor((10 * sum((layer) => layer.current)) / sum((layer) => layer.total));
-    if (tenth <= this.told) return;
-    this.told = tenth;
-    this.onProgress('pulling', `${tenth * 10} % of the image pulled`);
-  }
 }

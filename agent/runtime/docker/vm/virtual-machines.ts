@@ -11,6 +11,7 @@ import { containerName } from '../container-options.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
 import type { ImageCache } from '../image-cache.js';
 import { fetchCached, requireImage } from '../images.js';
+import type { ImagePuller } from '../image-puller.js';
 import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
 import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
@@ -39,6 +40,7 @@ export class VirtualMachines implements WorkloadKind {
     private readonly clock: Clock,
     private readonly host: DockerHost,
     private readonly images: ImageCache,
+    private readonly puller: ImagePuller,
     private readonly parts: VmParts,
     private readonly settings: VmSettings,
   ) {
@@ -50,7 +52,7 @@ export class VirtualMachines implements WorkloadKind {
     const obstacle = await this.parts.support.obstacle();
     if (obstacle !== undefined)
       throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
-    const image = await fetchCached(this.engine, this.clock, this.images, { spec, onProgress, signal });
+    const image = await fetchCached(this.engine, this.puller, this.images, { spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk that the image carries');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
     if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb);

@@ -1,0 +1,55 @@
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * What is not the Internet: a machine itself, its networks, and the addresses at which clouds tell a machine of itself. Neither
+ * renters' packets nor requests that a stranger has us make may go there.
+ */
+export const FORBIDDEN_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  // Clouds: Azure's host, and IBM's services.
+  '168.63.129.16/32',
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+] as const;
+
+/** Those in which an IPv4 address may be hidden among them: 6to4 and NAT64. */
+export const FORBIDDEN_IPV6 = [
+  '::/127',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+] as const;
+
+const forbidden = blockListOf([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6]);
+
+/** Whether an IP address lies in a forbidden network and in none that is allowed all the same. What is no address is forbidden. */
+export function isForbidden(address: string, allowed: readonly string[] = []): boolean {
+  const version = isIP(address);
+  if (version === 0) return true;
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  return forbidden.check(address, family) && !blockListOf(allowed).check(address, family);
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    list.addSubnet(address, Number(prefix ?? 32), address.includes(':') ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
