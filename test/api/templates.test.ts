@@ -35,6 +35,49 @@ async function environmentOf(template_id: string, by: Renter): Promise<Record<st
   return Object.fromEntries(running?.spec.env.map(({ key, value }) => [key, value]) ?? []);
 }
 
+describe('a public template', () => {
+  it('says whose it is', async () => {
+    const own = await create(renter, { name: 'For everybody', visibility: 'public' });
+    const { name } = await renter.api.get<{ name: string }>('/v1/orgs/current');
+    expect(own['publisher']).toBe(name);
+    expect(await other.api.get(`/v1/templates/${own.id}`)).toMatchObject({ publisher: name });
+    const { items } = await other.api.get<{ items: TemplateBody[] }>('/v1/templates');
+    expect(items.find(({ id }) => id === own.id)?.['publisher']).toBe(name);
+    expect(items.filter(({ visibility }) => visibility !== 'public').every((one) => one['publisher'] === null)).toBe(
+      true,
+    );
+  });
+
+  it('is not called like one of the system, nor so that it looks like it', async () => {
+    await test.operator.post('/v1/operator/templates', { name: 'Official PyTorch', image: 'system:1' });
+    for (const name of [
+      'Official PyTorch',
+      'OFFICIAL-PYTORCH',
+      'Оfficial РyTorch',
+      'Official  PyTоrch!',
+      '0fficial PyTorch',
+    ]) {
+      const answer = await renter.api.request('POST', '/v1/templates', { name, image: 'mine:1', visibility: 'public' });
+      expect(answer, name).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+    }
+    const own = await create(renter, { name: 'Official PyTorch' });
+    const patch = await renter.api.request('PATCH', `/v1/templates/${own.id}`, { visibility: 'public' });
+    expect(patch.status).toBe(422);
+  });
+
+  it('is ended by an operator, who may end anybody’s', async () => {
+    const own = await create(renter, { name: 'Abusive', visibility: 'public' });
+    expect((await other.api.request('DELETE', `/v1/operator/templates/${own.id}`)).status).toBe(404);
+    expect((await renter.api.request('GET', `/v1/templates/${own.id}`)).status).toBe(200);
+    expect((await test.operator.request('DELETE', `/v1/operator/templates/${own.id}`)).status).toBe(204);
+    expect((await renter.api.request('GET', `/v1/templates/${own.id}`)).status).toBe(404);
+    const { items } = await test.operator.get<{ items: { action: string; subject: string }[] }>(
+      '/v1/operator/audit-log',
+    );
+    expect(items).toContainEqual(expect.objectContaining({ action: 'template.deactivate', subject: own.id }));
+  });
+});
+
 describe('a template of an organization', () => {
   it('is its own: seen, changed and deployed by nobody else', async () => {
     const template = await create(renter, { env: [secret, { key: 'A', value: '1', secret: false }] });

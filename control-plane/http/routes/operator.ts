@@ -83,7 +83,7 @@ export const operatorRoutes: Routes = (app, platform) => {
     '/v1/operator/templates/:id',
     {
       config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
-      schema: { summary: 'Deactivate a system template', params: IdParams, response: { 204: NoContent } },
+      schema: { summary: 'Deactivate a template, whoever has made it', params: IdParams, response: { 204: NoContent } },
     },
     (request, reply) => {
       deactivateTemplate(platform, systemBy(accountOf(request)), request.params.id);

@@ -47,6 +47,7 @@ export const Template = Type.Object(
     description: Type.String(),
     readme: nullable(Type.String()),
     visibility: Type.Enum(['system', 'public', 'organization']),
+    publisher: nullable(Type.String()),
     kind: TemplateKind,
     mode: Type.Array(TemplateMode),
     image: Type.String(),
@@ -199,5 +200,8 @@ export const templateEditingRoutes: Routes = (app, platform) => {
 };
 
 export function templateView(template: TemplateDetails) {
-  return { ...template, created_at: iso(template.created_at), deactivated_at: isoOrNull(template.deactivated_at) };
+  // Snapshots of instances that are older than the field have none.
+  const { publisher = null } = template as Partial<TemplateDetails>;
+  const times = { created_at: iso(template.created_at), deactivated_at: isoOrNull(template.deactivated_at) };
+  return { ...template, publisher, ...times };
 }

@@ -4,18 +4,25 @@ import { parseImageReference } from '../../../shared/image-reference.js';
 import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../../domain/environment.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import { lookOf } from '../../domain/template-name.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { checkLimit } from '../accounts/limits.js';
 import type { Platform } from '../platform.js';
-import { describeTemplate, findTemplate, type RegistryCredential, type TemplateDetails } from './templates.js';
+import {
+  describeTemplate,
+  describeWithPublisher,
+  findTemplate,
+  type RegistryCredential,
+  type TemplateDetails,
+} from './templates.js';
 
 /** What its author says of a template; the rest is derived. */
 export type TemplateContent = Omit<
   TemplateDetails,
-  'id' | 'hash_id' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
+  'id' | 'hash_id' | 'publisher' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
 > & { registry: RegistryCredential | null };
 
 /** What may be left out is as here. */
@@ -75,7 +82,7 @@ export function updateTemplate(
     const columns = columnsOf(platform, checked(tx, owner, { ...before, registry, ...changes, env }, id));
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
     audit(tx, owner, 'template.update', id);
-    return describeTemplate(platform, { ...row, ...columns });
+    return describeWithPublisher(platform, tx, { ...row, ...columns });
   });
 }
 
@@ -84,10 +91,13 @@ function isSameRegistry(before: string, after: string | undefined): boolean {
   return after === undefined || parseImageReference(before)?.registry === parseImageReference(after)?.registry;
 }
 
-/** Nobody can deploy it any more; what runs on it goes on. Refuses with TEMPLATE_NOT_FOUND. */
+/**
+ * Nobody can deploy it any more; what runs on it goes on. An operator may end anybody's. Refuses with TEMPLATE_NOT_FOUND.
+ */
 export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
   platform.store.transact((tx) => {
-    findOwn(tx, owner, id);
+    if ('operator' in owner) findActive(tx, id);
+    else findOwn(tx, owner, id);
     tx.run(query.updateTable('templates').set({ deactivated_at: tx.now }).where('id', '=', id));
     audit(tx, owner, 'template.deactivate', id);
   });
@@ -118,7 +128,7 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
   };
   tx.run(query.insertInto('templates').values(row));
   audit(tx, owner, action, row.id);
-  return describeTemplate(platform, row);
+  return describeWithPublisher(platform, tx, row);
 }
 
 /**
@@ -139,6 +149,8 @@ function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): Templ
   if (content.env.some(({ secret, value }) => secret && value !== null)) {
     throw invalidField('visibility', 'a template with secret values cannot be public: take them out of env');
   }
+  if (imitatesSystem(tx, content.name))
+    throw invalidField('name', 'a public template must not be called like one of the system; take another name');
   const others = activeOf(owner.organizationId).where('visibility', '=', 'public').where('id', '<>', id);
   checkLimit(tx, 'publicTemplates', others);
   return content;
@@ -163,13 +175,27 @@ function audit(tx: Tx, owner: Owner, action: string, id: string): void {
 }
 
 function findOwn(tx: Tx, owner: Owner, id: string): Row<'templates'> {
-  const row = tx.get(
-    query.selectFrom('templates').selectAll().where('id', '=', id).where('deactivated_at', 'is', null),
-  );
-  if (row?.organization_id !== owner.organizationId) {
-    throw new Refusal('TEMPLATE_NOT_FOUND', 'no active template of yours has this id');
-  }
+  const row = findActive(tx, id);
+  if (row.organization_id !== owner.organizationId) throw notYours();
   return row;
+}
+
+function findActive(tx: Tx, id: string): Row<'templates'> {
+  const all = query.selectFrom('templates').selectAll().where('id', '=', id);
+  const row = tx.get(all.where('deactivated_at', 'is', null));
+  if (!row) throw notYours();
+  return row;
+}
+
+function notYours(): Refusal {
+  return new Refusal('TEMPLATE_NOT_FOUND', 'no active template of yours has this id');
+}
+
+/** Nobody is to take a stranger's template for the operator's. */
+function imitatesSystem(tx: Tx, name: string): boolean {
+  const active = query.selectFrom('templates').select('name').where('deactivated_at', 'is', null);
+  const look = lookOf(name);
+  return tx.all(active.where('visibility', '=', 'system')).some((system) => lookOf(system.name) === look);
 }
 
 function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {

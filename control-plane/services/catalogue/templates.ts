@@ -3,7 +3,7 @@ import type { TemplatePort } from '../../domain/template-port.js';
 import type { EnvEntry } from '../../domain/environment.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 
@@ -22,6 +22,8 @@ export interface TemplateDetails {
   description: string;
   readme: string | null;
   visibility: Row<'templates'>['visibility'];
+  /** Whose it is: the organization's name, of a public template. */
+  publisher: string | null;
   kind: Row<'templates'>['kind'];
   mode: TemplateMode[];
   image: string;
@@ -47,11 +49,13 @@ export interface TemplateFilter {
 
 /** The active templates that the caller's organisation may see, by name; without readme and onstart, which can be long. */
 export function listTemplates(platform: Platform, caller: Caller, filter: TemplateFilter): TemplateDetails[] {
-  const rows = platform.store.transact((tx) =>
-    tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id')),
-  );
+  const rows = platform.store.transact((tx) => {
+    const found = tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id'));
+    const names = publishersOf(tx, found);
+    return found.map((row) => ({ row, publisher: names.get(row.id) ?? null }));
+  });
   return rows
-    .map((row) => ({ ...describeTemplate(platform, row), readme: null, onstart: null }))
+    .map(({ row, publisher }) => ({ ...describeTemplate(platform, row, publisher), readme: null, onstart: null }))
     .filter(
       (template) => inTab(template, filter.tab) && (filter.mode === undefined || template.mode.includes(filter.mode)),
     );
@@ -64,7 +68,9 @@ function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
 
 /** Refuses with TEMPLATE_NOT_FOUND, the same for an unknown, a foreign and a deactivated template. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
-  return platform.store.transact((tx) => describeTemplate(platform, findTemplate(tx, caller.organizationId, id)));
+  return platform.store.transact((tx) =>
+    describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id)),
+  );
 }
 
 /**
@@ -83,7 +89,7 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
         .limit(1),
     );
     if (!row) throw templateNotFound();
-    return describeTemplate(platform, row);
+    return describeWithPublisher(platform, tx, row);
   });
 }
 
@@ -105,7 +111,25 @@ function templateNotFound(): Refusal {
   return new Refusal('TEMPLATE_NOT_FOUND', 'no active template that this organization can see has this id');
 }
 
-export function describeTemplate({ sealer }: Platform, row: Row<'templates'>): TemplateDetails {
+/** By template, the names of the organizations that have made public ones. */
+function publishersOf(tx: Tx, rows: readonly Row<'templates'>[]): ReadonlyMap<string, string> {
+  const published = rows.filter(({ visibility }) => visibility === 'public');
+  const ids = published.flatMap(({ organization_id }) => organization_id ?? []);
+  if (ids.length === 0) return new Map();
+  const organizations = query.selectFrom('organizations').select(['id', 'name']).where('id', 'in', listOf(ids));
+  const names = new Map(tx.all(organizations).map(({ id, name }) => [id, name]));
+  return new Map(published.map(({ id, organization_id }) => [id, names.get(organization_id ?? '') ?? '']));
+}
+
+export function describeWithPublisher(platform: Platform, tx: Tx, row: Row<'templates'>): TemplateDetails {
+  return describeTemplate(platform, row, publishersOf(tx, [row]).get(row.id));
+}
+
+export function describeTemplate(
+  { sealer }: Platform,
+  row: Row<'templates'>,
+  publisher: string | null = null,
+): TemplateDetails {
   const env = sealer.open('template.env', row.env_sealed) as EnvEntry[];
   return {
     id: row.id,
@@ -114,6 +138,7 @@ export function describeTemplate({ sealer }: Platform, row: Row<'templates'>): T
     description: row.description,
     readme: row.readme,
     visibility: row.visibility,
+    publisher,
     kind: row.kind,
     mode: JSON.parse(row.mode) as TemplateMode[],
     image: row.image,
