@@ -24,7 +24,7 @@ export default defineConfig({
       },
       { test: { name: 'deep', include: DEEP, testTimeout: 30_000 } },
       // It says how long something takes, so nothing runs beside it.
-      { test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 30_000 } },
+      { test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 30_000, fileParallelism: false } },
       {
         test: {
           name: 'docker',
