@@ -32,6 +32,8 @@ export interface Hands {
 /** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
 const REACHED_MS = { container: 10_000, vm: 5 * 60_000 } as const;
 const POLL_MS = 200;
+/** How often a stop that takes its time is told of. */
+const ATTEMPT_TOLD_MS = 60_000;
 const DOCKER_PATIENCE_MS = 60_000;
 const LONGEST_RETRY_MS = 30_000;
 
@@ -48,8 +50,10 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
         );
       return toRunning(hands, attempt, desired.value);
     case 'stopped':
-      return untilDone(hands, attempt, (remover) =>
-        toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
+      return tellingOfAttempts(hands, attempt, () =>
+        untilDone(hands, attempt, (remover) =>
+          toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
+        ),
       );
     case 'absent':
       return untilDone(hands, attempt, absence(hands.gpuAccess, instanceId));
@@ -189,6 +193,23 @@ async function untilDone(
       );
       await sleep(clock, delayMs, signal);
     }
+  }
+}
+
+/** Says every minute that a stop is still tried: a host that says nothing is taken for one that does nothing. */
+async function tellingOfAttempts<T>({ clock }: Hands, { onProgress }: Attempt, work: () => Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const telling = (async () => {
+    for (let minutes = 1; ; minutes++) {
+      await sleep(clock, ATTEMPT_TOLD_MS, done.signal);
+      onProgress('stop_attempt', `the host has tried to stop the workload for ${minutes} minutes; it is still up`);
+    }
+  })().catch(() => undefined);
+  try {
+    return await work();
+  } finally {
+    done.abort();
+    await telling;
   }
 }
 

@@ -29,6 +29,7 @@ import {
   operatorMachineRoutes,
   operatorOfferRoutes,
 } from './routes/operator-machines.js';
+import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorOversightRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes } from './routes/operator.js';
 import { organizationRoutes } from './routes/organizations.js';
@@ -107,6 +108,7 @@ export async function createHttpServer(
     operatorMachineRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
+    operatorIgnoredStopRoutes,
     operatorRoutes,
     organizationRoutes,
     sshKeyRoutes,

@@ -15,6 +15,8 @@ export interface Overview {
   settlementLagMs: number;
   /** Organizations that have nothing left. */
   withoutBalance: number;
+  /** Instances that are charged though their stop has timed out. */
+  ignoredStops: number;
 }
 
 export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
@@ -26,6 +28,7 @@ export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>
       openCommands: countCommands(tx),
       settlementLagMs: settlementLag(tx),
       withoutBalance: countEmpty(tx),
+      ignoredStops: countIgnoredStops(tx),
     };
   });
 }
@@ -74,6 +77,11 @@ function countCommands(tx: Tx): Overview['openCommands'] {
   return tx
     .all(open.groupBy('kind'))
     .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
+}
+
+function countIgnoredStops(tx: Tx): number {
+  const open = query.selectFrom('meter_intervals').select(COUNT).where('closed_at', 'is', null);
+  return tx.get(open.where('after_stop', '=', sql.lit(1)))?.count ?? 0;
 }
 
 function settlementLag(tx: Tx): number {

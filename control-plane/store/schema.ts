@@ -218,6 +218,8 @@ export interface Schema {
     attested_to: number;
     settled_to: number;
     absorbed_ms: Generated<number>;
+    after_stop: Generated<Flag>;
+    credited_ms: Generated<number>;
     run_id: string | null;
     run_began_at: number | null;
   };

@@ -139,6 +139,10 @@ export const ROUTES: readonly Route[] = [
   of('quarantine', 'QUARANTINE_NOT_FOUND', 'POST /v1/operator/quarantine/{id}/remove', 'operator'),
   route('POST /v1/operator/quarantine/{id}/adopt', 'operator', { disk_gb: 1 }),
   route('GET /v1/operator/audit-log', 'operator'),
+  route('GET /v1/operator/ignored-stops', 'operator'),
+  of('instance', 'INSTANCE_NOT_FOUND', 'POST /v1/operator/instances/{id}/credit-ignored-stop', 'operator', {
+    reason: 'x',
+  }),
   route('GET /v1/operator/clock', 'operator'),
   route('POST /v1/operator/clock/confirm', 'operator'),
 ];

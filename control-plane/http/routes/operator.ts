@@ -37,7 +37,7 @@ const Organization = Type.Object(
   { title: 'OperatedOrganization' },
 );
 
-const Credit = Type.Object(
+export const Credit = Type.Object(
   {
     id: Uuid,
     organization_id: Uuid,

@@ -77,11 +77,11 @@ function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number 
 
 /** Another run than the one before: what lies between them was not had. */
 function beginRun(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
-  const { id, instance_id, organization_id, machine_id, meter, attested_to, closed_at } = interval;
+  const { id, instance_id, organization_id, machine_id, meter, attested_to, closed_at, after_stop } = interval;
   tx.run(query.updateTable('meter_intervals').set({ closed_at: attested_to }).where('id', '=', id));
   if (closed_at !== null && began >= closed_at) return id;
   const opened_at = clamp(began, attested_to, endOf(tx, interval));
-  const next = { instance_id, organization_id, machine_id, meter, opened_at, closed_at };
+  const next = { instance_id, organization_id, machine_id, meter, opened_at, closed_at, after_stop };
   const certain = clamp(began + run.ms, opened_at, endOf(tx, interval));
   const times = { attested_to: certain, settled_to: opened_at, run_id: run.runId, run_began_at: began };
   const inserted = query

@@ -23,8 +23,9 @@ const METERS: Readonly<Partial<Record<InstanceStatus, Meter>>> = { running: 'gpu
 export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance, upSince = tx.now): void {
   const [was, is] = [METERS[before], METERS[instance.status]];
   if (was !== undefined) closeMeter(tx, instance.id);
-  const run = before === 'stopping' ? lastRun(tx, instance.id) : undefined;
-  if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now);
+  const isAfterStop = before === 'stopping' && is === 'gpu';
+  const run = isAfterStop ? lastRun(tx, instance.id) : undefined;
+  if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now, isAfterStop);
   if (instance.status === 'destroyed') forgetUnattested(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
 }
@@ -37,12 +38,20 @@ function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
 }
 
 /** Nothing of an instance is metered at a time at which it is metered already. */
-export function openMeter(tx: Tx, instance: MeteredInstance, meter: Meter, run = NO_RUN, since = tx.now): void {
+export function openMeter(
+  tx: Tx,
+  instance: MeteredInstance,
+  meter: Meter,
+  run = NO_RUN,
+  since = tx.now,
+  isAfterStop = false,
+): void {
   if (openInterval(tx, instance.id)) return;
   const { id: instance_id, organization_id, machine_id } = instance;
   const opened_at = Math.max(since, lastEnd(tx, instance.id));
   const times = { opened_at, closed_at: null, attested_to: opened_at, settled_to: opened_at };
-  const interval = { instance_id, organization_id, machine_id, meter, ...times, ...run };
+  const after_stop = isAfterStop ? (1 as const) : (0 as const);
+  const interval = { instance_id, organization_id, machine_id, meter, after_stop, ...times, ...run };
   tx.run(query.insertInto('meter_intervals').values(interval));
 }
 

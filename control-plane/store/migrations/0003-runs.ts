@@ -6,5 +6,9 @@ ALTER TABLE instances ADD COLUMN charge_from INTEGER;
 ALTER TABLE instances ADD COLUMN charge_to INTEGER;
 -- When SSH has first answered in this run.
 ALTER TABLE instances ADD COLUMN ssh_ready_at INTEGER;
+-- Whether it began when a stop had timed out, and how much of it an operator has credited.
+ALTER TABLE meter_intervals ADD COLUMN after_stop INTEGER NOT NULL DEFAULT 0 CHECK (after_stop IN (0, 1));
+ALTER TABLE meter_intervals ADD COLUMN credited_ms INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX meter_intervals_after_stop ON meter_intervals (instance_id) WHERE after_stop = 1;
 CREATE INDEX meter_intervals_by_run ON meter_intervals (instance_id, run_id) WHERE run_id IS NOT NULL;
 `;

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+
+const MINUTE_MS = 60_000;
+const BEATS = 6;
+/** A micro-dollar each millisecond. */
+const RATE = 3_600_000;
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template();
+});
+afterAll(() => test.stop());
+
+const read = (id: string) => renter.api.get<InstanceBody & { spend_micro: number }>(`/v1/instances/${id}`);
+const ask = (method: string, path: string) => renter.api.request(method, `/v1/instances/${path}`);
+
+async function running(): Promise<{ agent: FakeAgent; id: string }> {
+  const agent = await test.host({ gpus: 1 });
+  const body = { offer_id: await test.offer(agent, 1, RATE), template_id: templateId, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  return { agent, id };
+}
+
+describe('a stop that its host ignores', () => {
+  const machineOf = (agent: FakeAgent) =>
+    test.operator.get<{ cordoned: boolean }>(`/v1/operator/machines/${agent.hostId}`);
+  const ignored = async (id: string) =>
+    (
+      await test.operator.get<{ items: { instance_id: string; charged_micro: number; is_open: boolean }[] }>(
+        '/v1/operator/ignored-stops',
+      )
+    ).items.find(({ instance_id }) => instance_id === id);
+  /** Time passes, in which the host says that the workload is up. */
+  const earn = async ({ agent, id }: { agent: FakeAgent; id: string }, minutes: number) => {
+    for (let beat = 0; beat < minutes * BEATS; beat++) {
+      test.advance(MINUTE_MS / BEATS);
+      agent.beat();
+      // So that it is heard before more time passes.
+      await read(id);
+    }
+  };
+
+  it('is told to the operator, who credits all of what was charged since, and nothing twice', async () => {
+    const rented = await running();
+    const { agent, id } = rented;
+    agent.automatic = false;
+    await ask('POST', `${id}/stop`);
+    await earn(rented, 29);
+    const before = (await read(id)).spend_micro;
+    await earn(rented, 2);
+    expect(await read(id)).toMatchObject({ status: 'running', error_code: 'stop_timed_out' });
+    await earn(rented, 10);
+    const owed = await eventually('charges', async () => {
+      const stop = await ignored(id);
+      return stop && stop.charged_micro >= 9 * 60_000 && stop;
+    });
+    expect(owed.is_open).toBe(true);
+    expect((await machineOf(agent)).cordoned).toBe(true);
+    const credit = () =>
+      test.operator.request<{ amount_micro: number }>('POST', `/v1/operator/instances/${id}/credit-ignored-stop`, {
+        reason: 'the host did not stop it',
+      });
+    const { status, body } = await credit();
+    expect(status).toBe(201);
+    expect(body.amount_micro).toBe((await read(id)).spend_micro - before);
+    expect(await credit()).toMatchObject({ status: 409, body: { code: 'INVALID_STATE' } });
+    expect(await ignored(id)).toBeUndefined();
+  });
+
+  it('of a host that says that it tries leaves the machine on the market', async () => {
+    const rented = await running();
+    const { agent, id } = rented;
+    agent.automatic = false;
+    await ask('POST', `${id}/stop`);
+    for (let minute = 0; minute < 31; minute++) {
+      await earn(rented, 1);
+      agent.say({ progress: { instanceId: id, kind: 'stop_attempt', message: `for ${minute} minutes` } });
+    }
+    await eventually('the time-out', async () => {
+      await earn(rented, 1);
+      return (await read(id))['error_code'] === 'stop_timed_out';
+    });
+    expect((await machineOf(agent)).cordoned).toBe(false);
+  });
+});
