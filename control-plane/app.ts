@@ -19,6 +19,7 @@ import { Authority } from './services/hosts/authority.js';
 import { CommandAnswers } from './services/hosts/command-answers.js';
 import { dispatchCommands } from './services/hosts/dispatch.js';
 import { settleLostMachines } from './services/instances/host-loss.js';
+import { releaseHeldGpus } from './services/instances/held-gpus.js';
 import { expireTransitions } from './services/instances/time-outs.js';
 import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey, isKeyOf } from './services/key-check.js';
@@ -50,7 +51,7 @@ export interface Overrides {
 const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'logs' | 'purge' | 'time-outs';
+type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'held-gpus' | 'logs' | 'purge' | 'time-outs';
 
 export interface Addresses {
   /** `host:port` */
@@ -113,6 +114,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     {
       dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
+      'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
       settle: () => settleDue(platform),
       'auto-destroy': () => destroyUnpaid(platform),

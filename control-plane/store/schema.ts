@@ -110,6 +110,7 @@ export interface Schema {
     num_gpus: number;
     price_per_hour_micro: number;
     storage_price_per_gb_hour_micro: number;
+    release_stopped_after_ms: number | null;
     created_at: number;
     withdrawn_at: number | null;
   };
@@ -180,6 +181,8 @@ export interface Schema {
     charge_from: number | null;
     charge_to: number | null;
     ssh_ready_at: number | null;
+    release_stopped_after_ms: number | null;
+    release_gpus_at: number | null;
   };
   idempotency_keys: {
     organization_id: string;

@@ -33,6 +33,7 @@ export const Offer = Type.Object(
     gpu_memory_mb: nullable(Type.Integer()),
     price_per_hour_micro: Micro,
     storage_price_per_gb_hour_micro: Micro,
+    release_stopped_after_hours: nullable(Type.Integer()),
     machine: Machine,
   },
   { title: 'Offer' },
@@ -95,9 +96,22 @@ export const offerRoutes: Routes = (app, platform) => {
   );
 };
 
-export function offerView({ machine, ...offer }: OfferDetails) {
+const HOUR_MS = 3_600_000;
+
+/** What a body says in hours, as it is kept. */
+export function heldMs(hours: number | null | undefined): { release_stopped_after_ms?: number | null } {
+  if (hours === undefined) return {};
+  return { release_stopped_after_ms: hours === null ? null : hours * HOUR_MS };
+}
+
+export function hoursOf(ms: number | null): number | null {
+  return ms === null ? null : ms / HOUR_MS;
+}
+
+export function offerView({ machine, release_stopped_after_ms, ...offer }: OfferDetails) {
   return {
     ...offer,
+    release_stopped_after_hours: hoursOf(release_stopped_after_ms),
     machine: {
       ...machine,
       vm_capable: machine.vm_capable === 1,

@@ -20,7 +20,7 @@ import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
-import { Offer, offerView } from './offers.js';
+import { Offer, heldMs, offerView } from './offers.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
 const Token = Type.Object(
@@ -77,8 +77,23 @@ const prices = {
   price_per_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }),
   storage_price_per_gb_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
 };
-const OfferBody = body({ machine_id: Uuid, num_gpus: Type.Integer({ minimum: 1, maximum: 64 }), ...prices });
-const PriceBody = body(optional(prices));
+const holding = optional({
+  release_stopped_after_hours: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 8_760,
+      description:
+        'after so long, a stopped instance gives its GPUs back to the market and keeps its disk; null: never',
+    }),
+  ),
+});
+const OfferBody = body({
+  machine_id: Uuid,
+  num_gpus: Type.Integer({ minimum: 1, maximum: 64 }),
+  ...prices,
+  ...holding,
+});
+const TermsBody = body({ ...optional(prices), ...holding });
 const Time = Type.String({ format: 'date-time' });
 
 /** Operators: who may enrol a host. */
@@ -258,7 +273,8 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return offerView(createOffer(platform, accountOf(request), request.body));
+      const { release_stopped_after_hours: hours, ...rest } = request.body;
+      return offerView(createOffer(platform, accountOf(request), { ...rest, ...heldMs(hours) }));
     },
   );
   app.delete(
@@ -278,13 +294,16 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     {
       config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
       schema: {
-        summary: 'New prices for who rents from now on',
+        summary: 'New terms for who rents from now on',
         params: IdParams,
-        body: PriceBody,
+        body: TermsBody,
         response: { 200: Offer },
       },
     },
-    (request) => offerView(repriceOffer(platform, accountOf(request), request.params.id, request.body)),
+    (request) => {
+      const { release_stopped_after_hours: hours, ...prices } = request.body;
+      return offerView(repriceOffer(platform, accountOf(request), request.params.id, { ...prices, ...heldMs(hours) }));
+    },
   );
 };
 

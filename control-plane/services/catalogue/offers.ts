@@ -67,12 +67,14 @@ export function createOffer(
     num_gpus: number;
     price_per_hour_micro: number;
     storage_price_per_gb_hour_micro: number;
+    release_stopped_after_ms?: number | null;
   },
 ): OfferDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, request.machine_id);
     const row: Row<'offers'> = {
       id: platform.ids.uuid(),
+      release_stopped_after_ms: null,
       ...request,
       machine_id: machine.id,
       created_at: tx.now,
@@ -84,20 +86,18 @@ export function createOffer(
   });
 }
 
-export type Prices = Pick<Row<'offers'>, 'price_per_hour_micro' | 'storage_price_per_gb_hour_micro'>;
+export type Terms = Pick<
+  Row<'offers'>,
+  'price_per_hour_micro' | 'storage_price_per_gb_hour_micro' | 'release_stopped_after_ms'
+>;
 
-/** Operators: prices for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
-export function repriceOffer(
-  platform: Platform,
-  operator: Operator,
-  id: string,
-  prices: Partial<Prices>,
-): OfferDetails {
+/** Operators: terms for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
+export function repriceOffer(platform: Platform, operator: Operator, id: string, terms: Partial<Terms>): OfferDetails {
   return platform.store.transact((tx) => {
     const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
     if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
-    const { price_per_hour_micro, storage_price_per_gb_hour_micro } = { ...offer, ...prices };
-    const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro };
+    const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = { ...offer, ...terms };
+    const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
     tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
     recordAudit(tx, operator, 'offer.reprice', id, columns);
     return describeOffer(platform, tx, { ...offer, ...columns });

@@ -90,6 +90,8 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     charge_from: null,
     charge_to: null,
     ssh_ready_at: null,
+    release_stopped_after_ms: offer.release_stopped_after_ms,
+    release_gpus_at: null,
   };
 }
 

@@ -14,8 +14,8 @@ export function canRelease(tx: Tx, instance: Instance): boolean {
 }
 
 /**
- * Decides, on every entry into `stopped` and whenever payments freeze or the balance runs out, whether the GPUs go back to the
- * market: `pending` until the host confirms, `unsupported` where it cannot.
+ * Decides, on every entry into `stopped`, whenever payments freeze or the balance runs out, and when the instance has held them
+ * for as long as its offer lets it, whether the GPUs go back to the market: `pending` until the host confirms, `unsupported` where it cannot.
  */
 export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance {
   const decided = instance.gpus_released === 1 || instance.gpu_release === 'unsupported';
@@ -44,7 +44,8 @@ export function requestStop(tx: Tx, ids: Ids, instance: Instance): Instance {
 
 function mustRelease(tx: Tx, instance: Instance): boolean {
   const { payments_frozen_at, balance_micro } = getOrganization(tx, instance.organization_id);
-  return payments_frozen_at !== null || balance_micro <= 0;
+  const isHeldTooLong = instance.release_gpus_at !== null && instance.release_gpus_at <= tx.now;
+  return payments_frozen_at !== null || balance_micro <= 0 || isHeldTooLong;
 }
 
 /** Makes sure that nothing of a start that was given up goes on on the host: the instance is `stopped` again. */

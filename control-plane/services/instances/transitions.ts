@@ -6,7 +6,15 @@ import { switchMeter } from '../money/meters.js';
 import type { Instance } from './queries.js';
 
 /** What only this file writes. */
-type Guarded = 'id' | 'status' | 'status_changed_at' | 'started_at' | 'destroyed_at' | 'charge_from' | 'charge_to';
+type Guarded =
+  | 'id'
+  | 'status'
+  | 'status_changed_at'
+  | 'started_at'
+  | 'destroyed_at'
+  | 'charge_from'
+  | 'charge_to'
+  | 'release_gpus_at';
 export type InstanceChanges = Partial<Omit<Instance, Guarded>>;
 
 /**
@@ -31,10 +39,16 @@ export function transition(
     started_at: to === 'running' ? (instance.started_at ?? upSince) : instance.started_at,
     destroyed_at: to === 'destroyed' ? tx.now : null,
     ...windowAfter(instance, instance.status, to, tx.now),
+    release_gpus_at: releaseAt(instance, to, tx.now),
   };
   write(tx, instance, next);
   switchMeter(tx, instance.status, next, upSince);
   return next;
+}
+
+/** When a stopped instance gives its GPUs back: where its offer said so, and counted from this stop on. */
+function releaseAt({ release_stopped_after_ms }: Instance, to: InstanceStatus, now: number): number | null {
+  return to === 'stopped' && release_stopped_after_ms !== null ? now + release_stopped_after_ms : null;
 }
 
 /** A run of the instance began at `at`, and is charged, though it was never shown as running. */

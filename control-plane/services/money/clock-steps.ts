@@ -15,7 +15,13 @@ export function shiftMeters(tx: Tx, ms: number): void {
   tx.run(intervals.set({ ...times, ...known }).where((eb) => eb.or([UNSETTLED, UNATTESTED])));
   tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
   const window = { charge_from: shifted('charge_from'), charge_to: shifted('charge_to') };
-  tx.run(query.updateTable('instances').set(window).where('status', '<>', 'destroyed'));
+  const held = { release_gpus_at: shifted('release_gpus_at') };
+  tx.run(
+    query
+      .updateTable('instances')
+      .set({ ...window, ...held })
+      .where('status', '<>', 'destroyed'),
+  );
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
   tx.run(query.updateTable('organizations').set({ low_since: sql<number | null>`low_since + ${ms}` }));
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
