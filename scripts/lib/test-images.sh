@@ -80,7 +80,18 @@ make_vm_disks() {
 }
 
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
-make_release() { "$root/scripts/release" "$1" >/dev/null; }
+# Signed by a key of the test's own, and looked at as somebody would who has fetched it.
+make_release() {
+  local keys file
+  keys=$(mktemp -d)
+  minisign -G -W -p "$keys/public" -s "$keys/secret" >/dev/null
+  GPURENT_RELEASE_KEY=$keys/secret "$root/scripts/release" "$1" >/dev/null
+  for file in "$1"/*.tar.gz "$1"/*.sha256 "$1"/*.sbom.json; do minisign -V -q -p "$keys/public" -m "$file"; done
+  (cd "$1" && sha256sum --check --quiet ./*.sha256)
+  node -e 'const { components } = JSON.parse(require("fs").readFileSync(process.argv[1])); const names = components.map(({ name }) => name);
+    if (!names.includes("better-sqlite3") || names.includes("vitest")) throw new Error("the list of packages is not what runs")' "$1"/*.sbom.json
+  rm -r "$keys"
+}
 
 # Each prepares one image of the tests, or where it is made of.
 keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
@@ -90,7 +101,7 @@ keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"
 keep_release() {
   local sources
   mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates images \
-    scripts agent/guest agent/vm-runner package.json package-lock.json README.md LICENSE -type f | sort | sed "s#^#$root/#")
+    scripts agent/guest agent/vm-runner package.json package-lock.json README.md SECURITY.md LICENSE -type f | sort | sed "s#^#$root/#")
   keep release make_release "${sources[@]}"
 }
 
