@@ -14,6 +14,7 @@ import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
 import { gpuChecks } from './doctor/gpu-checks.js';
 import { hostChecks } from './doctor/host-checks.js';
+import { versionChecks } from './doctor/version-checks.js';
 import { vmChecks } from './doctor/vm-checks.js';
 import { speaksHttp } from './endpoints/answers.js';
 import { gpuDriver } from './host/gpus/gpus.js';
@@ -30,7 +31,7 @@ import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
-import { Engine } from './runtime/docker/engine.js';
+import { Engine, requireRuntime } from './runtime/docker/engine.js';
 import { EtcBound } from './runtime/docker/etc-bound.js';
 import { EtcFiles } from './runtime/docker/etc-files.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
@@ -152,6 +153,7 @@ export async function createAgent(
     journal,
     async prepare() {
       await engine.require(config.dockerSocket);
+      await requireRuntime(engine, config.containerRuntime);
       await guard.ensure();
       await runtime.prepare();
       await jobs.prune((message) => logger.warn(message));
@@ -193,6 +195,7 @@ export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check
   return [
     ...hostChecks(config),
     ...dockerChecks(config, clock),
+    ...versionChecks(config, clock),
     ...gpuChecks(config, gpus, clock),
     ...vmChecks(config, gpus, clock),
   ];

@@ -22,6 +22,8 @@ export interface AgentConfig {
   dockerSocket: string;
   /** Path of the file in which Docker notes its process id. */
   dockerPidFile: string;
+  /** What Docker runs renters' containers with, by the name that it knows; null: its default. */
+  containerRuntime: string | null;
   name: string;
   region: string;
   /** Where renters reach this host; empty: the address of the default route. */
@@ -57,6 +59,7 @@ const DEFAULTS = {
   GPURENT_AGENT_GUEST_TOOLS: '/usr/lib/gpurent/guest-tools',
   GPURENT_AGENT_DOCKER_SOCKET: '',
   GPURENT_AGENT_DOCKER_PID_FILE: '',
+  GPURENT_AGENT_CONTAINER_RUNTIME: '',
   GPURENT_AGENT_NAME: '',
   GPURENT_AGENT_REGION: 'default',
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
@@ -110,6 +113,7 @@ export function parseConfig(
     guestTools: resolve(get('GPURENT_AGENT_GUEST_TOOLS')),
     dockerSocket,
     dockerPidFile: get('GPURENT_AGENT_DOCKER_PID_FILE') || dockerSocket.replace(/(\.sock)?$/, '.pid'),
+    containerRuntime: parseRuntime(get('GPURENT_AGENT_CONTAINER_RUNTIME')),
     name: get('GPURENT_AGENT_NAME') || hostname(),
     region: get('GPURENT_AGENT_REGION'),
     publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
@@ -253,6 +257,13 @@ function parseAccelerator(value: string): Accelerator | null {
 function parseStopSeconds(value: string): number {
   if (/^[1-9]\d{0,2}$/.test(value)) return Number(value);
   throw new SetupError(`GPURENT_AGENT_VM_STOP_SECONDS is "${value}"; give 1 to 999`);
+}
+
+function parseRuntime(value: string): string | null {
+  if (value === '' || /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value || null;
+  throw new SetupError(
+    `GPURENT_AGENT_CONTAINER_RUNTIME is "${value}"; give the name of a runtime that Docker knows, such as crun`,
+  );
 }
 
 function parseWhole(name: Setting, value: string, example: number): number {

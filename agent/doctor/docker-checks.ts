@@ -1,7 +1,8 @@
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import { diskFreeGb } from '../host/inventory.js';
-import { Engine } from '../runtime/docker/engine.js';
+import { messageOf } from '../../shared/coded-error.js';
+import { Engine, requireRuntime } from '../runtime/docker/engine.js';
 import { probeDiskQuota } from '../runtime/docker/quota-probe.js';
 import { bad, doubtful, good, type Check } from './finding.js';
 
@@ -22,6 +23,16 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
               'add "live-restore": true to /etc/docker/daemon.json and reload Docker',
             );
         return [good(`${ServerVersion}, storage ${Driver}`), restarts];
+      },
+    },
+    {
+      name: 'container runtime',
+      look: async () => {
+        const { containerRuntime: name } = config;
+        return requireRuntime(engine, name).then(
+          () => [good(name === null ? 'containers run with Docker’s default' : `containers run with ${name}`)],
+          (error: unknown) => [bad(messageOf(error), 'name one that Docker knows, or none')],
+        );
       },
     },
     {

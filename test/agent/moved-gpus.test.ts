@@ -16,7 +16,9 @@ function machineNow(now: { paths: string[]; addresses: string[] }) {
   const take = async (uuids: readonly string[]) => void taken.push(...uuids);
   const parts = { passthrough: { ...NO_PASSTHROUGH, devices: async () => now, take } };
   const machines = new VirtualMachines(
-    ...([engine, {}, {}, {}, {}, parts, { stopSeconds: 1 }] as unknown as ConstructorParameters<typeof VirtualMachines>),
+    ...([engine, {}, {}, {}, {}, parts, { stopSeconds: 1 }] as unknown as ConstructorParameters<
+      typeof VirtualMachines
+    >),
   );
   const start = () => machines.prepare({ instanceId: 'i', gpuUuids: ['GPU-1'] } as never);
   return { start, taken };

@@ -46,6 +46,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     bindAddress: BIND_ADDRESS,
     publicAddress: async () => BIND_ADDRESS,
     resolvers: RESOLVERS,
+    containerRuntime: null,
     hasDiskQuota: async () => hasDiskQuota,
   };
   const held = async () => (await runtime.list()).flatMap(portsOf);

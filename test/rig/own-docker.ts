@@ -17,7 +17,22 @@ export interface OwnDockerOptions {
   data?: string;
   /** Folders that it looks for programs in first. */
   path?: string[];
+  /** Runtimes beside its own, and where their programs are. */
+  runtimes?: Record<string, string>;
 }
+
+/** crun does not run where both kinds of cgroups are mounted, as on some machines of tests: there it is shown the older kind alone. */
+const WITH_ONE_KIND_OF_CGROUPS = `
+if [ -d /sys/fs/cgroup/unified ]; then
+  mount -t tmpfs tmpfs /mnt
+  for kind in /sys/fs/cgroup/*; do
+    if [ "$kind" = /sys/fs/cgroup/unified ] || ! mountpoint -q "$kind"; then continue; fi
+    mkdir "/mnt/$(basename "$kind")"
+    mount --bind "$kind" "/mnt/$(basename "$kind")"
+  done
+  mount --rbind /mnt /sys/fs/cgroup
+fi
+exec dockerd "$@"`;
 
 /** A Docker Engine of the test's own beside the one that all share, to be stopped and started. Leaves the firewall alone. */
 export class OwnDocker {
@@ -56,8 +71,13 @@ export class OwnDocker {
       ['--bridge', 'none'],
     ].flat();
     const flags = ['--iptables=false', '--ip6tables=false', `--live-restore=${this.options.liveRestore ?? false}`];
+    for (const [name, program] of Object.entries(this.options.runtimes ?? {}))
+      flags.push(`--add-runtime=${name}=${program}`);
     const path = [...(this.options.path ?? []), process.env['PATH']].join(':');
-    this.daemon = spawn('dockerd', [...options, ...flags], {
+    const [program, ...before] = this.options.runtimes
+      ? ['unshare', '--mount', 'sh', '-ec', WITH_ONE_KIND_OF_CGROUPS, 'dockerd']
+      : ['dockerd'];
+    this.daemon = spawn(program, [...before, ...options, ...flags], {
       stdio: ['ignore', log, log],
       detached: true,
       env: { ...process.env, PATH: path },

@@ -87,6 +87,7 @@ describe('a container', () => {
     publicAddress: '203.0.113.9',
     resolvers: ['192.0.2.53'],
     openFiles: 1024,
+    containerRuntime: null,
     etcMounts: [],
     hasDiskQuota: false,
     gpuAttachment: { env: ['NVIDIA_VISIBLE_DEVICES=GPU-1'], deviceRequests: [] },

@@ -49,6 +49,8 @@ export interface Placement {
   /** Name servers. */
   resolvers: readonly string[];
   openFiles: number;
+  /** What Docker runs it with; null: its default. */
+  containerRuntime: string | null;
   /** What puts our files into the places of those that Docker would keep outside of the disk. */
   etcMounts: { Type: 'bind'; Source: string; Target: string; ReadOnly: boolean }[];
   /** Whether Docker can hold the disk to its size. */
@@ -103,6 +105,7 @@ export function containerOptions(
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
       Init: true,
+      ...(placement.containerRuntime === null ? {} : { Runtime: placement.containerRuntime }),
       NetworkMode: placement.network,
       Dns: [...placement.resolvers],
       PortBindings: published,

@@ -48,6 +48,15 @@ export function requireImageName(name: string): void {
     throw new Failure('IMAGE_UNAVAILABLE', `"${name}" is not an image reference such as registry.example.com/name:tag`);
 }
 
+/** Throws SetupError where Docker does not know a runtime of this name. */
+export async function requireRuntime(engine: Engine, name: string | null): Promise<void> {
+  const { Runtimes = {} } = await engine.info();
+  if (name === null || name in Runtimes) return;
+  throw new SetupError(
+    `GPURENT_AGENT_CONTAINER_RUNTIME is "${name}", and Docker knows ${Object.keys(Runtimes).join(', ')}: add it to "runtimes" in /etc/docker/daemon.json and reload Docker`,
+  );
+}
+
 /** Docker's API with a deadline on every call. */
 export class Engine {
   readonly docker: Docker;

@@ -33,5 +33,7 @@ export interface DockerHost {
   bindAddress: string;
   publicAddress(): Promise<string>;
   resolvers: readonly string[];
+  /** What Docker runs renters' containers with; null: its default. */
+  containerRuntime: string | null;
   hasDiskQuota(): Promise<boolean>;
 }
