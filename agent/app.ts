@@ -136,7 +136,9 @@ export async function createAgent(
     gpus,
     web: {
       portGuard,
-      publicAddress: host.publicAddress,
+      // Cookies of one instance's pages are then none of another's.
+      addressOf: async (instanceId) =>
+        config.namePerInstance ? `${instanceId}.${config.publicAddress}` : host.publicAddress(),
       answers: speaksHttp,
     },
     upkeep: {

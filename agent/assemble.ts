@@ -45,7 +45,7 @@ export interface Parts {
   logger: Logger;
   journal: Journal;
   /** How workloads' web pages are guarded and found. */
-  web: Pick<EndpointParts, 'portGuard' | 'publicAddress' | 'answers'>;
+  web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers'>;
   /** What the host needs done again and again. */
   upkeep: Record<string, () => Promise<void>>;
   /** Rejects with SetupError when Docker or the GPUs cannot be used. */

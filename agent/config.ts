@@ -28,6 +28,8 @@ export interface AgentConfig {
   region: string;
   /** Where renters reach this host; empty: the address of the default route. */
   publicAddress: string;
+  /** Whether links to an instance have a name of its own: INSTANCE.publicAddress. */
+  namePerInstance: boolean;
   /** The host address that ports are published on. */
   bindAddress: string;
   /** For the guarded ports; null: they speak plain HTTP. */
@@ -63,6 +65,7 @@ const DEFAULTS = {
   GPURENT_AGENT_NAME: '',
   GPURENT_AGENT_REGION: 'default',
   GPURENT_AGENT_PUBLIC_ADDRESS: '',
+  GPURENT_AGENT_NAME_PER_INSTANCE: 'off',
   GPURENT_AGENT_BIND_ADDRESS: '0.0.0.0',
   GPURENT_AGENT_TLS_CERTIFICATE_FILE: '',
   GPURENT_AGENT_TLS_KEY_FILE: '',
@@ -117,6 +120,7 @@ export function parseConfig(
     name: get('GPURENT_AGENT_NAME') || hostname(),
     region: get('GPURENT_AGENT_REGION'),
     publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
+    namePerInstance: parseNames(get('GPURENT_AGENT_NAME_PER_INSTANCE'), get('GPURENT_AGENT_PUBLIC_ADDRESS')),
     bindAddress: parseAddress(get('GPURENT_AGENT_BIND_ADDRESS')),
     tls: certificateFiles(
       'GPURENT_AGENT_TLS',
@@ -257,6 +261,14 @@ function parseAccelerator(value: string): Accelerator | null {
 function parseStopSeconds(value: string): number {
   if (/^[1-9]\d{0,2}$/.test(value)) return Number(value);
   throw new SetupError(`GPURENT_AGENT_VM_STOP_SECONDS is "${value}"; give 1 to 999`);
+}
+
+function parseNames(value: string, publicAddress: string): boolean {
+  if (value === 'off') return false;
+  if (value === 'on' && publicAddress !== '' && isIP(publicAddress) === 0) return true;
+  throw new SetupError(
+    `GPURENT_AGENT_NAME_PER_INSTANCE is "${value}"; give "off", or "on" with a host name in GPURENT_AGENT_PUBLIC_ADDRESS below which every name leads to this host`,
+  );
 }
 
 function parseRuntime(value: string): string | null {

@@ -99,12 +99,16 @@ async function checkLinks(config: AgentConfig) {
     const shown = await fromFiles(tls)();
     createSecureContext({ cert: shown.certificate, key: shown.key });
     const certificate = new X509Certificate(shown.certificate);
-    const address = await publicAddressOf(config);
+    const home = await publicAddressOf(config);
+    const address = config.namePerInstance ? `any.${home}` : home;
     if (Date.parse(certificate.validTo) < Date.now())
       return bad(`their certificate has ended on ${certificate.validTo}`, 'renew it; the agent reads it every hour');
     return (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address))
       ? good(`speak TLS, by a certificate that ends on ${certificate.validTo}`)
-      : bad(`their certificate is not for ${address}`, 'set GPURENT_AGENT_PUBLIC_ADDRESS to the name that it is for');
+      : bad(
+          `their certificate is not for ${address}`,
+          'set GPURENT_AGENT_PUBLIC_ADDRESS to the name that it is for; with GPURENT_AGENT_NAME_PER_INSTANCE it has to be for every name below that',
+        );
   } catch (error) {
     return bad(messageOf(error), 'the agent does not start with this certificate');
   }

@@ -22,8 +22,8 @@ export interface EndpointParts {
   observer: Observer;
   clock: Clock;
   logger: Logger;
-  /** Where renters reach this host. */
-  publicAddress: () => Promise<string>;
+  /** Where visitors reach an instance on this host. */
+  addressOf: (instanceId: string) => Promise<string>;
   /** Whether our SSH answers at a port of this host. */
   sshAnswers: (port: number) => Promise<boolean>;
   /** Whether anything speaks HTTP there. */
@@ -84,7 +84,7 @@ export class Endpoints {
         if (workload.address === '' || !(await answers(workload.address, port.port)) || !this.isCurrent(workload))
           continue;
         waiting.delete(port);
-        observer.noteLinks(workload, await this.linkTo(port));
+        observer.noteLinks(workload, await this.linkTo(workload, port));
         this.onLink(workload.instanceId);
       }
       if (waiting.size > 0 || isUnreached())
@@ -103,9 +103,9 @@ export class Endpoints {
     return !this.stopping.signal.aborted && this.known.get(instanceId)?.startedAt === startedAt;
   }
 
-  private async linkTo({ link, hostPort }: PublishedPort): Promise<Partial<Links>> {
+  private async linkTo({ instanceId }: RunningWorkload, { link, hostPort }: PublishedPort): Promise<Partial<Links>> {
     if (link === null) return {};
-    const address = await this.parts.publicAddress();
+    const address = await this.parts.addressOf(instanceId);
     const host = address.includes(':') ? `[${address}]` : address;
     return { [LINKS[link]]: `${this.parts.portGuard.scheme}://${host}:${hostPort}/${PATHS[link]}` };
   }

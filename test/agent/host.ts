@@ -47,7 +47,7 @@ export class TestHost {
     observer: this.observer,
     clock: this.clock,
     logger: silentLogger,
-    publicAddress: async () => '203.0.113.1',
+    addressOf: async () => '203.0.113.1',
     sshAnswers: () => this.runtime.sshAnswers(),
     answers: async (_, port) => this.speaking.has(port),
   });

@@ -111,7 +111,7 @@ export class SimHost {
       upkeep: {},
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
-        publicAddress: async () => '203.0.113.1',
+        addressOf: async () => '203.0.113.1',
         answers: async () => true,
       },
       prepare: async () => {

@@ -152,7 +152,7 @@ describe('this agent, at a control plane of the release before,', () => {
       journal: new Journal(join(folder, 'journal.db')),
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
-        publicAddress: async () => '',
+        addressOf: async () => '',
         answers: async () => true,
       },
       upkeep: {},

@@ -216,12 +216,13 @@ export function addressesOf(
   const port = said >= LOWEST_PORT && said <= HIGHEST_PORT ? said : null;
   const { public_address } = findMachineRow(tx, instance.machine_id);
   const { mode, ports } = JSON.parse(instance.template_snapshot) as TemplateDetails;
+  const home = { publicAddress: public_address, instanceId: instance.id };
   const hasButton = instancePorts(mode, ports).some(({ open_button }) => open_button);
   return {
     ssh_host: port === null ? null : public_address,
     ssh_port: port,
-    jupyter_url: mode.includes('jupyter') ? workloadLink(observation?.jupyterUrl ?? '', public_address) : null,
-    open_url: hasButton ? workloadLink(observation?.openUrl ?? '', public_address) : null,
+    jupyter_url: mode.includes('jupyter') ? workloadLink(observation?.jupyterUrl ?? '', home) : null,
+    open_url: hasButton ? workloadLink(observation?.openUrl ?? '', home) : null,
   };
 }
 
