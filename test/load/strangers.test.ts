@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,6 +22,8 @@ const OPERATOR = { email: 'op@example.com', password: 'operator password' };
 const NAME = 'gpurent.example.com';
 /** Half of each at the API, half at the gateway. */
 const CROWD = { silent: 2_000, halfOpen: 2_000, flooding: 400 };
+/** Begun on one connection. */
+const ENROLMENTS = 400;
 const REQUESTS = 20;
 /** How a ClientHello of TLS begins, and the preface of HTTP/2. */
 const BEGINNINGS = { api: Buffer.from('1603010200010001fc0303', 'hex'), gateway: Buffer.from('PRI * HTTP/2.0\r\n') };
@@ -28,6 +31,7 @@ const BEGINNINGS = { api: Buffer.from('1603010200010001fc0303', 'hex'), gateway:
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-strangers-'));
 const agents: FakeAgent[] = [];
 const sockets: Socket[] = [];
+const sessions: ClientHttp2Session[] = [];
 let daemon: Daemon;
 let ca: string;
 let addresses: { http: string; grpc: string };
@@ -57,6 +61,7 @@ beforeAll(async () => {
 }, PATIENCE_MS);
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
+  for (const session of sessions) session.destroy();
   for (const agent of agents) agent.close();
   await daemon.stop('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
@@ -99,6 +104,22 @@ async function dial(where: 'api' | 'gateway'): Promise<Socket> {
   return socket;
 }
 
+/** Begins enrolments of a MiB each on one connection, and ends none. */
+function dripEnrolments(count: number): void {
+  const session = connectHttp2(`http://${addresses.grpc}`);
+  session.on('error', () => undefined);
+  sessions.push(session);
+  const headers = { 'content-type': 'application/grpc', te: 'trailers' };
+  const path = '/gpurent.agent.v1.AgentService/Enroll';
+  for (let index = 0; index < count; index++) {
+    const stream = session.request({ ':method': 'POST', ':path': path, ...headers });
+    stream.on('error', () => undefined);
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(MIB - 5, 1);
+    stream.write(Buffer.concat([head, Buffer.alloc(MIB - 6)]));
+  }
+}
+
 /** Sends without end, as fast as it is taken, until it is cut. */
 function flood(socket: Socket, beginning: Buffer): void {
   socket.write(beginning);
@@ -127,6 +148,7 @@ it('thousands of strangers cost little memory, and keep out no renter and no hos
       for (let index = 0; index < CROWD.halfOpen / 2; index++) (await dial(where)).write(BEGINNINGS[where]);
       for (let index = 0; index < CROWD.flooding / 2; index++) flood(await dial(where), BEGINNINGS[where]);
     }
+    dripEnrolments(ENROLMENTS);
     const took: number[] = [];
     for (let index = 0; index < REQUESTS; index++) {
       const begun = performance.now();
@@ -142,7 +164,7 @@ it('thousands of strangers cost little memory, and keep out no renter and no hos
     });
     const crowd = Object.entries(CROWD).map(([kind, count]) => `${count} ${kind}`);
     process.stdout.write(
-      `${crowd.join(', ')} connections: memory ${Math.round(before)} MiB before, ${Math.round(most)} at most; ` +
+      `${crowd.join(', ')} connections and ${ENROLMENTS} unfinished enrolments: memory ${Math.round(before)} MiB before, ${Math.round(most)} at most; ` +
         `a request took ${Math.round(Math.max(...took))} ms at most, a new host ${Math.round(enrolledMs)} ms\n`,
     );
     expect([first.connected, second.connected]).toEqual([true, true]);
