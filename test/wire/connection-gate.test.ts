@@ -1,5 +1,5 @@
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
-import { connect, type Socket } from 'node:net';
+import { Socket, connect } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionGate, type GateLimits } from '../../shared/connection-gate.js';
@@ -55,6 +55,15 @@ describe('connections of peers that have proven nothing', () => {
     clock.advance(1_000);
     await isEnded(silent.socket);
     expect(host.socket.destroyed).toBe(false);
+  });
+
+  it('are not taken any more by a gate that is closed', async () => {
+    const { socket } = await dial();
+    gate.close();
+    const late = new Socket();
+    gate.take(late);
+    expect(late.destroyed).toBe(true);
+    socket.destroy();
   });
 
   it('are served so many at once of one address; of those that wait, the newest is next', async () => {
