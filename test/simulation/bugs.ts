@@ -96,6 +96,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
+    seed: 4,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -176,7 +177,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 5,
+    seed: 15,
     changes: [
       overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
@@ -184,13 +185,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    seed: 4,
+    seed: 6,
     changes: [[`${SERVICES}/hosts/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 28,
+    seed: 45,
     changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   ...MONEY_BUGS,

@@ -100,7 +100,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 4,
+    seed: 13,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
