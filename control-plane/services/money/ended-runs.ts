@@ -40,9 +40,13 @@ function isMetered(tx: Tx, instanceId: string, runId: string): boolean {
   return tx.get(its.where('run_id', '=', runId).limit(1)) !== undefined;
 }
 
-/** Up to when GPU time is metered already; without an end while it goes on. */
+/**
+ * Up to when GPU time is metered already; without an end while it goes on. What was settled before the clock was set back may lie
+ * in the future, and says nothing.
+ */
 function endOfLast(tx: Tx, instanceId: string): number {
   const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
   const last = tx.get(its.where('meter', '=', 'gpu').orderBy('id', 'desc').limit(1));
-  return last ? (last.closed_at ?? Infinity) : -Infinity;
+  if (last?.closed_at === null) return Infinity;
+  return last === undefined || last.closed_at > tx.now ? -Infinity : last.closed_at;
 }

@@ -74,9 +74,11 @@ export function cutInterval(tx: Tx, { id, attested_to, settled_to }: IntervalRow
   tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
 }
 
+/** Up to when an instance was metered. What was settled before the clock was set back may lie in the future, and says nothing. */
 function lastEnd(tx: Tx, instanceId: string): number {
   const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
-  return tx.get(its.orderBy('id', 'desc').limit(1))?.closed_at ?? -Infinity;
+  const end = tx.get(its.orderBy('id', 'desc').limit(1))?.closed_at ?? -Infinity;
+  return end > tx.now ? -Infinity : end;
 }
 
 /** The one that goes on. */

@@ -89,3 +89,37 @@ it('word of an end that comes again, and late, charges no time after the end', (
   expect(marketplace.statusOf(id)).toBe('error');
   expect(chargedS(id)).toBe(HEARTBEAT_S);
 });
+
+it('a clock that is set back while a start is under way makes no GPU time free', () => {
+  deploy();
+  marketplace.advance(2 * HEARTBEAT_S);
+  const id = newest();
+  marketplace.stop(id);
+  marketplace.advance(4 * HEARTBEAT_S);
+  marketplace.hesitate(
+    'comes up',
+    () => marketplace.start(id),
+    5,
+    () => marketplace.setClock(-60),
+  );
+  marketplace.advance(10 * HEARTBEAT_S);
+  expect(marketplace.statusOf(id)).toBe('running');
+  expect(chargedS(id)).toBeGreaterThan(10 * HEARTBEAT_S);
+});
+
+it('nor does one that is set back before an attempt fails', () => {
+  deploy();
+  marketplace.advance(2 * HEARTBEAT_S);
+  const id = newest();
+  marketplace.stop(id);
+  marketplace.advance(4 * HEARTBEAT_S);
+  const before = chargedS(id);
+  marketplace.hesitate(
+    'fails',
+    () => marketplace.start(id),
+    5,
+    () => marketplace.setClock(-60),
+  );
+  expect(marketplace.statusOf(id)).toBe('stopped');
+  expect(chargedS(id) - before).toBe(5 + HEARTBEAT_S);
+});
