@@ -1,21 +1,12 @@
 import type { Clock } from '../../shared/clock.js';
 import { WorkloadState, type Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { NOTHING } from '../../shared/observation.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import { RunAges, type Run } from './run-ages.js';
 
 const LAST_LINES = 200;
 /** Well below what a message may hold. */
 const LAST_LINES_CHARS = 64 * 1024;
-const NOTHING = {
-  runId: '',
-  runningMs: 0,
-  sshPort: 0,
-  jupyterUrl: '',
-  openUrl: '',
-  image: '',
-  exit: undefined,
-  sshSilent: false,
-};
 
 /** Where a run of a workload has answered. */
 export interface Links {

@@ -16,9 +16,9 @@ import { restoredAt } from '../../store/meta.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findCommand, findOpenCommand, type CommandRow } from '../instances/commands.js';
+import { NOTHING } from '../../../shared/observation.js';
 import {
   MAX_WORDS_CHARS,
-  NOTHING,
   addressesOf,
   endWorkload,
   failProvision,

@@ -7,7 +7,8 @@ import { findGpus } from '../hosts/machines.js';
 import { catchUp } from './catch-up.js';
 import { claimGpus } from './claims.js';
 import { findOpenCommand, recordCommand } from './commands.js';
-import { NOTHING, endWorkload, findInstanceOfMachine, isAlive, landCommand } from './landing.js';
+import { NOTHING } from '../../../shared/observation.js';
+import { endWorkload, findInstanceOfMachine, isAlive, landCommand } from './landing.js';
 import { findInstance, type Instance } from './queries.js';
 import { amend, recordEvent } from './transitions.js';
 

@@ -15,17 +15,6 @@ import type { Instance } from './queries.js';
 import { considerRelease } from './release.js';
 import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
-/** An observation that tells of nothing but a state. */
-export const NOTHING = {
-  runId: '',
-  runningMs: 0,
-  sshPort: 0,
-  jupyterUrl: '',
-  openUrl: '',
-  image: '',
-  exit: undefined,
-  sshSilent: false,
-};
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
 const LOWEST_PORT = 1024;
