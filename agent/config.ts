@@ -75,6 +75,7 @@ const DEFAULTS = {
   GPURENT_AGENT_DNS: '1.1.1.1,8.8.8.8',
   GPURENT_AGENT_EGRESS_GUARD: 'on',
   GPURENT_AGENT_EGRESS_ALLOW: '',
+  GPURENT_AGENT_EGRESS_MBIT: '',
   GPURENT_AGENT_GPUS: 'nvidia',
   GPURENT_AGENT_GPU_ATTACH: 'device-requests',
   GPURENT_AGENT_VMS: 'kvm',
@@ -134,6 +135,7 @@ export function parseConfig(
     egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), {
       resolvers,
       instances: get('GPURENT_AGENT_SUBNET'),
+      mostMbit: parseMbit(get('GPURENT_AGENT_EGRESS_MBIT')),
     }),
     gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
     vms: {
@@ -231,6 +233,10 @@ function parseEgress(guard: string, allow: string, rest: Omit<EgressPolicy, 'all
     throw new SetupError(`GPURENT_AGENT_EGRESS_ALLOW names "${wrong}"; give IPv4 networks, such as 192.168.7.0/24`);
   }
   return guard === 'on' ? { ...rest, allowed } : null;
+}
+
+function parseMbit(value: string): number | null {
+  return value === '' ? null : parseWhole('GPURENT_AGENT_EGRESS_MBIT', value, 900);
 }
 
 function listOf(value: string): string[] {

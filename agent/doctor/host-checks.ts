@@ -130,8 +130,9 @@ function checkNetworks({ subnet }: AgentConfig) {
 
 async function checkGuard({ egress }: AgentConfig) {
   if (!egress) return doubtful('is off', 'see that something else keeps renters away from this host and its networks');
-  return (await new EgressGuard(egress).stands())
-    ? good('stands')
+  const guard = new EgressGuard(egress);
+  return (await guard.stands())
+    ? good(`stands; instances send at most ${await guard.mbit()} Mbit/s together (GPURENT_AGENT_EGRESS_MBIT)`)
     : doubtful('does not stand', 'the agent sets it up when it starts, and again every half minute; see its log');
 }
 

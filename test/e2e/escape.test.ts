@@ -27,7 +27,11 @@ beforeAll(async () => {
   service = createServer((socket) => socket.end('reached\n'));
   await new Promise<void>((resolve) => service.listen(0, Outside.HOST, resolve));
   servicePort = (service.address() as AddressInfo).port;
-  real = await RealPlatform.start({ ports: '23200-23219', gpus: GPUS });
+  real = await RealPlatform.start({
+    ports: '23200-23219',
+    gpus: GPUS,
+    agentEnv: { GPURENT_AGENT_EGRESS_MBIT: '8' },
+  });
   renter = await RealRenter.on(real);
   other = await RealRenter.on(real);
   [mine, neighbour] = await Promise.all(
@@ -51,6 +55,14 @@ const addressOf = async ({ id }: InstanceBody) => {
   const [network] = Object.values(NetworkSettings.Networks);
   return { own: network?.IPAddress ?? '', host: network?.Gateway ?? '' };
 };
+
+/** Packets of renters that were above what they may send together. */
+function dropped(): number {
+  const [, , rule = ''] = execFileSync('iptables', ['--wait', '10', '-nvxL', 'GPURENT-FORWARD'], {
+    encoding: 'utf8',
+  }).split('\n');
+  return Number(rule.trim().split(' ')[0]);
+}
 
 async function processesOf({ id }: InstanceBody): Promise<number> {
   const { pids_stats } = await docker.getContainer(`gpurent-${id}`).stats({ stream: false });
@@ -78,6 +90,12 @@ describe('A renter', () => {
   it.each([METADATA, ...PRIVATE])('does not reach %s, which the host does', async (address) => {
     expect(await fromHere(address, 80)).toBe('reached\n');
     expect(await reach(address, 80)).not.toContain('reached');
+  });
+
+  it('leaves the agent its part of the line, however much it sends', async () => {
+    expect(dropped()).toBe(0);
+    await inside(`dd if=/dev/zero bs=1M count=3 | nc ${Outside.PUBLIC} 80`);
+    expect(dropped()).toBeGreaterThan(0);
   });
 
   it('does not reach what the host itself serves, by any of its addresses', async () => {

@@ -60,7 +60,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     silentLogger,
   );
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
-  const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16' });
+  const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
   const parts = {

@@ -1,10 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Greets whoever connects. */
+/** Greets whoever connects, and takes what it sends. */
 const GREETER = `
 require('node:net')
-  .createServer((socket) => socket.on('error', () => {}).end('reached\\n'))
+  .createServer((socket) => socket.on('error', () => {}).resume().write('reached\\n'))
   .listen(80, '0.0.0.0', () => console.log('up'));
 `;
 const NAME = 'gpurent-out';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { egressMbit, ipv4Rules } from '../../agent/domain/egress.js';
 import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
 import { freeSubnets, networkOf, parseSubnet } from '../../agent/domain/subnets.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
@@ -11,6 +12,20 @@ describe('ports', () => {
   it('come once each, from the offset on, less the used ones', () => {
     expect(candidatePorts({ first: 10, last: 14 }, new Set([12]), 1)).toEqual([11, 13, 14, 10]);
     expect(candidatePorts({ first: 10, last: 10 }, new Set([10]), 7)).toEqual([]);
+  });
+});
+
+describe('egress', () => {
+  it('is a share of the line, or what the owner says', () => {
+    expect(egressMbit({ mostMbit: null }, 10_000)).toBe(9_000);
+    expect(egressMbit({ mostMbit: null }, null)).toBe(900);
+    expect(egressMbit({ mostMbit: 50 }, 10_000)).toBe(50);
+  });
+
+  it('above that is dropped before anything else is asked', () => {
+    const policy = { resolvers: [], allowed: [], instances: '10.213.0.0/16', mostMbit: null };
+    const [, , , first] = ipv4Rules(policy, 8).split('\n');
+    expect(first).toMatch(/^-A GPURENT-FORWARD -m hashlimit --hashlimit-above 976kb\/s .* -j DROP$/);
   });
 });
 

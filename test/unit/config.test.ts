@@ -35,6 +35,7 @@ describe('the agent’s settings', () => {
       resolvers: ['1.1.1.1', '8.8.8.8'],
       allowed: [],
       instances: '10.213.0.0/16',
+      mostMbit: null,
     });
     const own = { GPURENT_AGENT_DNS: '192.168.1.1', GPURENT_AGENT_EGRESS_ALLOW: '192.168.7.0/24' };
     expect(parseAgentConfig(own).egress).toMatchObject({ resolvers: ['192.168.1.1'], allowed: ['192.168.7.0/24'] });

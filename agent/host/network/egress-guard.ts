@@ -5,10 +5,12 @@ import {
   BRIDGE_PREFIX,
   FORWARD_CHAIN,
   INPUT_CHAIN,
+  egressMbit,
   ipv4Rules,
   ipv6Rules,
   type EgressPolicy,
 } from '../../domain/egress.js';
+import { lineMbit } from './uplink.js';
 
 const TIMEOUT_MS = 30_000;
 /** For the lock that other programs may hold on the rules. */
@@ -19,7 +21,7 @@ const DOCKER_CHAIN = 'DOCKER-USER';
 const IPV6 = '/proc/sys/net/ipv6';
 const MOST_TRIES = 10;
 
-/** Keeps renters' packets away from the host, its networks and its neighbours, by the kernel's packet filter. */
+/** Keeps renters' packets away from the host, its networks and its neighbours, and leaves the agent its part of the line, by the kernel's packet filter. */
 export class EgressGuard {
   private ensuring: Promise<void> | undefined;
 
@@ -36,9 +38,14 @@ export class EgressGuard {
     return (await isEntered('iptables')) && (!existsSync(IPV6) || (await isEntered('ip6tables')));
   }
 
+  /** What all instances may send together, in megabits per second. */
+  async mbit(): Promise<number> {
+    return egressMbit(this.policy, await lineMbit());
+  }
+
   private async write(): Promise<void> {
     try {
-      await apply('iptables', ipv4Rules(this.policy));
+      await apply('iptables', ipv4Rules(this.policy, await this.mbit()));
       if (existsSync(IPV6)) await apply('ip6tables', ipv6Rules());
     } catch (error) {
       throw new SetupError(
