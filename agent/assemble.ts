@@ -18,6 +18,7 @@ import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session } from './session.js';
 import { Interruptions } from './interruptions/interruptions.js';
 import { Upkeep } from './host/upkeep.js';
+import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
@@ -91,19 +92,6 @@ export function assembleAgent(parts: Parts): Agent {
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
-  /** Docker's labels are the truth about what is here; a lost journal is made again from them. */
-  async function rebuildJournal(): Promise<void> {
-    for (const workload of await runtime.list()) {
-      if (journal.instance(workload.instanceId)) continue;
-      const desired = WITHOUT_JOURNAL[workload.state];
-      journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
-      logger.warn(
-        { instanceId: workload.instanceId },
-        'a workload that the journal does not know was found by its label',
-      );
-    }
-  }
-
   return {
     async start() {
       await parts.prepare();
@@ -116,8 +104,18 @@ export function assembleAgent(parts: Parts): Agent {
           'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file',
         );
       }
-      await rebuildJournal();
-      const senses = { runtime, remover, docker: parts.docker, interruptions, observer, endpoints, gpuAccess };
+      await rebuildJournal(runtime, journal, logger);
+      const paidTimes = new PaidTimes(journal, clock);
+      const senses = {
+        runtime,
+        remover,
+        docker: parts.docker,
+        interruptions,
+        observer,
+        endpoints,
+        gpuAccess,
+        paidTimes,
+      };
       watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
@@ -157,6 +155,19 @@ export function assembleAgent(parts: Parts): Agent {
       };
     },
   };
+}
+
+/** Docker's labels are the truth about what is here; a lost journal is made again from them. */
+async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger): Promise<void> {
+  for (const workload of await runtime.list()) {
+    if (journal.instance(workload.instanceId)) continue;
+    const desired = WITHOUT_JOURNAL[workload.state];
+    journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
+    logger.warn(
+      { instanceId: workload.instanceId },
+      'a workload that the journal does not know was found by its label',
+    );
+  }
 }
 
 /** How many commands of each kind have ended how. */

@@ -61,6 +61,7 @@ export class Session implements Subscriber {
       bootId: this.facts.bootId,
       inventory: await this.describe(),
       instances: await this.describeInstances(),
+      heedsPaidTimes: true,
       ...this.seen(),
     };
   }
@@ -146,6 +147,8 @@ export class Session implements Subscriber {
         return this.journal.acknowledge(message.value.commandId);
       case 'reportAck':
         return this.journal.acknowledgeReport(message.value.instanceId, message.value.number);
+      case 'paidTimes':
+        return this.watcher.hearPaidTimes(message.value.instances);
       case 'logSubscribe':
         return this.logs.subscribe(message.value);
       case 'logUnsubscribe':

@@ -73,6 +73,11 @@ export class Interruptions {
     return true;
   }
 
+  /** The agent is about to stop this run for a time, and not for good. */
+  markStopped(run: Pick<Ending, 'instanceId' | 'startedAt'>): void {
+    this.mark([run]);
+  }
+
   /** Whether what should run, and does not, is to be brought back. */
   wasInterrupted({ instanceId, startedAt }: Ending): boolean {
     return this.marks()[instanceId] === startedAt;
@@ -86,7 +91,7 @@ export class Interruptions {
     return this.wasInterrupted(ending) ? 'interrupted' : 'ended';
   }
 
-  private mark(endings: readonly Ending[]): void {
+  private mark(endings: readonly Pick<Ending, 'instanceId' | 'startedAt'>[]): void {
     if (endings.length === 0) return;
     const marked = endings.map(({ instanceId, startedAt }) => [instanceId, startedAt]);
     const known = new Set(this.journal.instances().map(({ instanceId }) => instanceId));

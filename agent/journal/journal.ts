@@ -16,7 +16,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch';
+export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times';
 
 export type CommandEntry =
   | {

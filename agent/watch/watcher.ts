@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
+import type { PaidTime } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Executor } from '../commands/executor.js';
 import type { GpuAccess } from '../commands/gpu-access.js';
@@ -10,6 +11,7 @@ import type { Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
 import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.js';
+import type { PaidTimes } from './paid-times.js';
 
 const COMPARE_EVERY_MS = 30_000;
 const RECONNECT_MS = 1_000;
@@ -23,13 +25,20 @@ export interface Senses {
   observer: Observer;
   endpoints: Endpoints;
   gpuAccess: GpuAccess;
+  paidTimes: PaidTimes;
 }
 
-/** Notices what no command has asked for: workloads that ended, were interrupted or have vanished. */
+const CAME_BACK = 'the host or its Docker went away; the workload was started again';
+const PAID_AGAIN =
+  'the control plane was out of reach when the time that was paid for had ended, so the host had stopped the workload; it was started again';
+
+/** Notices what no command has asked for: workloads that ended, were interrupted, have vanished, or are paid for no more. */
 export class Watcher {
   private readonly stopping = new AbortController();
   /** Ends that are not believed yet. */
   private readonly doubted = new Map<string, { startedAt: number; since: number }>();
+  /** What was stopped because nobody said that it is paid for. */
+  private readonly halted = new Set<string>();
   private comparingSoon = false;
   private timers = new Set<Timer>();
 
@@ -57,6 +66,7 @@ export class Watcher {
     if (!(await this.senses.interruptions.look())) return;
     const instances = this.journal.instances();
     const running = instances.filter(({ desired }) => desired === 'running');
+    this.senses.paidTimes.count(running.map(({ instanceId }) => instanceId));
     await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
     const listed = await this.senses.runtime.list();
     const unwanted = listed.filter(({ instanceId, state }) => {
@@ -77,10 +87,27 @@ export class Watcher {
     await this.executor.exclusively(instanceId, async () => {
       if (this.journal.instance(instanceId)?.desired !== 'running') return;
       const workload = await this.found(instanceId);
-      if (workload.state === 'running') return;
-      if (workload.state === 'stopped') await this.judge(instanceId, workload);
+      if (workload.state === 'running') await this.haltUnpaid(instanceId, workload);
+      else if (workload.state === 'stopped') await this.judge(instanceId, workload);
       else await this.reportEnd(instanceId, workload);
     });
+  }
+
+  /** The control plane has said for how long instances are paid for. */
+  hearPaidTimes(told: readonly PaidTime[]): void {
+    const { paidTimes } = this.senses;
+    const wasOver = told.some(({ instanceId }) => paidTimes.isOver(instanceId));
+    paidTimes.hear(told);
+    if (wasOver) void this.attempt(() => this.compare());
+  }
+
+  /** It is marked as interrupted, and so brought back once the control plane says that it is paid for. */
+  private async haltUnpaid(instanceId: string, workload: Extract<Workload, { state: 'running' }>): Promise<void> {
+    if (!this.senses.paidTimes.isOver(instanceId)) return;
+    this.logger.warn({ instanceId }, 'nothing was heard of the control plane since the paid time ended: it is stopped');
+    this.senses.interruptions.markStopped(workload);
+    this.halted.add(instanceId);
+    await this.senses.remover.stop(instanceId);
   }
 
   private async found(instanceId: string): Promise<Workload> {
@@ -141,6 +168,7 @@ export class Watcher {
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
     if (!available || !this.senses.interruptions.dockerAvailable || !settled) return this.compareSoon();
     if (!this.senses.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
+    if (this.senses.paidTimes.isOver(instanceId)) return;
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
@@ -177,7 +205,7 @@ export class Watcher {
     if (!isStillWanted || (await this.senses.runtime.find(instanceId)).state !== 'stopped') return;
     await this.startAgain(instanceId);
     const observation = this.senses.observer.observe(await this.found(instanceId));
-    const note = 'the host or its Docker went away; the workload was started again';
+    const note = this.halted.delete(instanceId) ? PAID_AGAIN : CAME_BACK;
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }

@@ -19,6 +19,7 @@ import {
   recordReport,
   recordResult,
 } from '../services/hosts/host-messages.js';
+import { paidTimesOf } from '../services/money/paid-times.js';
 import type { Platform } from '../services/platform.js';
 import { unitsOf } from './message-size.js';
 import { isOvertaken } from '../services/hosts/tenure.js';
@@ -31,6 +32,8 @@ const HELLO_MS = 10_000;
 const CONNECT_UNITS = 100;
 /** Of what a host says, in a line of the log. */
 const MOST_OF_A_CODE = 100;
+/** A balance changes little faster. */
+const PAID_TIMES_EVERY_MS = 60_000;
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
 /** One host's stream from its first message to its end. Returns whether the host is known, and may speak now. */
@@ -66,6 +69,8 @@ class HostSession implements HostLink {
   congested = false;
   private closed = false;
   private readonly helloDeadline: Timer;
+  /** When paid times are to be told next, in monotonic time; never to an agent that heeds none. */
+  private paidTimesAt = Infinity;
 
   constructor(
     private readonly platform: Platform,
@@ -120,6 +125,15 @@ class HostSession implements HostLink {
     }
   }
 
+  private tellPaidTimes(): void {
+    const now = this.platform.clock.monotonic();
+    if (now < this.paidTimesAt) return;
+    const instances = paidTimesOf(this.platform, this.machineId);
+    if (this.send({ message: { $case: 'paidTimes', value: { instances } } })) {
+      this.paidTimesAt = now + PAID_TIMES_EVERY_MS;
+    }
+  }
+
   private cutOff(): void {
     this.logger.warn('the host says more than any honest one would: it is cut off for a minute');
     this.lost('it said too much');
@@ -150,6 +164,7 @@ class HostSession implements HostLink {
     }
     const floors = greetHost(this.platform, this.machineId, hello);
     this.greeted = true;
+    if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
     this.send({ message: { $case: 'welcome', value: { protocol, ...tenure, floors, heartbeatMs: HEARTBEAT_MS } } });
@@ -162,7 +177,8 @@ class HostSession implements HostLink {
     platform.hosts.heard(machineId);
     switch (message?.$case) {
       case 'heartbeat':
-        return recordHeartbeat(platform, machineId, message.value);
+        recordHeartbeat(platform, machineId, message.value);
+        return this.tellPaidTimes();
       case 'commandResult': {
         const { commandId, instanceId, outcome, code } = message.value;
         recordResult(platform, machineId, message.value);

@@ -11,6 +11,7 @@ import { Observer } from '../../agent/observation/observer.js';
 import { Endpoints } from '../../agent/endpoints/endpoints.js';
 import type { GuardedPort } from '../../agent/proxy/state.js';
 import { Interruptions } from '../../agent/interruptions/interruptions.js';
+import { PaidTimes } from '../../agent/watch/paid-times.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import {
   CommandOutcome,
@@ -119,7 +120,8 @@ export class TestHost {
   /** Begins to watch. */
   watch(): Watcher {
     const { executor, journal, outbox, clock } = this;
-    const senses = { ...this.senses(), remover: this.recorded(this.runtime, journal) };
+    const paidTimes = new PaidTimes(journal, clock);
+    const senses = { ...this.senses(), remover: this.recorded(this.runtime, journal), paidTimes };
     const watcher = new Watcher(senses, executor, journal, outbox, clock, silentLogger);
     this.endpoints.onLink = (instanceId) => watcher.reportLink(instanceId);
     this.watchers.push(watcher);

@@ -79,6 +79,8 @@ async function enroll(address: string, token: string, inventory: Record<string, 
 
 /** A host that answers like an agent over the real wire and runs nothing. */
 export class FakeAgent {
+  /** Each word on how long instances are paid for. */
+  readonly paidTimes: { instanceId: string; paidMs: number }[][] = [];
   /** Every command received, in order, also the ones sent again. */
   readonly received: WireCommand[] = [];
   readonly acknowledged: string[] = [];
@@ -310,7 +312,8 @@ export class FakeAgent {
     }
   }
 
-  private receive({ command, resultAck, reportAck, logSubscribe, logUnsubscribe }: WireMessage): void {
+  private receive({ command, resultAck, reportAck, logSubscribe, logUnsubscribe, paidTimes }: WireMessage): void {
+    if (paidTimes) this.paidTimes.push(paidTimes.instances);
     if (resultAck) this.acknowledged.push(resultAck.commandId);
     if (reportAck) this.acknowledgedReports.add(`${reportAck.instanceId} ${reportAck.number}`);
     if (logUnsubscribe) this.subscriptions.delete(logUnsubscribe.subscriptionId);
@@ -429,6 +432,7 @@ export class FakeAgent {
       inventory: this.inventory,
       instances,
       epoch: 0,
+      heedsPaidTimes: true,
       ...this.claimed,
     };
   }

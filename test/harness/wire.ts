@@ -35,7 +35,7 @@ export interface WireCommand {
 }
 
 export interface WireMessage {
-  message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe';
+  message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe' | 'paidTimes';
   welcome?: {
     protocol: number;
     epoch: number;
@@ -48,6 +48,7 @@ export interface WireMessage {
   reportAck?: { instanceId: string; number: number };
   logSubscribe?: { subscriptionId: string; instanceId: string; tail: number; since: string };
   logUnsubscribe?: { subscriptionId: string };
+  paidTimes?: { instances: { instanceId: string; paidMs: number }[] };
 }
 
 export type WireStream = ClientDuplexStream<Record<string, unknown>, WireMessage>;

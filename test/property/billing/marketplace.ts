@@ -270,7 +270,15 @@ export class Marketplace {
       diskGb: 0,
     }));
     const inventory = this.workloads.inventory();
-    const hello = { protocolMin: 1, protocolMax: 1, agentVersion: '', bootId: '', epoch: 0, incarnation: '' };
+    const hello = {
+      protocolMin: 1,
+      protocolMax: 1,
+      agentVersion: '',
+      bootId: '',
+      epoch: 0,
+      incarnation: '',
+      heedsPaidTimes: false,
+    };
     greetHost(platform, this.machineId, { ...hello, inventory, instances });
     for (const result of this.unsaid.splice(0)) {
       recordResult(platform, this.machineId, { ...result, runs: this.workloads.endedRuns(result.instanceId) });

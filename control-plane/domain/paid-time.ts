@@ -1,0 +1,10 @@
+const HOUR_MS = 60 * 60_000;
+/** A host that hears nothing for so long brings its workloads down, whatever the balance. */
+const LONGEST_MS = 30 * 24 * HOUR_MS;
+
+/** How long a balance in micro-dollars lasts at so many micro-dollars an hour, in whole milliseconds. */
+export function paidMs(balanceMicro: number, burnPerHourMicro: number): number {
+  if (balanceMicro <= 0) return 0;
+  if (burnPerHourMicro === 0) return LONGEST_MS;
+  return Math.min(Math.floor((balanceMicro / burnPerHourMicro) * HOUR_MS), LONGEST_MS);
+}

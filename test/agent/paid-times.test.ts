@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { eventually } from '../../scripts/eventually.js';
+import { TestHost, provision, stop } from './host.js';
+
+const MINUTE_MS = 60_000;
+
+let host: TestHost;
+beforeEach(async () => {
+  host = new TestHost();
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await host.answered(command, 'DONE');
+});
+afterEach(() => host.close());
+
+const isUp = async () => (await host.runtime.find('i')).state === 'running';
+
+/** Time passes, and the watcher looks. */
+async function pass(watcher: ReturnType<TestHost['watch']>, minutes: number): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    host.clock.advance(MINUTE_MS);
+    await watcher.compare();
+    await host.executor.idle();
+  }
+}
+
+it('a workload is stopped five minutes after its paid time when nothing is heard, and is back once it is paid for', async () => {
+  const watcher = host.watch();
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 10 * MINUTE_MS }]);
+  await pass(watcher, 14);
+  expect(await isUp()).toBe(true);
+  await pass(watcher, 2);
+  expect(await isUp()).toBe(false);
+  expect(host.journal.runsFor('i', 'a message', host.clock.now())).toHaveLength(1);
+  await pass(watcher, 5);
+  // It has not ended: it waits.
+  expect(await isUp()).toBe(false);
+  expect(host.reports).toEqual([]);
+  expect(host.journal.instance('i')?.desired).toBe('running');
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: MINUTE_MS }]);
+  await eventually('it to be back', async () => {
+    host.clock.advance(1_000);
+    return isUp();
+  });
+  await eventually('the note', () => host.reports.some(({ note }) => note.includes('out of reach')));
+  expect(host.reports.at(-1)?.observation?.state).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
+});
+
+it('what is told again and again goes on, also with nothing left', async () => {
+  const watcher = host.watch();
+  for (let round = 0; round < 10; round++) {
+    watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 0 }]);
+    await pass(watcher, 2);
+  }
+  expect(await isUp()).toBe(true);
+});
+
+it('under a control plane that tells no paid times, workloads go on', async () => {
+  await pass(host.watch(), 60);
+  expect(await isUp()).toBe(true);
+});
+
+it('the time goes on over a restart of the agent, and no wall clock moves it', async () => {
+  const first = host.watch();
+  first.hearPaidTimes([{ instanceId: 'i', paidMs: 10 * MINUTE_MS }]);
+  host.clock.step(24 * 60 * MINUTE_MS);
+  await pass(first, 12);
+  expect(await isUp()).toBe(true);
+  host.restart();
+  const second = host.watch();
+  await pass(second, 2);
+  expect(await isUp()).toBe(true);
+  await pass(second, 2);
+  expect(await isUp()).toBe(false);
+});
+
+it('an instance that was made after the last word has the grace alone', async () => {
+  const watcher = host.watch();
+  watcher.hearPaidTimes([]);
+  await pass(watcher, 5);
+  expect(await isUp()).toBe(true);
+  await pass(watcher, 2);
+  expect(await isUp()).toBe(false);
+});
+
+it('a stop of one that waits is done', async () => {
+  const watcher = host.watch();
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 0 }]);
+  await pass(watcher, 6);
+  const command = stop(2);
+  host.executor.receive(command);
+  expect((await host.answered(command, 'DONE')).observation?.state).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: MINUTE_MS }]);
+  await pass(watcher, 3);
+  expect(await isUp()).toBe(false);
+});
