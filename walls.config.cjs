@@ -58,9 +58,11 @@ module.exports = {
       'agent/proxy',
       'agent/runtime/workload',
     ]),
+    mayOnlySee('agent/canary', ['shared', 'agent/runtime/workload']),
     mayOnlySee('agent/commands', [
       'shared',
       'agent/domain',
+      'agent/canary',
       'agent/observation',
       'agent/endpoints',
       'agent/journal',

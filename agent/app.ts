@@ -10,6 +10,7 @@ import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
 import { agentSocket, journalFile, type AgentConfig } from './config.js';
+import { Canary } from './canary/canary.js';
 import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
 import { gpuChecks } from './doctor/gpu-checks.js';
@@ -34,7 +35,9 @@ import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine, requireRuntime } from './runtime/docker/engine.js';
 import { EtcBound } from './runtime/docker/etc-bound.js';
 import { EtcFiles } from './runtime/docker/etc-files.js';
+import { requireEmptyImage } from './runtime/docker/empty-image.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
+import { OWN_IMAGES } from './runtime/docker/images.js';
 import { ImagePuller } from './runtime/docker/image-puller.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
@@ -43,6 +46,8 @@ import { RunnerJobs } from './runtime/docker/vm/runner-job.js';
 import { VirtualMachines } from './runtime/docker/vm/virtual-machines.js';
 import { VmSupport } from './runtime/docker/vm/vm-support.js';
 import { portsOf } from './runtime/workload.js';
+
+const CANARY_IMAGE = `${OWN_IMAGES}canary:1`;
 
 /** What this host tells of itself. Throws SetupError when Docker or the GPUs cannot be read. */
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Inventory> {
@@ -99,7 +104,22 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     ),
   };
   const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
-  return { engine, gpus, quota, root, images, guard, host, jobs, support, runtime };
+  // Of another host in Docker's eyes: what belongs to it is no instance's.
+  const canaryHost = { ...host, hostId: `canary of ${hostId}` };
+  const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
+  const canaryKind = new Containers(engine, canaryHost, images, puller, gpus, canaryFiles);
+  const canaryRuntime = new DockerRuntime(
+    engine,
+    clock,
+    canaryHost,
+    // Never the kind of the instances: what it finds of them it would take for its own, left by a crash.
+    { container: canaryKind, vm: canaryKind },
+    ports,
+    new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
+    guard,
+  );
+  const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
+  return { engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };
 }
 
 /** The runtime alone, for a process that brings one workload down. */
@@ -117,7 +137,7 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { engine, gpus, quota, root, images, guard, host, jobs, support, runtime } = made;
+  const { engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const runsVms = async () => {
     const obstacle = await support.obstacle();
@@ -133,6 +153,7 @@ export async function createAgent(
     runtime,
     isolated,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
+    canary,
     gpus,
     web: {
       portGuard,
@@ -143,6 +164,7 @@ export async function createAgent(
     },
     upkeep: {
       'the guard of egress': () => guard.ensure(),
+      'the canary': () => canary.lookAgain(),
       'files of /etc outside of disks': () => etcBound.check(),
       'the cache of images': async () => {
         await images.collect();
@@ -158,6 +180,7 @@ export async function createAgent(
       await requireRuntime(engine, config.containerRuntime);
       await guard.ensure();
       await runtime.prepare();
+      await canary.prepare();
       await jobs.prune((message) => logger.warn(message));
       quota.isEnforced = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
         logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);

@@ -2,6 +2,7 @@ import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
+import type { Canary } from './canary/canary.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
 import { Observer } from './observation/observer.js';
@@ -38,6 +39,7 @@ export interface Parts {
   /** What of it brings workloads down, in a process of its own. */
   isolated: Remover;
   docker: DockerWatch;
+  canary: Pick<Canary, 'answers' | 'obstacle'>;
   gpus: GpuDriver;
   dial: Dial;
   clock: Clock;
@@ -82,6 +84,7 @@ export function assembleAgent(parts: Parts): Agent {
     interruptions,
     observer,
     endpoints,
+    canary: parts.canary,
     clock,
     logger,
   };
@@ -146,6 +149,7 @@ export function assembleAgent(parts: Parts): Agent {
         version: VERSION,
         connected: link?.connected ?? false,
         dockerAvailable,
+        obstacle: parts.canary.obstacle,
         diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
         workloads: listed.map(({ instanceId, kind, state, gpuUuids, diskGb, sshPort, ports }) => {
           const desired = journal.instance(instanceId)?.desired ?? 'unknown';

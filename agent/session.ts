@@ -75,11 +75,13 @@ export class Session implements Subscriber {
   /** Also the moment at which reports that were not acknowledged go out again. */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
-    const { dockerAvailable } = this.hands.interruptions;
+    const { interruptions, canary } = this.hands;
+    const { dockerAvailable } = interruptions;
+    const { obstacle } = canary;
     const gpus = await this.latestGpus();
-    if (!dockerAvailable) return { dockerAvailable, gpus, running: [], diskFreeGb: 0 };
+    if (!dockerAvailable) return { dockerAvailable, gpus, running: [], diskFreeGb: 0, obstacle };
     const diskFreeGb = await this.facts.diskFreeGb().catch(() => 0);
-    return { dockerAvailable, gpus, running: await this.running(), diskFreeGb };
+    return { dockerAvailable, gpus, running: await this.running(), diskFreeGb, obstacle };
   }
 
   /** As they were, where they cannot be seen soon: the host must stay within reach. */

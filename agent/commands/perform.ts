@@ -4,6 +4,7 @@ import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { Failure } from '../domain/failure.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
+import type { Canary } from '../canary/canary.js';
 import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
 import type { Observer } from '../observation/observer.js';
@@ -25,12 +26,15 @@ export interface Hands {
   interruptions: Interruptions;
   observer: Observer;
   endpoints: Endpoints;
+  canary: Pick<Canary, 'answers' | 'obstacle'>;
   clock: Clock;
   logger: Logger;
 }
 
 /** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
 const REACHED_MS = { container: 10_000, vm: 5 * 60_000 } as const;
+/** So long before that, a silent SSH has the canary asked. */
+const CANARY_LEAD_MS = 7_000;
 const POLL_MS = 200;
 /** How often a stop that takes its time is told of. */
 const ATTEMPT_TOLD_MS = 60_000;
@@ -141,12 +145,16 @@ function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) =
   };
 }
 
-/** Up, and reached or old enough to be taken for running; or ended before. */
+/**
+ * Up, and reached or old enough to be taken for running; or ended before. Throws Failure HOST_UNREACHABLE where SSH is silent
+ * because of this host: then nothing is charged.
+ */
 async function untilReached(
-  { runtime, interruptions, observer, clock }: Hands,
+  { runtime, remover, interruptions, observer, canary, clock }: Hands,
   { command: { instanceId }, signal }: Attempt,
   hasSsh: boolean,
 ): Promise<Workload> {
+  let verdict: Promise<boolean> | undefined;
   for (;;) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
@@ -161,7 +169,13 @@ async function untilReached(
       observer.noteReached(workload);
       return workload;
     }
-    if (observer.ageOf(workload) >= REACHED_MS[workload.kind]) return workload;
+    const left = REACHED_MS[workload.kind] - observer.ageOf(workload);
+    if (left <= CANARY_LEAD_MS) verdict ??= canary.answers();
+    if (left <= 0) {
+      if (await verdict) return workload;
+      remover.exempt(workload);
+      throw new Failure('HOST_UNREACHABLE', `${canary.obstacle}; nothing is charged: take another machine`);
+    }
     await sleep(clock, POLL_MS, signal);
   }
 }

@@ -19,6 +19,8 @@ export const INPUT_CHAIN = 'GPURENT-INPUT';
 
 /** Of a line whose speed nobody tells. */
 const USUAL_MBIT = 1_000;
+/** What the packet filter can count. */
+const MOST_MBIT = 180_000;
 /** Of the line: the rest is the agent's, whose stops and reports no renter is to keep from getting through. */
 const INSTANCES_SHARE = 0.9;
 
@@ -27,7 +29,8 @@ const SMTP_PORT = 25;
 
 /** What all instances of a host may send together, in megabits per second. `lineMbit`: what the line takes; null: nobody tells. */
 export function egressMbit({ mostMbit }: Pick<EgressPolicy, 'mostMbit'>, lineMbit: number | null): number {
-  return mostMbit ?? Math.max(Math.floor((lineMbit ?? USUAL_MBIT) * INSTANCES_SHARE), 1);
+  const share = Math.max(Math.floor((lineMbit ?? USUAL_MBIT) * INSTANCES_SHARE), 1);
+  return Math.min(mostMbit ?? share, MOST_MBIT);
 }
 
 /**
@@ -40,7 +43,7 @@ export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit:
   const named = resolvers.filter((address) => !address.includes(':'));
   return restoreInput([
     // The kernel keeps the numbers of a bucket as long as one of this name exists.
-    `-A ${FORWARD_CHAIN} -m hashlimit --hashlimit-above ${kib}kb/s --hashlimit-burst ${kib}kb --hashlimit-name gpr-${kib} -j DROP`,
+    `-A ${FORWARD_CHAIN} -m hashlimit --hashlimit-above ${kib}kb/s --hashlimit-burst ${2 * kib}kb --hashlimit-name gpr-${kib} -j DROP`,
     `-A ${FORWARD_CHAIN} ${REPLY}`,
     ...named.flatMap((address) => [
       `-A ${FORWARD_CHAIN} -d ${address} -p udp --dport 53 -j RETURN`,

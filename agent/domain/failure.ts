@@ -10,6 +10,7 @@ export type FailureCode =
   | 'CONTAINER_FAILED'
   | 'WORKLOAD_GONE'
   | 'AGENT_CRASHED'
+  | 'HOST_UNREACHABLE'
   | 'SUPERSEDED';
 
 /** Why a command could not be done, in words for the renter. */

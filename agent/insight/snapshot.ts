@@ -6,6 +6,8 @@ export interface Snapshot extends GpuInventory {
   version: string;
   connected: boolean;
   dockerAvailable: boolean;
+  /** Why this host takes nothing new; empty: it does. */
+  obstacle: string;
   diskFreeGb: number;
   workloads: WorkloadStatus[];
   /** Finished since the agent started. */
@@ -36,6 +38,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
   return [
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
     `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
+    ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,
     ...gpus.map(({ index, uuid, model, healthy, reason }) => {

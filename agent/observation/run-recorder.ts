@@ -16,6 +16,9 @@ export interface RunJournal {
  * instance was never shown as running. Nothing else in the agent stops or removes a workload.
  */
 export class RunRecorder implements Remover {
+  /** The run of an instance that is not told of. */
+  private readonly exempted = new Map<string, number>();
+
   constructor(
     private readonly remover: Remover,
     private readonly journal: RunJournal,
@@ -38,10 +41,17 @@ export class RunRecorder implements Remover {
     await this.remover.remove(instanceId);
   }
 
+  /** This run is not noted, and so never charged: its host could not be reached. */
+  exempt({ instanceId, startedAt }: { instanceId: string; startedAt: number }): void {
+    this.exempted.set(instanceId, startedAt);
+  }
+
   /** Notes the run of a workload that is down, or is about to be. */
   note(instanceId: string, workload: Workload): void {
+    if (workload.state === 'absent') this.exempted.delete(instanceId);
     if (workload.state !== 'running' && workload.state !== 'stopped') return;
     const { startedAt } = workload;
+    if (this.exempted.get(instanceId) === startedAt) return;
     const run = { instanceId, runId: String(startedAt) };
     if (workload.state === 'running') {
       this.journal.noteEndedRun({ ...run, ranMs: this.observer.ageOf(workload), endedAt: this.clock.now() });

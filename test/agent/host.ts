@@ -69,6 +69,7 @@ export class TestHost {
       return this.runtime.remove(id);
     },
   };
+  readonly canary = { answers: async () => true, obstacle: '' };
   dockerUp = true;
   /** When this run of Docker began. */
   dockerStartedAt = 0;
@@ -186,6 +187,7 @@ export class TestHost {
       interruptions,
       observer,
       endpoints,
+      canary: this.canary,
       clock,
       logger: silentLogger,
     };

@@ -14,6 +14,7 @@ beforeAll(async () => {
     version: '',
     connected: true,
     dockerAvailable: true,
+    obstacle: '',
     diskFreeGb: 0,
     gpus: [],
     workloads: [],

@@ -15,6 +15,14 @@ afterEach(async () => {
   await iptables('-X', CHAIN).catch(() => undefined);
 });
 
+it.each([1, 8, 100, 900, 2_500, 9_000, 22_500, 90_000, 180_000])(
+  'the packet filter takes %i Mbit/s for a rate',
+  async (mostMbit) => {
+    await new EgressGuard({ resolvers: [], allowed: [], instances: '10.213.0.0/16', mostMbit }).ensure();
+    expect((await iptables('-S', 'GPURENT-FORWARD')).stdout).toContain('--hashlimit-above');
+  },
+);
+
 it('the guard of egress takes no rule of Docker’s, which moves its own meanwhile', async () => {
   const guard = new EgressGuard({ resolvers: ['1.1.1.1'], allowed: [], instances: '10.213.0.0/16', mostMbit: null });
   await iptables('-N', CHAIN);

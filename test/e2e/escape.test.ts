@@ -94,7 +94,7 @@ describe('A renter', () => {
 
   it('leaves the agent its part of the line, however much it sends', async () => {
     expect(dropped()).toBe(0);
-    await inside(`dd if=/dev/zero bs=1M count=3 | nc ${Outside.PUBLIC} 80`);
+    await inside(`dd if=/dev/zero bs=1M count=5 | nc ${Outside.PUBLIC} 80`);
     expect(dropped()).toBeGreaterThan(0);
   });
 

@@ -26,6 +26,7 @@ it('the owner of a host sees what runs on it, and nobody else does', () => {
   expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({
     connected: true,
     dockerAvailable: true,
+    obstacle: '',
     workloads: [{ instanceId: up.id, state: 'running', desired: 'running' }],
     commands: [{ kind: 'provision', outcome: 'done', count: 1 }],
   });

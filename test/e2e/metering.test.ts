@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -132,4 +133,31 @@ it('a stop of what has hardly run gives hardly any grace', async () => {
     await statusIs(renter.api, id, 'running', LONG_MS);
   }
   await renter.destroy(id);
+});
+
+it('SSH that is silent because of its host: nothing is charged, and the machine leaves the market until it answers again', async () => {
+  const toContainers = ['OUTPUT', '-o', 'gpr+', '-j', 'DROP'];
+  const iptables = (...args: string[]) => execFileSync('iptables', ['--wait', '10', ...args]);
+  const offer = () => renter.api.get<{ state: string }>(`/v1/offers/${renter.offerId}`);
+  const machine = () => real.operator.get<{ obstacle: string | null }>(`/v1/operator/machines/${real.hostId}`);
+  iptables('-I', ...toContainers);
+  try {
+    const { id } = await renter.deploy();
+    await comesUp(id);
+    const failed = await statusIs(renter.api, id, 'error', LONG_MS);
+    expect(JSON.stringify(failed)).toContain('SSH of this host does not answer');
+    await eventually('the market to know', async () => (await offer()).state === 'unavailable', LONG_MS);
+    expect((await machine()).obstacle).toContain('test workload');
+    expect(await read(id)).toMatchObject({ spend_micro: 0, started_at: null });
+    expect(await containersOf(id)).toEqual([]);
+  } finally {
+    iptables('-D', ...toContainers);
+  }
+  await eventually('the market to have it again', async () => (await offer()).state === 'available', LONG_MS);
+  expect((await machine()).obstacle).toBeNull();
+  // Nothing of it stays.
+  await eventually('its end', async () => {
+    const labels = (await docker.listContainers({ all: true })).map(({ Labels }) => Labels['gpurent.host'] ?? '');
+    return !labels.some((host) => host.startsWith('canary'));
+  });
 });

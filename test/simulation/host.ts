@@ -98,6 +98,7 @@ export class SimHost {
       runtime,
       isolated: runtime,
       docker: runtime,
+      canary: { answers: async () => true, obstacle: '' },
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
         attachment: () => ({ env: [], deviceRequests: [] }),

@@ -20,6 +20,7 @@ describe('egress', () => {
     expect(egressMbit({ mostMbit: null }, 10_000)).toBe(9_000);
     expect(egressMbit({ mostMbit: null }, null)).toBe(900);
     expect(egressMbit({ mostMbit: 50 }, 10_000)).toBe(50);
+    expect(egressMbit({ mostMbit: null }, 400_000)).toBe(180_000);
   });
 
   it('above that is dropped before anything else is asked', () => {

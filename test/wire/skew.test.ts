@@ -144,6 +144,7 @@ describe('this agent, at a control plane of the release before,', () => {
       runtime,
       isolated: runtime,
       docker: { isAvailable: async () => true, startedAt: async () => 0, events: () => new Promise(() => {}) },
+      canary: { answers: async () => true, obstacle: '' },
       gpus,
       dial: dialer(() => identity),
       clock: systemClock,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
-import { Readable } from 'node:stream';
+import { importEmptyImage } from './empty-image.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -9,8 +9,6 @@ const WRITE = (name: string, mib: number) => `dd if=/dev/zero of=/${name} bs=1M 
 const SCRIPT = `${WRITE('small', 8)} || exit 3; ${WRITE('large', 256)} && exit 4; exit 0`;
 /** With less, the disk itself would be full first. */
 const LEAST_FREE_BYTES = 1024 * 1024 * 1024;
-/** An archive without a file. */
-const EMPTY_TAR = Buffer.alloc(1024);
 
 /**
  * Whether Docker's storage really keeps a container to its size: some refuse the option, others take it and do nothing. A
@@ -21,7 +19,7 @@ export async function probeDiskQuota(engine: Engine, guestTools: string): Promis
   const { DockerRootDir } = await engine.info();
   const { bavail, bsize } = await statfs(DockerRootDir);
   if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} is full`);
-  await importEmpty(engine, image);
+  await importEmptyImage(engine, image);
   try {
     return await isHeld(engine, image, guestTools);
   } finally {
@@ -29,14 +27,6 @@ export async function probeDiskQuota(engine: Engine, guestTools: string): Promis
       .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, image).remove({ force: true }))
       .catch(() => undefined);
   }
-}
-
-async function importEmpty(engine: Engine, image: string): Promise<void> {
-  const [repo = '', tag = ''] = image.split(':');
-  await engine.call('import an image', DEADLINE_MS.create, async (docker) => {
-    const done = await docker.importImage(Readable.from([EMPTY_TAR]), { repo, tag });
-    for await (const _ of done);
-  });
 }
 
 async function isHeld(engine: Engine, Image: string, guestTools: string): Promise<boolean> {

@@ -53,6 +53,7 @@ const Machine = Type.Object(
     cuda_version: nullable(Type.String()),
     agent_version: nullable(Type.String()),
     connected: Type.Boolean(),
+    obstacle: nullable(Type.String({ description: 'Why the host takes nothing new, in its own words' })),
     cordoned: Type.Boolean(),
     lost: Type.Boolean(),
     maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),

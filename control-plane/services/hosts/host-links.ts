@@ -18,6 +18,8 @@ interface Presence {
   dockerAvailable: boolean;
   /** What its file system has left; not known before the first heartbeat. */
   diskFreeGb: number | null;
+  /** Why it takes nothing new, in its own words; empty: it does. */
+  obstacle: string;
 }
 
 const SHUNNED_MS = 60_000;
@@ -35,7 +37,13 @@ export class HostLinks {
   /** Registers a host's new stream and fences its older one. */
   attach(machineId: string, link: HostLink): void {
     this.presences.get(machineId)?.link.close('a newer stream of this host has connected');
-    this.presences.set(machineId, { link, heardAt: this.clock.monotonic(), dockerAvailable: true, diskFreeGb: null });
+    this.presences.set(machineId, {
+      link,
+      heardAt: this.clock.monotonic(),
+      dockerAvailable: true,
+      diskFreeGb: null,
+      obstacle: '',
+    });
   }
 
   /** Forgets a stream; one that was fenced already changes nothing. True when it was the current one. */
@@ -76,6 +84,16 @@ export class HostLinks {
     if (presence) presence.diskFreeGb = gb;
   }
 
+  setObstacle(machineId: string, obstacle: string): void {
+    const presence = this.presences.get(machineId);
+    if (presence) presence.obstacle = obstacle;
+  }
+
+  /** Why a host that is connected takes nothing new, in its own words; null: it does, or nobody knows. */
+  obstacleOf(machineId: string): string | null {
+    return this.presences.get(machineId)?.obstacle || null;
+  }
+
   /** What a new disk may take at most, as far as the host has said. */
   diskFreeGb(machineId: string): number {
     return this.presences.get(machineId)?.diskFreeGb ?? Infinity;
@@ -88,7 +106,8 @@ export class HostLinks {
 
   /** Connected, and able to run something new. */
   isReady(machineId: string): boolean {
-    return this.isConnected(machineId) && this.presences.get(machineId)?.dockerAvailable === true;
+    const presence = this.presences.get(machineId);
+    return this.isConnected(machineId) && presence?.dockerAvailable === true && presence.obstacle === '';
   }
 
   /** Connected, and its queue has room. */

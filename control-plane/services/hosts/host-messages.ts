@@ -289,6 +289,7 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
   judgeHeartbeat(heartbeat);
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
+  platform.hosts.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
   const runs = heartbeat.running.map(
     ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,
   );

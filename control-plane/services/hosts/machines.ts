@@ -12,7 +12,13 @@ export type GpuDetails = Row<'gpus'> & {
   instance_id: string | null;
   quarantine_id: string | null;
 };
-export type MachineDetails = Row<'machines'> & { connected: boolean; disk_available_gb: number; gpus: GpuDetails[] };
+export type MachineDetails = Row<'machines'> & {
+  connected: boolean;
+  /** Why the host takes nothing new; null: it does, or nobody knows. */
+  obstacle: string | null;
+  disk_available_gb: number;
+  gpus: GpuDetails[];
+};
 
 /** Operators: every machine that was not removed, newest first. */
 export function listMachines(platform: Platform): MachineDetails[] {
@@ -104,6 +110,7 @@ export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machin
   return {
     ...machine,
     connected: platform.hosts.isConnected(machine.id),
+    obstacle: platform.hosts.obstacleOf(machine.id),
     disk_available_gb: availableDiskGb(platform, tx, machine),
     gpus: findGpus(tx, machine.id),
   };

@@ -370,6 +370,7 @@ export class Marketplace {
         gpus: this.workloads.gpus,
         running,
         diskFreeGb: 1000,
+        obstacle: '',
       });
     }
     workers.runAll();

@@ -1,0 +1,113 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sleep, type Clock } from '../../shared/clock.js';
+import { messageOf } from '../../shared/coded-error.js';
+import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Logger } from '../../shared/logger.js';
+import type { Runtime } from '../runtime/workload.js';
+
+/** How long its SSH may take to answer once it is up. A sound host takes a fraction of a second. */
+const ANSWER_MS = 5_000;
+const POLL_MS = 200;
+/** A good verdict holds for so long: whoever makes SSH silent does not make this host start containers all day. */
+const VALID_MS = 10_000;
+const SILENT = 'SSH of this host does not answer, also not that of a test workload of its own';
+
+/** Where the canary lives: workloads that are none of any instance. */
+export type CanaryRuntime = Pick<Runtime, 'list' | 'create' | 'find' | 'remove' | 'sshAnswers'> & {
+  prepare(): Promise<void>;
+};
+
+/**
+ * A small workload of the agent's own, made as those of renters are, whose SSH tells whether a silent one is silent by itself or
+ * because of its host. While it is silent, too, the host takes nothing new.
+ */
+export class Canary {
+  private isSilent = false;
+  private trying: Promise<boolean> | undefined;
+  private goodUntil = -Infinity;
+
+  constructor(
+    private readonly runtime: CanaryRuntime,
+    /** Makes the image that it runs, unless it is there, and answers its name. */
+    private readonly image: () => Promise<string>,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Why this host takes nothing new; empty: it does. */
+  get obstacle(): string {
+    return this.isSilent ? SILENT : '';
+  }
+
+  /** Removes what a crash has left of it. */
+  async prepare(): Promise<void> {
+    for (const { instanceId } of await this.runtime.list()) await this.runtime.remove(instanceId);
+    await this.runtime.prepare();
+  }
+
+  /** Whether its SSH answers, as far as that can be found out: one that cannot be made says nothing against its host. */
+  answers(): Promise<boolean> {
+    if (this.clock.monotonic() < this.goodUntil) return Promise.resolve(true);
+    this.trying ??= this.judge().finally(() => (this.trying = undefined));
+    return this.trying;
+  }
+
+  /** Looks again after it was silent. */
+  async lookAgain(): Promise<void> {
+    if (this.isSilent) await this.answers();
+  }
+
+  private async judge(): Promise<boolean> {
+    const instanceId = randomUUID();
+    try {
+      await this.runtime.create(instanceId, 1, specOf(await this.image()));
+      const answers = await this.isReached(instanceId);
+      if (answers) this.goodUntil = this.clock.monotonic() + VALID_MS;
+      else this.logger.error(SILENT);
+      this.isSilent = !answers;
+      return answers;
+    } catch (error) {
+      this.logger.warn(`the test workload of this host could not be made: ${messageOf(error)}`);
+      return true;
+    } finally {
+      void this.runtime
+        .remove(instanceId)
+        .catch((error: unknown) => this.logger.warn(`the test workload stays: ${messageOf(error)}`));
+    }
+  }
+
+  private async isReached(instanceId: string): Promise<boolean> {
+    const workload = await this.runtime.find(instanceId);
+    if (workload.state !== 'running' || workload.sshPort === null) throw new Error('it has ended at once');
+    const deadline = this.clock.monotonic() + ANSWER_MS;
+    while (!(await this.runtime.sshAnswers(workload.sshPort))) {
+      if (this.clock.monotonic() >= deadline) return false;
+      await sleep(this.clock, POLL_MS);
+    }
+    return true;
+  }
+}
+
+/** Its key is nobody's. */
+function specOf(image: string): WorkloadSpec {
+  const type = Buffer.from('ssh-ed25519');
+  const sized = (part: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, part.length]), part]);
+  const key = Buffer.concat([sized(type), sized(randomBytes(32))]).toString('base64');
+  return {
+    image,
+    registry: undefined,
+    env: [],
+    command: [],
+    onstart: '',
+    interactive: true,
+    sshUser: 'root',
+    sshAuthorizedKey: `ssh-ed25519 ${key}`,
+    ports: [],
+    gpuUuids: [],
+    diskGb: 1,
+    cpuMillis: 1_000,
+    memoryMb: 128,
+    accessToken: '',
+    virtualMachine: false,
+  };
+}

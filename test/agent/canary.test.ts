@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Canary } from '../../agent/canary/canary.js';
+import { eventually } from '../../scripts/eventually.js';
+import { silentLogger } from '../../shared/logger.js';
+import { FakeRuntime } from '../harness/fake-runtime.js';
+import { ManualClock } from '../harness/manual-clock.js';
+import { specOf } from '../suites/runtime-suite.js';
+import { TestHost, provision } from './host.js';
+
+let host: TestHost;
+beforeEach(() => {
+  host = new TestHost();
+  host.runtime.sshUp = false;
+});
+afterEach(() => host.close());
+
+const outcome = async () => {
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await eventually('its answer', () => {
+    host.clock.advance(500);
+    return host.outcomes(command).some((each) => each === 'DONE' || each === 'FAILED');
+  });
+  return host.results.findLast(({ commandId }) => commandId === command.commandId);
+};
+
+it('a workload whose SSH is silent runs where the canary answers', async () => {
+  const result = await outcome();
+  expect(result?.code).toBe('');
+  expect(result?.observation?.sshSilent).toBe(true);
+});
+
+it('where the canary is silent, too, the attempt fails, and its run is told to nobody', async () => {
+  host.canary.answers = async () => false;
+  const result = await outcome();
+  expect(result).toMatchObject({ code: 'HOST_UNREACHABLE', runs: [] });
+  expect((await host.runtime.find('i')).state).toBe('absent');
+});
+
+it('where nothing is silent, no canary is asked', async () => {
+  host.runtime.sshUp = true;
+  host.canary.answers = () => Promise.reject(new Error('asked'));
+  expect((await outcome())?.code).toBe('');
+});
+
+/** A canary on a runtime of its own, whose clock runs while it is asked. */
+function lone() {
+  const clock = new ManualClock();
+  const runtime = Object.assign(new FakeRuntime(clock), { prepare: async () => undefined });
+  const canary = new Canary(runtime, async () => 'image:1', clock, silentLogger);
+  const ask = async () => {
+    let answer: boolean | undefined;
+    void canary.answers().then((answers) => (answer = answers));
+    await eventually('its verdict', () => {
+      clock.advance(500);
+      return answer !== undefined;
+    });
+    await eventually('it to be gone', async () => (await runtime.list()).length === 0);
+    return answer;
+  };
+  return { clock, runtime, canary, ask };
+}
+
+it('its verdict holds the host back until it answers again', async () => {
+  const { runtime, canary, ask } = lone();
+  expect(await ask()).toBe(true);
+  expect(canary.obstacle).toBe('');
+  runtime.sshUp = false;
+  // The good one is still valid.
+  expect(await canary.answers()).toBe(true);
+  await ask();
+  await eventually('the bad one', async () => (await ask()) === false);
+  expect(canary.obstacle).toContain('does not answer');
+  runtime.sshUp = true;
+  await canary.lookAgain();
+  expect(canary.obstacle).toBe('');
+});
+
+it('many that ask at once share one, and one that cannot be made says nothing against its host', async () => {
+  const { runtime, canary } = lone();
+  await Promise.all([canary.answers(), canary.answers(), canary.answers()]);
+  expect(runtime.calls.filter((call) => call.startsWith('create'))).toHaveLength(1);
+  const other = lone();
+  other.runtime.failNext('create', new Error('no room'));
+  expect(await other.ask()).toBe(true);
+  expect(other.canary.obstacle).toBe('');
+});
+
+it('what a crash has left of it is removed', async () => {
+  const { runtime, canary } = lone();
+  await runtime.create('left', 1, specOf('image:1'));
+  await canary.prepare();
+  expect(await runtime.list()).toEqual([]);
+});
