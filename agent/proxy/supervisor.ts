@@ -38,6 +38,8 @@ export class Supervisor {
         const failures = await this.apply(state);
         writeJsonLine(agent, { revision: state.revision, failures } satisfies ProxyReply);
       });
+      // The agent comes again, with all that it knows.
+      this.applying = this.applying.catch((error: unknown) => agent.destroy(error as Error));
     });
   }
 

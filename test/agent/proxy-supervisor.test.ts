@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, get, type Server as HttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -206,6 +207,16 @@ describe('The access proxy', () => {
     expect(await visit(one)).toBe('cut off');
     clock.advance(61_000);
     expect(await visit(one)).toBe(200);
+  });
+
+  it('goes on after an agent that tells what cannot be applied', async () => {
+    const broken = connect({ path: join(folder, 'proxy.sock') });
+    const ended = once(broken, 'close');
+    broken.write(`${JSON.stringify({ revision: 1 })}\n`);
+    await ended;
+    const port = await guardedPort();
+    await agent().set('one', [port]);
+    expect(await visit(port)).toBe(200);
   });
 
   it('goes on without its agent, and closes only what the next one does not know once that has looked everywhere', async () => {
