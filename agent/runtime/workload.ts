@@ -78,6 +78,8 @@ export interface Runtime {
   sshAnswers(port: number): Promise<boolean>;
   /** Throws Failure PORT_TAKEN naming the port when something else listens on one of a workload that is down. */
   checkPorts(workload: Traits): Promise<void>;
+  /** Whether a call that brings something of the instance up has missed its deadline, and may still land. */
+  hasUnanswered(instanceId: string): boolean;
   /** Resolves once no call of the instance is unanswered. */
   settled(instanceId: string): Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { GpuAccess } from '../commands/gpu-access.js';
 import type { Observer } from '../observation/observer.js';
 import type { RunRecorder } from '../observation/run-recorder.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
-import type { Journal } from '../journal/journal.js';
+import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
 import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.js';
@@ -71,7 +71,7 @@ export class Watcher {
     const listed = await this.senses.runtime.list();
     const unwanted = listed.filter(({ instanceId, state }) => {
       const desired = instances.find((entry) => entry.instanceId === instanceId)?.desired;
-      return desired === 'absent' || (desired === 'stopped' && state === 'running');
+      return desired === 'absent' || (isDown(desired) && state === 'running');
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
     // Not waited for: a GPU may be slow to come back.
@@ -133,7 +133,7 @@ export class Watcher {
     if (this.executor.isBusy(instanceId) || this.journal.isUnfinished(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
       const desired = this.journal.instance(instanceId)?.desired;
-      if (desired !== 'absent' && desired !== 'stopped') return;
+      if (desired !== 'absent' && !isDown(desired)) return;
       this.logger.warn({ instanceId, desired }, 'a workload is there that should not be');
       await (desired === 'absent' ? this.senses.remover.remove(instanceId) : this.senses.remover.stop(instanceId));
     });
@@ -166,7 +166,9 @@ export class Watcher {
     );
     const settled = age >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
-    if (!available || !this.senses.interruptions.dockerAvailable || !settled) return this.compareSoon();
+    // A start that was given up may still land, and the workload run after all.
+    const mayStart = this.senses.runtime.hasUnanswered(instanceId);
+    if (!available || !this.senses.interruptions.dockerAvailable || !settled || mayStart) return this.compareSoon();
     if (!this.senses.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
     if (this.senses.paidTimes.isOver(instanceId)) return;
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
@@ -258,4 +260,9 @@ export class Watcher {
       this.logger.warn(`the comparison with Docker failed: ${messageOf(error)}`);
     }
   }
+}
+
+/** Whether no process of the instance is to be there. */
+function isDown(desired: Desired | undefined): boolean {
+  return desired === 'stopped' || desired === 'ended';
 }

@@ -185,3 +185,33 @@ it('numbers what is still to be reported above what the control plane has heard,
   await host.answered(command, 'DONE');
   expect(host.journal.unacknowledgedReports()).toEqual([]);
 });
+
+it('reports no end while a start that was given up may still land', async () => {
+  const watcher = host.watch();
+  host.clock.advance(60_000);
+  const ends = () => host.reports.filter(({ observation }) => observation?.exit);
+  const answer = host.runtime.leaveUnanswered('i');
+  host.runtime.exit('i', 137);
+  for (let look = 0; look < 10; look++) {
+    host.clock.advance(5_000);
+    await watcher.compare();
+    await host.executor.idle();
+  }
+  expect(ends()).toEqual([]);
+  // It has landed: the workload runs, and is held for running.
+  await host.runtime.start('i');
+  answer();
+  await watcher.compare();
+  expect(ends()).toEqual([]);
+  expect(host.journal.instance('i')?.desired).toBe('running');
+});
+
+it('stops what runs again after its end was reported', async () => {
+  const watcher = host.watch();
+  host.runtime.exit('i', 137);
+  await asTimePasses('the report', () => host.reports.length > 0);
+  await host.runtime.start('i');
+  await watcher.compare();
+  await asTimePasses('its end', () => host.runtime.calls.includes('stop i'));
+  expect((await host.runtime.find('i')).state).toBe('stopped');
+});

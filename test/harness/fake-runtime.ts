@@ -169,6 +169,10 @@ export class FakeRuntime implements Runtime {
     if (port !== undefined) throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
   }
 
+  hasUnanswered(instanceId: string): boolean {
+    return this.unanswered.has(instanceId);
+  }
+
   async settled(instanceId: string): Promise<void> {
     if (this.unanswered.has(instanceId)) this.settledAsked += 1;
     await this.unanswered.get(instanceId);

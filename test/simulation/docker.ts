@@ -251,6 +251,10 @@ export class SimRuntime implements Runtime, DockerWatch {
 
   async checkPorts(): Promise<void> {}
 
+  hasUnanswered(instanceId: string): boolean {
+    return this.unanswered.has(instanceId);
+  }
+
   async settled(instanceId: string): Promise<void> {
     await this.unanswered.get(instanceId);
   }

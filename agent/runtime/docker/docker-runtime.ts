@@ -224,6 +224,10 @@ export class DockerRuntime implements Runtime {
     for (const port of portsOf(workload)) await this.ports.check(port);
   }
 
+  hasUnanswered(instanceId: string): boolean {
+    return this.engine.hasUnanswered(instanceId);
+  }
+
   settled(instanceId: string): Promise<void> {
     return this.engine.settled(instanceId);
   }

@@ -88,6 +88,11 @@ export class Engine {
     return this.within(what, deadlineMs, promise);
   }
 
+  /** Whether such a call of the owner is still to be answered. */
+  hasUnanswered(owner: string): boolean {
+    return this.unanswered.has(owner);
+  }
+
   /** Resolves once every such call of the owner is answered. */
   async settled(owner: string): Promise<void> {
     await Promise.allSettled([...(this.unanswered.get(owner) ?? [])]);
