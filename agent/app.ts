@@ -9,7 +9,7 @@ import type { Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
-import { agentSocket, journalFile, type AgentConfig } from './config.js';
+import { agentSocket, dataRootFolder, journalFile, type AgentConfig } from './config.js';
 import { Canary } from './canary/canary.js';
 import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
@@ -30,6 +30,8 @@ import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
 import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
 import { Containers } from './runtime/docker/containers.js';
+import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
+import { DataRootNotes } from './runtime/docker/data-root-notes.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine, requireRuntime } from './runtime/docker/engine.js';
@@ -48,6 +50,13 @@ import { VmSupport } from './runtime/docker/vm/vm-support.js';
 import { portsOf } from './runtime/workload.js';
 
 const CANARY_IMAGE = `${OWN_IMAGES}canary:1`;
+/** The canary holds no disk that could be lost. */
+const NO_DATA_ROOT: DataRoots = {
+  require: async () => undefined,
+  confirm: async () => undefined,
+  note: async () => undefined,
+  forget: async () => undefined,
+};
 
 /** What this host tells of itself. Throws SetupError when Docker or the GPUs cannot be read. */
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Inventory> {
@@ -103,7 +112,8 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
       config.vms,
     ),
   };
-  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard);
+  const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
+  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard, dataRoot);
   // Of another host in Docker's eyes: what belongs to it is no instance's.
   const canaryHost = { ...host, hostId: `canary of ${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
@@ -117,9 +127,10 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     ports,
     new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
     guard,
+    NO_DATA_ROOT,
   );
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
-  return { engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };
+  return { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };
 }
 
 /** The runtime alone, for a process that brings one workload down. */
@@ -137,7 +148,7 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary } = made;
+  const { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const runsVms = async () => {
     const obstacle = await support.obstacle();
@@ -152,7 +163,7 @@ export async function createAgent(
   const agent = assembleAgent({
     runtime,
     isolated,
-    docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile),
+    docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile, dataRoot),
     canary,
     gpus,
     web: {

@@ -160,6 +160,11 @@ export function journalFile(config: AgentConfig): string {
   return join(config.stateDir, 'journal.db');
 }
 
+/** Where it is noted under which data root of Docker each instance was made. */
+export function dataRootFolder(config: AgentConfig): string {
+  return join(config.stateDir, 'data-roots');
+}
+
 /** Where the agent answers its own command line. */
 export function agentSocket(config: AgentConfig): string {
   return join(config.stateDir, 'agent.sock');

@@ -27,6 +27,10 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     'the registry cannot be reached',
   ],
   [
+    /cannot be mapped to a host|available in user namespace/i,
+    'it has files of accounts with ids above 65535, which this machine cannot keep apart (user namespaces are remapped); take another image or machine',
+  ],
+  [
     /invalid|unsupported|unknown (blob|media)|digest|unpack|archive|gzip|tar/i,
     'what the registry serves is not a sound image',
   ],

@@ -37,7 +37,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
   const { gpus, workloads } = snapshot;
   return [
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
-    `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
+    `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or not for this host (see doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
     ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,

@@ -97,7 +97,11 @@ describe('a container', () => {
     await docker.getContainer(`gpurent-${id}`).remove({ force: true });
     const write = 'dd if=/dev/zero of=/etc/hosts bs=1M count=2; sleep 1000';
     const { Image, Labels } = Config;
-    const older = await docker.createContainer({ name: `gpurent-${id}`, Image, Labels, Cmd: ['sh', '-c', write] });
+    const older = await docker.createContainer({
+      ...{ name: `gpurent-${id}`, Image, Labels, Cmd: ['sh', '-c', write] },
+      // A Docker of another test takes the default bridge away.
+      HostConfig: { NetworkMode: 'none' },
+    });
     await older.start();
     const bound = new EtcBound(new Engine(DOCKER_SOCKET, systemClock), runtime, silentLogger);
     await eventually('its end', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
@@ -6,6 +7,7 @@ import { Engine } from '../../agent/runtime/docker/engine.js';
 import { RunnerJobs } from '../../agent/runtime/docker/vm/runner-job.js';
 import { VmSupport } from '../../agent/runtime/docker/vm/vm-support.js';
 import { systemClock } from '../../shared/clock.js';
+import { RUNNER_ID } from '../../agent/domain/virtual-machine.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
 import {
@@ -20,6 +22,7 @@ import {
 } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { FIRST_REMAPPED_ID, OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const ports = { first: 22_120, last: 22_124 };
@@ -136,6 +139,44 @@ it('every machine of an image stands on one copy of its disk, and nothing is lef
   expect((await docker.listNetworks()).map(({ Name }) => Name)).not.toContain(`gpurent-${one}`);
   expect(await docker.listContainers({ all: true, filters: { name: ['gpurent-job-'] } })).toEqual([]);
 });
+
+it('a machine runs on a Docker that remaps user namespaces, in the host’s own, and again after a stop', async () => {
+  const own = await OwnDocker.start({ usernsRemap: true });
+  for (const image of [VM_RUNNER, IDLES]) await own.give(image);
+  const engine = new Engine(own.socket, systemClock);
+  const jobs = new RunnerJobs(engine, randomUUID(), VM_RUNNER);
+  const settings = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 1 } as const;
+  const support = new VmSupport(engine, jobs, settings, { passthrough: NO_PASSTHROUGH }, systemClock);
+  expect(await support.obstacle()).toBeUndefined();
+
+  const remapped = await makeRuntime({ ports: { first: 22_126, last: 22_129 }, socket: own.socket });
+  const id = randomUUID();
+  await remapped.fetchImage(spec(IDLES), () => {}, new AbortController().signal);
+  await remapped.create(id, 1, spec(IDLES));
+  const console = async () => (await remapped.tail(id, 1000)).map(({ text }) => text).join('\n');
+  const machine = own.docker.getContainer(`gpurent-${id}`);
+  for (let boots = 1; boots <= 2; boots++) {
+    await eventually('the console', async () => (await console()).split('hello').length > boots, LONG_MS);
+    const { HostConfig, State } = await machine.inspect();
+    expect(HostConfig.UsernsMode).toBe('host');
+    const ids = (await readFile(`/proc/${State.Pid}/uid_map`, 'utf8')).trim().split(/\s+/);
+    expect(ids).toEqual((await readFile('/proc/self/uid_map', 'utf8')).trim().split(/\s+/));
+    const owners = await statusOfProcesses(State.Pid);
+    expect(owners).toEqual([String(FIRST_REMAPPED_ID + RUNNER_ID)]);
+    await remapped.stop(id);
+    expect(await remapped.find(id)).toMatchObject({ state: 'stopped', exitCode: 0 });
+    if (boots === 1) await remapped.start(id);
+  }
+  await remapped.remove(id);
+  await own.remove();
+});
+
+/** The accounts of the host that the processes below Docker's init have. */
+async function statusOfProcesses(init: number): Promise<string[]> {
+  const children = (await readFile(`/proc/${init}/task/${init}/children`, 'utf8')).trim().split(' ');
+  const statuses = await Promise.all(children.map((pid) => readFile(`/proc/${pid}/status`, 'utf8')));
+  return [...new Set(statuses.map((text) => /^Uid:\s+(\d+)/m.exec(text)?.[1] ?? ''))];
+}
 
 describe('a host runs no machines, and says why,', () => {
   const support = async (runner: string, accelerator: 'kvm' | 'tcg' | null = 'tcg') => {

@@ -6,6 +6,8 @@ import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
 import { Containers } from '../../agent/runtime/docker/containers.js';
+import { DataRootGuard } from '../../agent/runtime/docker/data-root-guard.js';
+import { DataRootNotes } from '../../agent/runtime/docker/data-root-notes.js';
 import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { EtcFiles } from '../../agent/runtime/docker/etc-files.js';
@@ -79,7 +81,18 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     ),
     vm: new VirtualMachines(engine, systemClock, host, images, puller, parts, VMS),
   };
-  const runtime: DockerRuntime = new DockerRuntime(engine, systemClock, host, kinds, allocator, networks, guard);
+  const notes = new DataRootNotes(join(tmpdir(), `gpurent-data-roots-${hostId}`));
+  const dataRoot = new DataRootGuard(engine, notes, hostId, silentLogger);
+  const runtime: DockerRuntime = new DockerRuntime(
+    engine,
+    systemClock,
+    host,
+    kinds,
+    allocator,
+    networks,
+    guard,
+    dataRoot,
+  );
   await runtime.prepare();
   return runtime;
 }

@@ -1,7 +1,7 @@
 import Docker from 'dockerode';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,20 @@ export interface OwnDockerOptions {
   path?: string[];
   /** Runtimes beside its own, and where their programs are. */
   runtimes?: Record<string, string>;
+  /** Whether root in its containers is nobody on this machine; its data is where such a nobody may pass. */
+  usernsRemap?: boolean;
 }
+
+/** The first id of the host that its containers have, where user namespaces are remapped. */
+export const FIRST_REMAPPED_ID = 100_000;
+/** With an /etc of its own, so that the machine of the tests gets no account. */
+const WITH_REMAPPED_ACCOUNT = `
+[ -e "$RUN/etc" ] || cp -a /etc "$RUN/etc"
+mount --bind "$RUN/etc" /etc
+grep -q ^dockremap: /etc/passwd || echo dockremap:x:999:999::/nonexistent:/usr/sbin/nologin >>/etc/passwd
+grep -q ^dockremap: /etc/group || echo dockremap:x:999: >>/etc/group
+for file in subuid subgid; do echo dockremap:${FIRST_REMAPPED_ID}:65536 >/etc/$file; done
+exec dockerd "$@"`;
 
 /** crun does not run where both kinds of cgroups are mounted, as on some machines of tests: there it is shown the older kind alone. */
 const WITH_ONE_KIND_OF_CGROUPS = `
@@ -44,7 +57,9 @@ export class OwnDocker {
 
   private constructor(private readonly options: OwnDockerOptions) {
     mkdirSync(LOCAL, { recursive: true });
-    this.data = options.data ?? mkdtempSync(join(LOCAL, 'own-docker-'));
+    const parent = options.usernsRemap === undefined ? LOCAL : '/var/tmp/';
+    this.data = options.data ?? mkdtempSync(join(parent, 'own-docker-'));
+    if (options.usernsRemap !== undefined) for (const folder of [this.data, this.run]) chmodSync(folder, 0o711);
     this.socket = join(this.run, 'docker.sock');
     this.docker = new Docker({ socketPath: this.socket });
   }
@@ -53,34 +68,40 @@ export class OwnDocker {
   static async start(options: OwnDockerOptions = {}): Promise<OwnDocker> {
     const own = new OwnDocker(options);
     await own.up();
-    const image = await docker.getImage(SAMPLE_IMAGE).get();
-    const loading = await own.docker.loadImage(image);
-    await new Promise((resolve, reject) =>
-      own.docker.modem.followProgress(loading, (error) => (error ? reject(error) : resolve(null))),
-    );
+    await own.give(SAMPLE_IMAGE);
     return own;
   }
 
-  async up(): Promise<void> {
+  /** Copies an image to it from the one that all tests share. */
+  async give(name: string): Promise<void> {
+    const loading = await this.docker.loadImage(await docker.getImage(name).get());
+    await new Promise((resolve, reject) =>
+      this.docker.modem.followProgress(loading, (error) => (error ? reject(error) : resolve(null))),
+    );
+  }
+
+  /** `dataRoot`: another one than before. */
+  async up(changes: { usernsRemap?: boolean; dataRoot?: string } = {}): Promise<void> {
+    const { runtimes = {}, ...given } = this.options;
+    const { usernsRemap, dataRoot } = { usernsRemap: given.usernsRemap, dataRoot: this.data, ...changes };
     const log = openSync(join(this.run, 'log'), 'a');
     const options = [
       ['-H', `unix://${this.socket}`],
-      ['--data-root', this.data],
+      ['--data-root', dataRoot],
       ['--exec-root', join(this.run, 'exec')],
       ['--pidfile', join(this.run, 'docker.pid')],
       ['--bridge', 'none'],
     ].flat();
     const flags = ['--iptables=false', '--ip6tables=false', `--live-restore=${this.options.liveRestore ?? false}`];
-    for (const [name, program] of Object.entries(this.options.runtimes ?? {}))
-      flags.push(`--add-runtime=${name}=${program}`);
+    for (const [name, program] of Object.entries(runtimes)) flags.push(`--add-runtime=${name}=${program}`);
+    if (usernsRemap) flags.push('--userns-remap=default');
     const path = [...(this.options.path ?? []), process.env['PATH']].join(':');
-    const [program, ...before] = this.options.runtimes
-      ? ['unshare', '--mount', 'sh', '-ec', WITH_ONE_KIND_OF_CGROUPS, 'dockerd']
-      : ['dockerd'];
+    const prelude = this.options.runtimes ? WITH_ONE_KIND_OF_CGROUPS : usernsRemap ? WITH_REMAPPED_ACCOUNT : undefined;
+    const [program, ...before] = prelude ? ['unshare', '--mount', 'sh', '-ec', prelude, 'dockerd'] : ['dockerd'];
     this.daemon = spawn(program, [...before, ...options, ...flags], {
       stdio: ['ignore', log, log],
       detached: true,
-      env: { ...process.env, PATH: path },
+      env: { ...process.env, PATH: path, RUN: this.run },
     });
     await eventually('Docker to answer', () => this.answers(), PATIENCE_MS).catch((error: unknown) => {
       throw new Error(`Docker did not start:\n${readFileSync(join(this.run, 'log'), 'utf8').slice(-2_000)}`, {

@@ -48,6 +48,8 @@ it.each([
   ['Get "https://r/v2/": x509: certificate signed by unknown authority', 'certificate'],
   ['Get "https://r/v2/": dial tcp: lookup r on 1.1.1.1:53: no such host', 'cannot be resolved'],
   ['Get "https://r/v2/": dial tcp 203.0.113.1:443: connect: connection refused', 'cannot be reached'],
+  ['ApplyLayer exit status 1 stdout:  stderr: Container ID 70000 cannot be mapped to a host ID', 'ids above 65535'],
+  ['potentially insufficient UIDs or GIDs available in user namespace: lchown /x: invalid argument', 'ids above 65535'],
   ['received unexpected HTTP status: 500 the words of a stranger', 'the registry has answered with an error'],
 ])('what Docker says of a pull is put into our own words: %s', (said, words) => {
   expect(pullFailure(said)).toContain(words);

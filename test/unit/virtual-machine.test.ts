@@ -154,14 +154,16 @@ describe('the container of a machine', () => {
     graceS: 100,
     devices: ['/dev/kvm', '/dev/vfio/vfio', '/dev/vfio/30'],
     groups: [107],
+    namespace: { usernsMode: 'host', user: '164000:164000' },
     passed: ['0000:0b:00.0', '0000:0b:00.1'],
   };
   const spec = specOf('image:1', { diskGb: 20, memoryMb: 8_192, cpuMillis: 4_000 });
 
   it('has the devices that its QEMU needs, as an account that may open them, and no privilege', () => {
     const { User, HostConfig } = vmOptions(spec, placement);
-    expect(User).toBe('64000:64000');
+    expect(User).toBe('164000:164000');
     expect(HostConfig).toMatchObject({
+      UsernsMode: 'host',
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
       GroupAdd: ['107'],

@@ -20,6 +20,7 @@ import {
   type Workload,
 } from '../workload.js';
 import { containerName } from './container-options.js';
+import type { DataRoots } from './data-root-guard.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { LABEL, traitsOf } from './labels.js';
 import { LineReader, readLines } from './log-lines.js';
@@ -56,10 +57,15 @@ export class DockerRuntime implements Runtime {
     private readonly ports: PortAllocator,
     private readonly networks: InstanceNetworks,
     private readonly guard: Guard,
+    private readonly dataRoot: DataRoots,
   ) {}
 
-  /** What a crash has left of networks and files is removed. Safe to repeat. */
+  /**
+   * Removes what a crash has left of networks and files. Safe to repeat. Throws SetupError where Docker does not show instances that
+   * were made here.
+   */
   async prepare(): Promise<void> {
+    await this.dataRoot.require();
     const kept = new Set((await this.list()).map(({ instanceId }) => instanceId));
     await this.networks.prune(kept);
     for (const kind of Object.values(this.kinds)) await kind.forgetAllBut(kept);
@@ -75,6 +81,7 @@ export class DockerRuntime implements Runtime {
     const containers = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.host.hostId}`] } }),
     );
+    await this.dataRoot.confirm();
     return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
   }
 
@@ -92,6 +99,7 @@ export class DockerRuntime implements Runtime {
       const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
       const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, blueprint.reference, others) };
       try {
+        await this.dataRoot.note(instanceId);
         await this.createContainer(blueprint, traits);
         await this.start(instanceId);
         return;
@@ -162,6 +170,7 @@ export class DockerRuntime implements Runtime {
     }
     await this.networks.remove(instanceId);
     for (const kind of Object.values(this.kinds)) await kind.forget(instanceId);
+    await this.dataRoot.forget(instanceId);
   }
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {
@@ -232,7 +241,7 @@ export class DockerRuntime implements Runtime {
     return this.engine.settled(instanceId);
   }
 
-  /** Docker's word on a container of ours; a container of another host of the same Docker is none. */
+  /** Docker's word on a container of ours; a container of another host of the same Docker is none. Throws where Docker cannot know. */
   private async inspect(instanceId: string): Promise<ContainerInspectInfo | undefined> {
     try {
       const info = await this.engine.call('inspect the container', DEADLINE_MS.inspect, (docker) =>
@@ -241,6 +250,7 @@ export class DockerRuntime implements Runtime {
       return info.Config.Labels[LABEL.host] === this.host.hostId ? info : undefined;
     } catch (error) {
       ignoreStatus(error, 404);
+      await this.dataRoot.confirm();
       return undefined;
     }
   }

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { DockerWatch } from '../workload.js';
+import type { DataRootGuard } from './data-root-guard.js';
 import { LABEL } from './labels.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 
@@ -10,10 +11,16 @@ export class EngineWatch implements DockerWatch {
     private readonly engine: Engine,
     private readonly hostId: string,
     private readonly pidFile: string,
+    private readonly dataRoot: Pick<DataRootGuard, 'confirm'>,
   ) {}
 
-  isAvailable(): Promise<boolean> {
-    return this.engine.isAvailable();
+  /** Whether it answers, and for this host: one that shows none of its instances is as good as away. */
+  async isAvailable(): Promise<boolean> {
+    if (!(await this.engine.isAvailable())) return false;
+    return this.dataRoot.confirm().then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Docker writes its process id when it starts. */

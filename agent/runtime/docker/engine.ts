@@ -24,6 +24,10 @@ export interface DockerInfo {
   /** Where it keeps its containers. */
   DockerRootDir: string;
   CgroupDriver?: string;
+  /** Such as `name=userns`. */
+  SecurityOptions?: string[] | null;
+  /** Its own id. */
+  ID?: string;
   LiveRestoreEnabled: boolean;
   Runtimes?: Record<string, unknown>;
 }

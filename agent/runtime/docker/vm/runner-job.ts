@@ -14,7 +14,9 @@ export interface Job {
   /** `inspect` or `probe`. */
   task: string;
   env: string[];
-  host: Pick<NonNullable<ContainerCreateOptions['HostConfig']>, 'Devices' | 'GroupAdd'>;
+  host: Pick<NonNullable<ContainerCreateOptions['HostConfig']>, 'Devices' | 'GroupAdd' | 'UsernsMode'>;
+  /** Other than the image's own. */
+  user?: string;
 }
 
 export interface JobEnd {
@@ -38,10 +40,11 @@ export class RunnerJobs {
 
   /** Makes one, lets `use` do with it what it likes, and removes it. */
   with<T>(job: Job, use: (container: Docker.Container) => Promise<T>): Promise<T> {
-    const { task, env, host } = job;
+    const { task, env, host, user } = job;
     return this.withContainer(
       {
         Image: this.image,
+        ...(user === undefined ? {} : { User: user }),
         Cmd: [task],
         Env: env,
         HostConfig: {

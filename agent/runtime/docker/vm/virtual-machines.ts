@@ -15,6 +15,7 @@ import type { ImagePuller } from '../image-puller.js';
 import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
 import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
+import { hostNamespace } from './host-namespace.js';
 import { passedSetting, vmOptions } from './vm-options.js';
 import { accessTo, type VmSupport } from './vm-support.js';
 
@@ -107,6 +108,7 @@ export class VirtualMachines implements WorkloadKind {
       hasDiskQuota: await this.host.hasDiskQuota(),
       devices: [...access.devices, ...passed.paths],
       groups: access.groups,
+      namespace: await hostNamespace(this.engine),
       passed: passed.addresses,
     });
     const container = await this.engine.bring(traits.instanceId, 'create the machine', DEADLINE_MS.create, (docker) =>

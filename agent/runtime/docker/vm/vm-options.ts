@@ -1,10 +1,11 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
-import { RUNNER_ID, type Accelerator, type MachineSize } from '../../../domain/virtual-machine.js';
+import type { Accelerator, MachineSize } from '../../../domain/virtual-machine.js';
 import type { Traits } from '../../workload.js';
 import { SSH_CONTAINER_PORT, containerName, logConfig, publishedBy } from '../container-options.js';
 import { labelsOf } from '../labels.js';
 import type { PreparedDisk } from './base-disks.js';
+import type { HostNamespace } from './host-namespace.js';
 
 const MIB = 1024 * 1024;
 const GB = 1_000_000_000;
@@ -33,13 +34,14 @@ export interface VmPlacement {
   /** Devices of the host that its QEMU needs, and groups that may open them. */
   devices: readonly string[];
   groups: readonly number[];
+  namespace: HostNamespace;
   /** What it passes on to the guest, by PCI address. */
   passed: readonly string[];
 }
 
 /** The container of a virtual machine, which holds QEMU and the disk: no privilege, and no device beyond those named. */
 export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): ContainerCreateOptions {
-  const { traits, disk, network, bindAddress, openFiles, devices, passed } = placement;
+  const { traits, disk, network, bindAddress, openFiles, devices, passed, namespace } = placement;
   const memory = spec.memoryMb * MIB;
   const published = publishedBy(traits, bindAddress);
   const openFilesLimit = { Name: 'nofile', Soft: openFiles, Hard: openFiles };
@@ -49,7 +51,7 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
     name: containerName(traits.instanceId),
     Image: disk.imageId,
     Hostname: traits.instanceId.slice(0, 8),
-    User: `${RUNNER_ID}:${RUNNER_ID}`,
+    User: namespace.user,
     StopSignal: 'SIGTERM',
     // For a Docker that shuts down with its host.
     StopTimeout: placement.graceS,
@@ -63,6 +65,7 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
       Init: true,
+      UsernsMode: namespace.usernsMode,
       NetworkMode: network,
       Dns: [...placement.resolvers],
       PortBindings: published,

@@ -5,6 +5,7 @@ import type { Accelerator, VmSettings } from '../../../domain/virtual-machine.js
 import type { GpuDriver } from '../../../host/gpus/driver.js';
 import type { Engine } from '../engine.js';
 import { readImage } from '../images.js';
+import { hostNamespace } from './host-namespace.js';
 import type { Job, RunnerJobs } from './runner-job.js';
 import { asDevice } from './vm-options.js';
 
@@ -55,10 +56,12 @@ export class VmSupport {
   private async probe(accelerator: Accelerator): Promise<string | undefined> {
     try {
       const { devices, groups } = await accessTo(accelerator);
+      const { user, usernsMode } = await hostNamespace(this.engine);
       const job: Job = {
         task: 'probe',
         env: [`GPURENT_VM_ACCEL=${accelerator}`],
-        host: { Devices: devices.map(asDevice), GroupAdd: groups.map(String) },
+        user,
+        host: { Devices: devices.map(asDevice), GroupAdd: groups.map(String), UsernsMode: usernsMode },
       };
       const { exitCode, lines } = await this.jobs.with(job, (container) =>
         this.jobs.run(container, PROBE_MS[accelerator]),

@@ -1,0 +1,73 @@
+import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UNKNOWN_DATA_ROOT, type DataRoot } from '../../domain/data-root.js';
+import { Failure } from '../../domain/failure.js';
+
+const NAME = /^[A-Za-z0-9-]{1,64}$/;
+const UNFINISHED = '.new';
+
+/**
+ * Under which data root each instance of this host was made, a small file for each. Not in the journal, for the doctor and a
+ * process that brings one workload down read it, too, while the agent runs.
+ */
+export class DataRootNotes {
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(private readonly folder: string) {}
+
+  /** Returns the data root of each instance that may have a container. */
+  async read(): Promise<Map<string, DataRoot>> {
+    const names = (await readdir(this.folder).catch(none)).filter((name) => NAME.test(name));
+    return new Map(await Promise.all(names.map(async (name) => [name, await this.readOne(name)] as const)));
+  }
+
+  /** Writes it durably, before the container is made. */
+  async note(instanceId: string, root: DataRoot): Promise<void> {
+    const file = this.fileOf(instanceId);
+    const written = this.writing.then(() => this.write(file, root));
+    this.writing = written.catch(() => undefined);
+    await written;
+  }
+
+  private async write(file: string, root: DataRoot): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const handle = await open(file + UNFINISHED, 'w', 0o600);
+    try {
+      await handle.writeFile(JSON.stringify(root));
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(file + UNFINISHED, file);
+    await this.syncFolder();
+  }
+
+  /** Forgets an instance whose container is gone. */
+  async forget(instanceId: string): Promise<void> {
+    if (NAME.test(instanceId)) await rm(join(this.folder, instanceId), { force: true });
+  }
+
+  private async readOne(name: string): Promise<DataRoot> {
+    try {
+      return JSON.parse(await readFile(join(this.folder, name), 'utf8')) as DataRoot;
+    } catch {
+      return UNKNOWN_DATA_ROOT;
+    }
+  }
+
+  private async syncFolder(): Promise<void> {
+    const folder = await open(this.folder, 'r');
+    await folder.sync().finally(() => folder.close());
+  }
+
+  private fileOf(instanceId: string): string {
+    if (!NAME.test(instanceId)) throw new Failure('CONTAINER_FAILED', `"${instanceId}" is not the id of an instance`);
+    return join(this.folder, instanceId);
+  }
+}
+
+/** Where the folder is not there yet; one that cannot be read is an error. */
+function none(error: NodeJS.ErrnoException): string[] {
+  if (error.code !== 'ENOENT') throw error;
+  return [];
+}

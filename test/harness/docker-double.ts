@@ -1,0 +1,70 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { DataRoot } from '../../agent/domain/data-root.js';
+
+/** A Docker Engine that answers what it is and which containers it shows, and removes them; nothing runs on it. */
+export class DockerDouble {
+  root: DataRoot = { path: '/var/lib/docker', storageDriver: 'overlay2', isRemapped: false, engineId: 'A' };
+  /** Host ids of the instances that it shows, by instance. */
+  shown = new Map<string, string>();
+  /** Is called before each list of containers is answered. */
+  beforeList: () => void = () => {};
+  private readonly server: Server;
+
+  private constructor(readonly socket: string) {
+    this.server = createServer((request, response) => this.answer(request, response));
+  }
+
+  static async listen(socket: string): Promise<DockerDouble> {
+    const double = new DockerDouble(socket);
+    await new Promise<void>((resolve) => double.server.listen({ path: socket }, resolve));
+    return double;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+
+  private answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
+    const [, , instanceId = ''] = /^\/(v[\d.]+\/)?containers\/gpurent-([^/?]+)/.exec(url) ?? [];
+    const reply = (status: number, body: unknown) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    if (url.includes('/_ping')) response.end('OK');
+    else if (url.includes('/info')) reply(200, this.info());
+    else if (url.includes('/containers/json')) {
+      this.beforeList();
+      reply(200, this.list(new URL(url, 'http://docker').searchParams.get('filters') ?? '{}'));
+    } else if (!this.shown.has(instanceId)) reply(404, { message: 'there is none' });
+    else if (method === 'DELETE') {
+      this.shown.delete(instanceId);
+      response.writeHead(204).end();
+    } else reply(200, this.inspect(instanceId));
+  }
+
+  private info() {
+    const { path, storageDriver, isRemapped, engineId } = this.root;
+    const SecurityOptions = ['name=seccomp,profile=builtin', ...(isRemapped ? ['name=userns'] : [])];
+    return { DockerRootDir: path, Driver: storageDriver, ID: engineId, SecurityOptions };
+  }
+
+  private list(filters: string) {
+    const { label = [] } = JSON.parse(filters) as { label?: string[] };
+    return [...this.shown.keys()]
+      .map((instanceId) => ({ State: 'exited', Labels: this.labels(instanceId) }))
+      .filter(({ Labels }) =>
+        label.every((wanted) => {
+          const [key = '', value] = wanted.split('=');
+          return key in Labels && (value === undefined || Labels[key] === value);
+        }),
+      );
+  }
+
+  private inspect(instanceId: string) {
+    const State = { StartedAt: '0001-01-01T00:00:00Z' };
+    return { Config: { Labels: this.labels(instanceId) }, State, NetworkSettings: { Networks: {} } };
+  }
+
+  private labels(instanceId: string): Record<string, string> {
+    return { 'gpurent.host': this.shown.get(instanceId) ?? '', 'gpurent.instance': instanceId };
+  }
+}
