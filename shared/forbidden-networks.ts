@@ -45,11 +45,18 @@ export function isForbidden(address: string, allowed: readonly string[] = []): b
   return forbidden.check(address, family) && !blockListOf(allowed).check(address, family);
 }
 
+/** Whether an IP address lies in one of these networks, which are given as `ADDRESS/PREFIX`, or as an address alone. */
+export function isWithin(address: string, networks: readonly string[]): boolean {
+  const version = isIP(address);
+  return version !== 0 && blockListOf(networks).check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
 function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = '', prefix] = network.split('/');
-    list.addSubnet(address, Number(prefix ?? 32), address.includes(':') ? 'ipv6' : 'ipv4');
+    const [family, bits] = address.includes(':') ? (['ipv6', 128] as const) : (['ipv4', 32] as const);
+    list.addSubnet(address, Number(prefix ?? bits), family);
   }
   return list;
 }

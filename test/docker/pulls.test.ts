@@ -9,6 +9,7 @@ import { silentLogger } from '../../shared/logger.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, docker } from '../harness/docker.js';
 import { ManualClock } from '../harness/manual-clock.js';
+import { startRelay } from '../harness/relay.js';
 import { PULLS } from '../harness/runtime.js';
 import { Registry } from '../rig/registry.js';
 import { specOf } from '../suites/runtime-suite.js';
@@ -38,7 +39,7 @@ function serve(listener: RequestListener): Promise<string> {
 
 function puller(policy: Partial<PullPolicy>, clock: Clock = systemClock): ImagePuller {
   const whole = { limits: PULLS, allowed: LOOPBACK, freeShare: async () => 1, ...policy };
-  return new ImagePuller(new Engine(DOCKER_SOCKET, clock), clock, whole, silentLogger);
+  return new ImagePuller(new Engine(DOCKER_SOCKET, clock), clock, whole, silentLogger, startRelay);
 }
 
 const pull = (by: ImagePuller, image: string) =>

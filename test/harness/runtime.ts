@@ -22,6 +22,7 @@ import { portsOf } from '../../agent/runtime/workload.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, VM_RUNNER } from './docker.js';
+import { startRelay } from './relay.js';
 
 const BIND_ADDRESS = '127.0.0.1';
 /** On an emulated processor, which every machine has. */
@@ -60,6 +61,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     systemClock,
     { limits: PULLS, allowed: null, freeShare: async () => 1 },
     silentLogger,
+    startRelay,
   );
   const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });

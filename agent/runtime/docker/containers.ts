@@ -31,8 +31,8 @@ export class Containers implements WorkloadKind {
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
-    const image = await requireImage(this.engine, spec.image);
-    await this.images.used(image.id, false);
+    const image = await requireImage(this.engine, this.images, spec.image);
+    await this.images.used(image.id);
     await this.checkVolumes(image);
     checkWorkingDir(image);
     return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };

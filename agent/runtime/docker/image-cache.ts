@@ -4,6 +4,7 @@ import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
+import { isFetchedName } from './pulled-images.js';
 
 /** With less of the file system free, images that nobody uses go, those that were used longest ago first. */
 const PRESSURE_SHARE = 0.12;
@@ -11,6 +12,8 @@ const PRESSURE_SHARE = 0.12;
 const RELIEF_SHARE = 0.2;
 /** What was fetched for a deploy is not taken away before its container is made. */
 const GRACE_MS = 60 * 60_000;
+/** Names of one image: a registry may give it any number. */
+const MOST_NAMES = 32;
 
 export interface CacheHost {
   /** Where it is noted which images were fetched for renters, and when they were last used. */
@@ -19,9 +22,29 @@ export interface CacheHost {
   freeShare(): Promise<number>;
 }
 
+/** What is noted of an image. */
+interface Entry {
+  usedAt: number;
+  /** By our names of it, the newest last: what their registry calls it. */
+  digests: Record<string, string>;
+  /** Names that Docker's own pull has given it, without a relay. */
+  plainNames?: string[];
+  /** It was fetched before there were relays: every name of it was given for renters. */
+  isOld?: boolean;
+}
+
+/** An image that was fetched for a renter. */
+export interface FetchedImage {
+  id: string;
+  /** Ours of it. */
+  name?: string;
+  digest?: string | undefined;
+  plainName?: string;
+}
+
 /** Images that were fetched for renters, and nobody else's: kept for the next one until the disk is short. */
 export class ImageCache {
-  private usedAt: Map<string, number> | undefined;
+  private known: Map<string, Entry> | undefined;
   private writing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -31,12 +54,37 @@ export class ImageCache {
     private readonly logger: Logger,
   ) {}
 
-  /** An image, by its own identity, was fetched, or is about to be run. */
-  async used(imageId: string, wasFetched: boolean): Promise<void> {
+  /** Notes it, and its use. */
+  async fetched({ id, name, digest, plainName }: FetchedImage): Promise<void> {
     const known = await this.load();
-    if (!wasFetched && !known.has(imageId)) return;
-    known.set(imageId, this.clock.now());
+    const entry = known.get(id) ?? { usedAt: 0, digests: {} };
+    entry.usedAt = this.clock.now();
+    if (name !== undefined) {
+      const { [name]: _, ...others } = entry.digests;
+      entry.digests = { ...others, [name]: digest ?? '' };
+    }
+    if (plainName !== undefined)
+      entry.plainNames = [...new Set([...(entry.plainNames ?? []), plainName])].slice(-MOST_NAMES);
+    known.set(id, entry);
+    for (const old of Object.keys(entry.digests).slice(0, -MOST_NAMES)) {
+      entry.digests = Object.fromEntries(Object.entries(entry.digests).filter(([kept]) => kept !== old));
+      await this.removeName(old).catch((error: unknown) => this.logger.warn(messageOf(error)));
+    }
     await this.save(known);
+  }
+
+  /** Notes that an image is about to be run, if it is one of these. */
+  async used(imageId: string): Promise<void> {
+    const known = await this.load();
+    const entry = known.get(imageId);
+    if (!entry) return;
+    entry.usedAt = this.clock.now();
+    await this.save(known);
+  }
+
+  /** What the registry called an image when it was fetched by one of our names. */
+  async digestOf(imageId: string, name: string): Promise<string | undefined> {
+    return (await this.load()).get(imageId)?.digests[name] || undefined;
   }
 
   /** Makes room where the disk is short. Answers what was removed. */
@@ -61,25 +109,24 @@ export class ImageCache {
     );
     const inUse = new Set(containers.map(({ ImageID }) => ImageID));
     const images = await this.engine.call('list images', DEADLINE_MS.inspect, (docker) => docker.listImages());
-    const lastUse = ({ Id }: ImageInfo) => known.get(Id) ?? Infinity;
+    // What a crash has left unnoted counts from now on.
+    for (const image of images.filter(({ Id }) => !known.has(Id)))
+      if (namesOf(image).some(isFetchedName)) known.set(image.Id, { usedAt: this.clock.now(), digests: {} });
+    const lastUse = ({ Id }: ImageInfo) => known.get(Id)?.usedAt ?? Infinity;
     return images
       .filter((image) => !inUse.has(image.Id) && lastUse(image) <= this.clock.now() - GRACE_MS)
       .sort((one, other) => lastUse(one) - lastUse(other));
   }
 
-  /** Never by force: what is used after all stays. */
-  private async remove({ Id, RepoTags, RepoDigests }: ImageInfo): Promise<boolean> {
-    const named = [...((RepoTags as string[] | null) ?? []), ...((RepoDigests as string[] | null) ?? [])];
-    const names = named.filter((name) => !name.includes('<none>'));
+  /** Never by force: what is used after all stays, and so does what this host's owner has given a name. */
+  private async remove(image: ImageInfo): Promise<boolean> {
+    const { Id } = image;
+    const { isOld = false, plainNames = [] } = (await this.load()).get(Id) ?? {};
+    const all = namesOf(image);
+    const isOurs = (name: string) => isOld || isFetchedName(name) || plainNames.includes(name);
+    const names = all.filter(isOurs);
     try {
-      for (const name of names.length > 0 ? names : [Id]) {
-        await this.engine
-          .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
-          .catch((error: unknown) => {
-            // Its digests go with its last name.
-            if (statusOf(error) !== 404) throw error;
-          });
-      }
+      for (const name of all.length > 0 ? names : [Id]) await this.removeName(name);
     } catch (error) {
       this.logger.warn({ image: Id }, `an image could not be removed: ${messageOf(error)}`);
       return false;
@@ -88,16 +135,26 @@ export class ImageCache {
     return true;
   }
 
-  private async load(): Promise<Map<string, number>> {
-    this.usedAt ??= new Map(
-      await readFile(this.host.file, 'utf8')
-        .then((text) => Object.entries(JSON.parse(text) as Record<string, number>))
-        .catch(() => []),
-    );
-    return this.usedAt;
+  private async removeName(name: string): Promise<void> {
+    await this.engine
+      .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
+      .catch((error: unknown) => {
+        // Its digests go with its last name.
+        if (statusOf(error) !== 404) throw error;
+      });
   }
 
-  private save(known: Map<string, number>): Promise<void> {
+  private async load(): Promise<Map<string, Entry>> {
+    this.known ??= new Map(
+      await readFile(this.host.file, 'utf8')
+        .then((text) => Object.entries(JSON.parse(text) as Record<string, Entry | number>))
+        .then((entries) => entries.map(([id, entry]) => [id, entryOf(entry)] as const))
+        .catch(() => []),
+    );
+    return this.known;
+  }
+
+  private save(known: Map<string, Entry>): Promise<void> {
     this.writing = this.writing
       .then(async () => {
         const { file } = this.host;
@@ -108,4 +165,15 @@ export class ImageCache {
       .catch((error: unknown) => this.logger.warn(`the use of an image could not be noted: ${messageOf(error)}`));
     return this.writing;
   }
+}
+
+/** Before there were relays, the file had the time of the last use alone. */
+function entryOf(entry: Entry | number): Entry {
+  return typeof entry === 'number' ? { usedAt: entry, digests: {}, isOld: true } : entry;
+}
+
+/** Tags and digests. */
+function namesOf({ RepoTags, RepoDigests }: ImageInfo): string[] {
+  const named = [...((RepoTags as string[] | null) ?? []), ...((RepoDigests as string[] | null) ?? [])];
+  return named.filter((name) => !name.includes('<none>'));
 }

@@ -1,15 +1,23 @@
+import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import { isForbidden } from '../../../shared/forbidden-networks.js';
+import { parseImageReference, type ImageReference } from '../../../shared/image-reference.js';
 import type { Logger } from '../../../shared/logger.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
-import { pullFailure } from '../../domain/pull-failure.js';
+import { PullRefused, pullFailure } from '../../domain/pull-failure.js';
 import type { PullLimits } from '../../domain/pull-limits.js';
+import { pullRoute, pullsThroughProxy, type DockerRegistries } from '../../domain/registries.js';
+import type { RunningRelay, StartRelay } from '../../pulls/client.js';
+import { RELAY_REPOSITORY, RELAY_USER, type RelayOrder } from '../../pulls/order.js';
 import type { OnProgress } from '../workload.js';
 import { DEADLINE_MS, imageOf, reasonOf, requireImageName, type Engine } from './engine.js';
+import { PullSlots } from './pull-slots.js';
 import { PullWatch, type PullEvent } from './pull-watch.js';
+import { pulledName } from './pulled-images.js';
+import { registryAuthorities } from './registry-authorities.js';
 
 export interface ImageOrder {
   spec: WorkloadSpec;
@@ -26,38 +34,123 @@ export interface PullPolicy {
   freeShare(): Promise<number>;
 }
 
+export interface PulledImage {
+  id: string;
+  /** By which Docker knows it from now on. */
+  name: string;
+  /** Undefined where Docker does not say it. */
+  digest: string | undefined;
+  /** A name that Docker's own pull has given it, too. */
+  plainName?: string;
+}
+
+/** What Docker is to pull, and how it proves itself there. */
+interface Source {
+  name: string;
+  authconfig?: { username: string; password: string; serveraddress: string };
+  relay?: RunningRelay;
+}
+
 const DOCKER_HUB = 'index.docker.io';
 const LOOK_MS = 5_000;
 /** With less of Docker's file system free, no pull goes on: what is unpacked may be a thousand times what was sent. */
 const LEAST_FREE_SHARE = 0.03;
 /** Of what Docker says about a failed pull, in the agent's log. */
 const MAX_SAID = 500;
+/** A relay takes about 60 MB. */
+const MOST_AT_ONCE = 16;
+/** Docker has two pulls share the download of a layer that both need: it fails for both when the relay of the first ends. */
+const MOST_TRIES = 3;
 
-/** Has Docker pull images, within bounds. */
+/** Has Docker pull images, within bounds, through a relay that asks their registries. */
 export class ImagePuller {
+  private readonly slots = new PullSlots(MOST_AT_ONCE);
+
   constructor(
     private readonly engine: Engine,
     private readonly clock: Clock,
     private readonly policy: PullPolicy,
     private readonly logger: Logger,
+    private readonly startRelay: StartRelay,
   ) {}
 
   /** Rejects with Failure IMAGE_UNAVAILABLE in our own words; and with what `signal` is aborted with. */
-  async pull(order: ImageOrder): Promise<void> {
+  async pull(order: ImageOrder): Promise<PulledImage> {
     const { image } = order.spec;
-    const name = withTag(image);
-    requireImageName(name);
-    await this.requireReachable(image);
+    requireImageName(withTag(image));
+    const parsed = parseImageReference(image);
+    if (!parsed) throw new Failure('IMAGE_UNAVAILABLE', `"${image}" is an identity, and not the name of an image`);
+    const release = await this.slots.take(order.signal);
     try {
-      await this.follow(name, order);
-      await this.requireSize(name);
+      const registries = (await this.engine.info()) as DockerRegistries;
+      if (pullsThroughProxy(registries)) return await this.pullDirectly(order);
+      return await this.pullRelayed(order, parsed, registries);
     } catch (error) {
       if (order.signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
       const said = reasonOf(error);
       this.logger.warn({ image, said: said.slice(0, MAX_SAID) }, 'a pull has failed');
-      const why = error instanceof PullStopped ? error.message : pullFailure(said);
+      const isOurs = error instanceof PullStopped || error instanceof PullRefused;
+      const why = isOurs ? error.message : pullFailure(said);
       throw new Failure('IMAGE_UNAVAILABLE', `the image ${image} cannot be pulled: ${why}`, { cause: error });
+    } finally {
+      release();
     }
+  }
+
+  private async pullRelayed(
+    order: ImageOrder,
+    parsed: ImageReference,
+    registries: DockerRegistries,
+    tried = 1,
+  ): Promise<PulledImage> {
+    const relayOrder = await this.relayOrder(order.spec, parsed, registries);
+    const relay = await this.startRelay(relayOrder);
+    try {
+      const { reference, secret } = relayOrder;
+      const server = `127.0.0.1:${relay.port}`;
+      const name = `${server}/${RELAY_REPOSITORY}${parsed.digest === null ? ':' : '@'}${reference}`;
+      const authconfig = { username: RELAY_USER, password: secret, serveraddress: server };
+      await this.follow({ name, authconfig, relay }, order);
+      return await this.keep(name, order.spec.image, true);
+    } catch (error) {
+      if (order.signal.aborted || tried >= MOST_TRIES || !isOfAnotherRelay(reasonOf(error), relay.port)) throw error;
+    } finally {
+      relay.end();
+    }
+    return this.pullRelayed(order, parsed, registries, tried + 1);
+  }
+
+  private async relayOrder(
+    spec: WorkloadSpec,
+    parsed: ImageReference,
+    registries: DockerRegistries,
+  ): Promise<RelayOrder> {
+    const route = pullRoute(parsed, registries);
+    return {
+      ...route,
+      registries: await Promise.all(
+        route.registries.map(async (registry) => ({
+          ...registry,
+          authorities: await registryAuthorities(new URL(registry.origin).host),
+        })),
+      ),
+      credentials: spec.registry ? { username: spec.registry.username, password: spec.registry.password } : null,
+      allowed: this.policy.allowed,
+      mostBytes: this.policy.limits.mostBytes,
+      secret: randomBytes(32).toString('hex'),
+    };
+  }
+
+  /** Where all that Docker reaches is a proxy of its own, that is to keep it from this host's networks. */
+  private async pullDirectly(order: ImageOrder): Promise<PulledImage> {
+    const { image, registry } = order.spec;
+    const name = withTag(image);
+    await this.requireReachable(image);
+    await this.follow(
+      registry ? { name, authconfig: { ...registry, serveraddress: serverOf(name) } } : { name },
+      order,
+    );
+    return { ...(await this.keep(name, image, false)), plainName: name };
   }
 
   /** A registry is where renters may not reach: then its answers are not for them either. */
@@ -66,14 +159,12 @@ export class ImagePuller {
     const host = hostOf(registryOf(image));
     if (allowed === null || host === DOCKER_HUB) return;
     const found = await lookup(host, { all: true }).catch(() => []);
-    if (!found.some(({ address }) => isForbidden(address, allowed))) return;
-    const what = `the registry ${host} is at an address that instances may not reach`;
-    throw new Failure('IMAGE_UNAVAILABLE', `the image ${image} cannot be pulled: ${what}; take a public registry`);
+    if (found.some(({ address }) => isForbidden(address, allowed))) throw new PullRefused('forbidden_address');
   }
 
-  private async follow(name: string, { spec, onProgress, signal }: ImageOrder): Promise<void> {
-    const options = spec.registry ? { authconfig: { ...spec.registry, serveraddress: serverOf(name) } } : {};
+  private async follow({ name, authconfig, relay }: Source, { onProgress, signal }: ImageOrder): Promise<void> {
     const { engine, clock } = this;
+    const options = authconfig ? { authconfig } : {};
     const stream = await engine.call('begin the pull', DEADLINE_MS.pullSilence, (docker) => docker.pull(name, options));
     const watch = new PullWatch(this.policy.limits, clock.monotonic());
     let [heardAt, told] = [clock.monotonic(), 0];
@@ -82,18 +173,22 @@ export class ImagePuller {
       const end = (error: Error | null) => {
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
+        relay?.ended.removeEventListener('abort', onRelayEnd);
         if (error) (stream as unknown as { destroy(): void }).destroy();
         if (error) reject(error);
         else resolve();
       };
       const onAbort = () => end(signal.reason as Error);
+      const onRelayEnd = () => end(new PullStopped('what asks the registry has ended on this machine; try again'));
       const look = async () => {
         const complaint = await this.complaint(watch, heardAt);
         if (complaint !== undefined) return end(new PullStopped(complaint));
         timer = clock.schedule(LOOK_MS, () => void look());
       };
       signal.addEventListener('abort', onAbort, { once: true });
+      relay?.ended.addEventListener('abort', onRelayEnd, { once: true });
       if (signal.aborted) return onAbort();
+      if (relay?.ended.aborted) return onRelayEnd();
       engine.docker.modem.followProgress(
         stream,
         (error) => end(error),
@@ -116,20 +211,46 @@ export class ImagePuller {
     return watch.complaint(now);
   }
 
-  private async requireSize(name: string): Promise<void> {
+  /** Gives the image our name in place of the one by which Docker has pulled it. */
+  private async keep(pulledAs: string, image: string, takesNameAway: boolean): Promise<PulledImage> {
+    const { engine } = this;
+    const pulled = await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) =>
+      imageOf(docker, pulledAs).inspect(),
+    );
     const { mostBytes } = this.policy.limits;
-    const image = this.engine.docker.getImage(name);
-    const { Size } = await this.engine.call('inspect the image', DEADLINE_MS.inspect, () => image.inspect());
-    if (Size <= mostBytes) return;
+    if (pulled.Size > mostBytes) {
+      await this.removeName(pulledAs);
+      const needed = Math.ceil(pulled.Size / 1e9);
+      throw new PullStopped(`it takes ${needed} GB, and this machine takes ${mostBytes / 1e9} GB at most`);
+    }
+    const name = pulledName(image);
+    const colon = name.lastIndexOf(':');
+    const [repo, tag] = [name.slice(0, colon), name.slice(colon + 1)];
+    await engine.call('name the image', DEADLINE_MS.inspect, (docker) => docker.getImage(pulled.Id).tag({ repo, tag }));
+    const repository = pulledAs.replace(/@.*$/, '').replace(/:[^/:]+$/, '');
+    const digests = (pulled.RepoDigests as string[] | null) ?? [];
+    const digest = digests.find((entry) => entry.startsWith(`${repository}@`))?.split('@')[1];
+    if (takesNameAway) await this.removeName(pulledAs);
+    return { id: pulled.Id, name, digest };
+  }
+
+  private async removeName(name: string): Promise<void> {
     await this.engine
       .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
-      .catch((error: unknown) => this.logger.warn(`an image that is too large stays: ${messageOf(error)}`));
-    throw new PullStopped(`it takes ${Math.ceil(Size / 1e9)} GB, and this machine takes ${mostBytes / 1e9} GB at most`);
+      .catch((error: unknown) => this.logger.warn(`the image ${name} stays: ${messageOf(error)}`));
   }
 }
 
 /** A pull that we have ended. */
 class PullStopped extends Error {}
+
+/** Docker names the address that it has asked in vain. */
+function isOfAnotherRelay(said: string, port: number): boolean {
+  return (
+    [...said.matchAll(/127\.0\.0\.1:(\d+)/g)].some(([, other]) => Number(other) !== port) &&
+    said.includes(RELAY_REPOSITORY)
+  );
+}
 
 export function withTag(image: string): string {
   return /[:@][^/]+$/.test(image) ? image : `${image}:latest`;

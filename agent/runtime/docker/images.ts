@@ -4,46 +4,46 @@ import type { ImageDefaults } from './container-options.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import type { ImageCache } from './image-cache.js';
 import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
+import { OWN_IMAGES, isRelayed, pulledName } from './pulled-images.js';
 
-/** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */
-export const OWN_IMAGES = 'localhost/gpurent/';
 /** Docker leaves it out. */
 const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
 
 /**
- * Pulls the image; one that was made on this host, and came from no registry, is used as it is. A registry is asked also for
- * what the host has: another renter's password may have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+ * Whether an image is this host's owner's own. By its name alone: an identity, or the beginning of one, would lead to whatever is
+ * on the host. Docker knows what came from a registry by a digest; what it is called while it is pulled says nothing of it.
  */
-async function fetchImage(engine: Engine, puller: ImagePuller, order: ImageOrder): Promise<void> {
-  const { spec, onProgress } = order;
-  if (spec.image.startsWith(OWN_IMAGES))
-    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
-  if (await isMadeHere(engine, spec.image)) return;
-  onProgress('pulling', `pulling ${spec.image}`);
-  await puller.pull(order);
-  onProgress('pulled', `pulled ${spec.image}`);
-}
-
-/** Whether an image is this host's owner's own. By its name alone: an identity, or the beginning of one, would lead to whatever is on the host. */
 export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
   const image = await inspectImage(engine, name);
-  if (!image || !noneOf(image.RepoDigests)) return false;
+  if (!image) return false;
+  const digests = ((image.RepoDigests as string[] | null) ?? []).filter((digest) => !isRelayed(digest));
+  if (digests.length > 0) return false;
   return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
 }
 
-/** Fetches it through the cache, which makes room first and notes whose it is. */
+/**
+ * Pulls the image, through the cache, which makes room first and notes whose it is; one that was made on this host, and came from
+ * no registry, is used as it is. A registry is asked also for what the host has: another renter's password may have brought it
+ * here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+ */
 export async function fetchCached(
   engine: Engine,
   puller: ImagePuller,
   cache: ImageCache,
   order: ImageOrder,
 ): Promise<LocalImage> {
-  const before = await readImage(engine, order.spec.image);
+  const { spec, onProgress } = order;
+  if (spec.image.startsWith(OWN_IMAGES))
+    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
   await cache.collect();
-  await fetchImage(engine, puller, order);
-  const image = await requireImage(engine, order.spec.image);
-  await cache.used(image.id, image.id !== before?.id);
-  return image;
+  if (await isMadeHere(engine, spec.image)) return requireNamed(engine, spec.image, spec.image);
+  // What the host has of it is not to go meanwhile.
+  const before = await readImage(engine, pulledName(spec.image));
+  if (before) await cache.used(before.id);
+  onProgress('pulling', `pulling ${spec.image}`);
+  await cache.fetched(await puller.pull(order));
+  onProgress('pulled', `pulled ${spec.image}`);
+  return requireImage(engine, cache, spec.image);
 }
 
 export interface LocalImage {
@@ -54,26 +54,26 @@ export interface LocalImage {
   defaults: ImageDefaults;
 }
 
-/** Undefined when the host does not have it. */
+/** What was fetched for renters by this name, or made here. Throws Failure IMAGE_UNAVAILABLE. */
+export async function requireImage(engine: Engine, cache: ImageCache, name: string): Promise<LocalImage> {
+  if (await isMadeHere(engine, name)) return requireNamed(engine, name, name);
+  const local = pulledName(name);
+  const image = await requireNamed(engine, local, name);
+  const digest = name.includes('@') ? undefined : await cache.digestOf(image.id, local);
+  return digest === undefined ? image : { ...image, reference: `${name}@${digest}` };
+}
+
+/** What Docker knows by exactly this name. Undefined when the host does not have it. */
 export async function readImage(engine: Engine, name: string): Promise<LocalImage | undefined> {
   const image = await inspectImage(engine, name);
-  if (!image) return undefined;
-  const digest = (image.RepoDigests as string[] | null)?.find((entry) => isSameRepository(entry, name))?.split('@')[1];
-  const reference = digest === undefined || name.includes('@') ? name : `${name}@${digest}`;
-  return { id: image.Id, reference, defaults: imageDefaults(image.Config) };
+  return image && { id: image.Id, reference: name, defaults: imageDefaults(image.Config) };
 }
 
-/** Throws Failure IMAGE_UNAVAILABLE. */
-export async function requireImage(engine: Engine, name: string): Promise<LocalImage> {
-  const image = await readImage(engine, name);
+/** What Docker knows by the name `local`, and renters by `name`. Throws Failure IMAGE_UNAVAILABLE. */
+export async function requireNamed(engine: Engine, local: string, name: string): Promise<LocalImage> {
+  const image = await readImage(engine, local);
   if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${name} has vanished from this host`);
-  return image;
-}
-
-/** Docker shortens the names of its own registry. */
-function isSameRepository(digested: string, name: string): boolean {
-  const repository = name.replace(/@.*$/, '').replace(/:[^/:]+$/, '');
-  return digested.split('@')[0] === repository.replace(DEFAULT_REGISTRY, '') || digested.startsWith(`${repository}@`);
+  return { ...image, reference: name };
 }
 
 export async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
@@ -83,11 +83,6 @@ export async function inspectImage(engine: Engine, name: string): Promise<Docker
     if (statusOf(error) === 404) return undefined;
     throw error;
   }
-}
-
-/** Docker says null for an empty list. */
-function noneOf(list: string[] | null): boolean {
-  return list === null || list.length === 0;
 }
 
 type Words = string | string[] | null | undefined;

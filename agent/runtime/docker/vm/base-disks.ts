@@ -4,11 +4,11 @@ import { judgeDisk, type BaseDisk } from '../../../domain/disk-image.js';
 import { Failure } from '../../../domain/failure.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from '../engine.js';
 import type { ImageCache } from '../image-cache.js';
-import { OWN_IMAGES, inspectImage, requireImage, type LocalImage } from '../images.js';
+import { inspectImage, requireNamed, type LocalImage } from '../images.js';
+import { DISK_IMAGES } from '../pulled-images.js';
 import { baseDiskArchive } from './disk-archive.js';
 import type { RunnerJobs } from './runner-job.js';
 
-const REPOSITORY = `${OWN_IMAGES}vm-disk`;
 const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
 /** Together less than the control plane waits for progress. */
 const COPY_MS = 10 * 60_000;
@@ -54,7 +54,7 @@ export class BaseDisks {
     const found = await inspectImage(this.engine, await this.nameOf(image));
     const labels = found?.Config.Labels as Record<string, string> | null | undefined;
     if (!found || !labels) return undefined;
-    await this.cache.used(found.Id, true);
+    await this.cache.fetched({ id: found.Id });
     return {
       imageId: found.Id,
       format: labels[LABEL.format] === 'qcow2' ? 'qcow2' : 'raw',
@@ -65,8 +65,8 @@ export class BaseDisks {
 
   /** Another runner makes another one. */
   private async nameOf(image: LocalImage): Promise<string> {
-    const runner = await requireImage(this.engine, this.runner);
-    return `${REPOSITORY}:${createHash('sha256').update(`${runner.id} ${image.id}`).digest('hex').slice(0, 40)}`;
+    const runner = await requireNamed(this.engine, this.runner, this.runner);
+    return `${DISK_IMAGES}:${createHash('sha256').update(`${runner.id} ${image.id}`).digest('hex').slice(0, 40)}`;
   }
 
   private async make(image: LocalImage, name: string, maxBytes: number): Promise<void> {

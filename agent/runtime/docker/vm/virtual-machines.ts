@@ -61,8 +61,8 @@ export class VirtualMachines implements WorkloadKind {
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
-    const image = await requireImage(this.engine, spec.image);
-    await this.images.used(image.id, false);
+    const image = await requireImage(this.engine, this.images, spec.image);
+    await this.images.used(image.id);
     const disk = await this.parts.disks.find(image);
     if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
     return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };

@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { PullRefused } from '../domain/pull-failure.js';
+import type { Reach } from './reach.js';
+
+/** A peer that says nothing for so long, or has not sent its headers, is given up. */
+export const SILENCE_MS = 60_000;
+const HANDSHAKE_MS = 15_000;
+const MOST_CONNECTIONS = 16;
+const MOST_HEADER_BYTES = 16 * 1024;
+/** Of one pull, with all redirects and tokens. An image has 127 layers at most, and Docker tries each five times. */
+const MOST_REQUESTS = 2_000;
+/** What is read of an answer that nobody wants, so that its connection can be used again. */
+const MOST_DISCARDED = 64 * 1024;
+/** Where systems keep the authorities that they trust, which Docker trusts as well; Node has its own. */
+const SYSTEM_AUTHORITIES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+export interface OutgoingRequest {
+  method: 'GET' | 'HEAD';
+  url: URL;
+  headers: OutgoingHttpHeaders;
+  signal: AbortSignal;
+}
+
+type Connected = (error: Error | null, stream: Duplex) => void;
+
+/** Requests to registries, over connections that stay open for the next one. */
+export class Connections {
+  private made = 0;
+  private readonly agents: Readonly<Record<string, HttpAgent>>;
+  private readonly contexts = new Map<string, SecureContext>();
+
+  constructor(
+    private readonly reach: Reach,
+    /** By `https://HOST[:PORT]`: certificates, in PEM, of authorities that vouch for it beside this machine's. */
+    private readonly authorities: ReadonlyMap<string, readonly string[]>,
+    private readonly silenceMs = SILENCE_MS,
+  ) {
+    const options = { keepAlive: true, maxTotalSockets: MOST_CONNECTIONS, maxFreeSockets: MOST_CONNECTIONS };
+    const [plain, encrypted] = [new HttpAgent(options), new HttpsAgent(options)];
+    plain.createConnection = (options, callback) => this.open('http:', options, callback);
+    encrypted.createConnection = (options, callback) => this.open('https:', options, callback);
+    this.agents = { 'http:': plain, 'https:': encrypted };
+  }
+
+  /** The answer, of which only the headers are read. Throws PullRefused. */
+  async request(order: OutgoingRequest): Promise<IncomingMessage> {
+    if (++this.made > MOST_REQUESTS) throw new PullRefused('too_many_requests');
+    try {
+      return await this.send(order);
+    } catch (error) {
+      // The registry has closed a connection that was kept, before it could hear of this request.
+      if (error instanceof StaleConnection) return await this.request(order);
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.agents)) agent.destroy();
+  }
+
+  private send({ method, url, headers, signal }: OutgoingRequest): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const sent = httpRequest({
+        ...{ method, headers: { ...headers, host: url.host }, signal },
+        ...{ protocol: url.protocol, hostname: unbracketed(url.hostname), path: url.pathname + url.search },
+        ...{ port: url.port || (url.protocol === 'https:' ? 443 : 80), agent: this.agents[url.protocol] },
+        maxHeaderSize: MOST_HEADER_BYTES,
+      });
+      // Neither headers that never end nor a peer that says nothing hold it longer than this.
+      const deadline = setTimeout(() => sent.destroy(new PullRefused('unreachable')), this.silenceMs);
+      const settle = () => clearTimeout(deadline);
+      sent.once('close', settle);
+      sent.on('error', (error) => {
+        settle();
+        reject(isStale(sent.reusedSocket, error) ? new StaleConnection() : asRefusal(error));
+      });
+      sent.once('response', (response) => {
+        settle();
+        response.setTimeout(this.silenceMs, () => response.destroy(new PullRefused('unreachable')));
+        response.on('error', () => undefined);
+        resolve(response);
+      });
+      sent.end();
+    });
+  }
+
+  /** Called by Node for each new connection. */
+  private open(protocol: string, options: unknown, callback?: Connected): undefined {
+    const { host, port } = options as { host: string; port: number };
+    const url = new URL(`${protocol}//${isIP(host) === 6 ? `[${host}]` : host}:${port}`);
+    this.connect(url, host).then(
+      (socket) => callback?.(null, socket),
+      (error: unknown) => callback?.(error as Error, undefined as unknown as Duplex),
+    );
+  }
+
+  private async connect(url: URL, name: string): Promise<Duplex> {
+    const socket = await this.reach.connect(url);
+    if (url.protocol === 'http:') return socket;
+    return new Promise((resolve, reject) => {
+      const encrypted = connectTls({
+        socket,
+        host: name,
+        ...(isIP(name) === 0 ? { servername: name } : {}),
+        ALPNProtocols: ['http/1.1'],
+        secureContext: this.contextOf(url.origin),
+      });
+      encrypted.setTimeout(HANDSHAKE_MS, () => encrypted.destroy(new PullRefused('unreachable')));
+      encrypted.once('error', reject);
+      encrypted.once('secureConnect', () => {
+        encrypted.setTimeout(0);
+        encrypted.off('error', reject);
+        resolve(encrypted);
+      });
+    });
+  }
+
+  private contextOf(origin: string): SecureContext {
+    const own = this.authorities.get(origin) ?? [];
+    const key = own.length > 0 ? origin : '';
+    const known = this.contexts.get(key) ?? createSecureContext({ ca: [...machineAuthorities(), ...own] });
+    this.contexts.set(key, known);
+    return known;
+  }
+}
+
+/** Lets go of an answer that nobody wants. */
+export function discard(response: IncomingMessage): void {
+  const length = Number(response.headers['content-length'] ?? Infinity);
+  if (length <= MOST_DISCARDED) response.resume();
+  else response.destroy();
+}
+
+class StaleConnection extends Error {}
+
+function isStale(wasUsedBefore: boolean, error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return wasUsedBefore && (code === 'ECONNRESET' || code === 'EPIPE');
+}
+
+/** In Node's words, what goes wrong with certificates has many codes; those of connections and of HTTP are few. */
+function asRefusal(error: Error): Error {
+  if (error instanceof PullRefused) return error;
+  const { code = '' } = error as { code?: string };
+  if (error.name === 'AbortError') return error;
+  if (code.startsWith('HPE_')) return new PullRefused('unsound', { cause: error });
+  if (/CERT|ISSUER|SIGNATURE|CRL|^ERR_TLS|^ERR_SSL|^EPROTO/.test(code))
+    return new PullRefused('certificate', { cause: error });
+  return new PullRefused('unreachable', { cause: error });
+}
+
+function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+let ofMachine: readonly string[] | undefined;
+
+function machineAuthorities(): readonly string[] {
+  ofMachine ??= readFirst(SYSTEM_AUTHORITIES) ?? rootCertificates;
+  return ofMachine;
+}
+
+function readFirst(files: readonly string[]): string[] | undefined {
+  for (const file of files) {
+    try {
+      return [readFileSync(file, 'utf8')];
+    } catch {
+      // This system keeps them elsewhere.
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,38 @@
+/** So many pulls at once, and the others wait in the order in which they came. */
+export class PullSlots {
+  private free: number;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(slots: number) {
+    this.free = slots;
+  }
+
+  /** Resolves, once there is a slot, to what gives it back. Rejects with what `signal` is aborted with. */
+  async take(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.free > 0) this.free--;
+    else await this.wait(signal);
+    return () => this.giveOn();
+  }
+
+  private wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        this.waiting.splice(this.waiting.indexOf(take), 1);
+        reject(signal.reason as Error);
+      };
+      const take = () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      this.waiting.push(take);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  private giveOn(): void {
+    const next = this.waiting.shift();
+    if (next) next();
+    else this.free++;
+  }
+}

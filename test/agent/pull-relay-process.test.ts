@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, expect, it } from 'vitest';
+import { RELAY_USER, type RelayOrder } from '../../agent/pulls/order.js';
+import type { RunningRelay } from '../../agent/pulls/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { startRelay } from '../harness/relay.js';
+
+const ORDER: RelayOrder = {
+  registries: [{ origin: 'https://192.0.2.1', isMirror: false, authorities: [] }],
+  repository: 'team/app',
+  reference: '1',
+  insecureNetworks: [],
+  credentials: { username: 'owner', password: 'a registry password' },
+  allowed: [],
+  mostBytes: 1,
+  secret: 'a secret of this pull',
+};
+
+const started: RunningRelay[] = [];
+afterEach(() => {
+  for (const relay of started.splice(0)) relay.end();
+});
+
+async function start(order: Partial<RelayOrder> = {}): Promise<RunningRelay> {
+  const relay = await startRelay({ ...ORDER, ...order });
+  started.push(relay);
+  return relay;
+}
+
+const authorization = `Basic ${Buffer.from(`${RELAY_USER}:${ORDER.secret}`).toString('base64')}`;
+const ask = (relay: RunningRelay, path: string) =>
+  fetch(`http://127.0.0.1:${relay.port}/v2/${path}`, { headers: { authorization } });
+
+it('is a process without root, environment, or a word of its order on its command line', async () => {
+  const relay = await start();
+  const of = (name: string) => readFileSync(`/proc/${relay.pid}/${name}`, 'utf8');
+  if (process.getuid?.() === 0) {
+    expect(of('status')).toMatch(/^Uid:\t65534\t65534\t65534\t65534$/m);
+    expect(of('status')).toMatch(/^Gid:\t65534\t65534\t65534\t65534$/m);
+    expect(of('status')).toMatch(/^Groups:\s*$/m);
+    expect(of('status')).toMatch(/^CapEff:\t0+$/m);
+  }
+  expect(of('environ')).toBe('');
+  for (const word of ['password', 'team/app', 'secret']) expect(of('cmdline')).not.toContain(word);
+});
+
+it('answers within moments of its start; it prints how many', async () => {
+  const before = performance.now();
+  const relay = await start();
+  expect((await ask(relay, '')).status).toBe(200);
+  const tookMs = Math.round(performance.now() - before);
+  const [, kib = ''] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${relay.pid}/status`, 'utf8')) ?? [];
+  process.stdout.write(`a pull relay: first answer after ${tookMs} ms, ${Math.round(Number(kib) / 1024)} MiB\n`);
+  expect(tookMs).toBeLessThan(10_000);
+});
+
+it('checks addresses as a process, too', async () => {
+  const registries = [{ origin: 'https://127.0.0.1', isMirror: false, authorities: [] }];
+  const answer = await ask(await start({ registries }), 'gpurent/pulling/manifests/1');
+  expect(await answer.text()).toContain('forbidden_address');
+});
+
+it('that crashes is told of', async () => {
+  const relay = await start();
+  process.kill(relay.pid, 'SIGKILL');
+  await eventually('its end', () => relay.ended.aborted);
+});
+
+it('ends with the pull', async () => {
+  const relay = await start();
+  relay.end();
+  await eventually('its end', () => {
+    try {
+      return process.kill(relay.pid, 0) && false;
+    } catch {
+      return true;
+    }
+  });
+});
+
+it('that cannot be started fails the pull', async () => {
+  await expect(start({ registries: [{ origin: 'no address', isMirror: false, authorities: [] }] })).rejects.toThrow(
+    /has ended/,
+  );
+});
