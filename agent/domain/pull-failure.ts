@@ -12,6 +12,7 @@ const REFUSALS = {
   unreachable: 'the registry cannot be reached',
   certificate: 'the certificate of the registry cannot be verified',
   unsound: 'what the registry serves is not a sound image',
+  foreign_layers: 'it has layers that are to be fetched from elsewhere than its registry; take an image without',
   too_large: 'it is larger than this machine takes; take a smaller image, or another machine',
   too_many_requests: 'it takes more requests than this machine makes for one image',
   server_error: 'the registry has answered with an error',
@@ -65,6 +66,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 
 export function pullFailure(said: string): string {
   const refusal = MARKED.exec(said)?.[1];
-  if (refusal !== undefined && refusal in REFUSALS) return REFUSALS[refusal as PullRefusal];
+  if (refusal !== undefined && Object.hasOwn(REFUSALS, refusal)) return REFUSALS[refusal as PullRefusal];
   return REASONS.find(([pattern]) => pattern.test(said))?.[1] ?? REFUSALS.server_error;
 }

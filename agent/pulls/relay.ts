@@ -7,10 +7,10 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { markOf, PullRefused, type PullRefusal } from '../domain/pull-failure.js';
 import { Connections } from './connections.js';
+import { refuseOtherPlaces, withoutOtherPlaces } from './manifest.js';
 import { RELAY_REPOSITORY, RELAY_USER, type RelayOrder } from './order.js';
 import { Reach, type Resolve } from './reach.js';
 import { readWhole } from './read-whole.js';
@@ -139,6 +139,8 @@ export class Relay {
       response.writeHead(status, headers).end();
     } else if (isManifest) {
       const manifest = await readWhole(found, MOST_MANIFEST_BYTES);
+      refuseOtherPlaces(manifest.toString());
+      this.passed += manifest.length;
       response.writeHead(status, { ...headers, 'content-length': manifest.length }).end(manifest);
     } else await this.passOn(found, response, () => response.writeHead(status, headers));
   }
@@ -180,15 +182,25 @@ export class Relay {
       found.destroy();
       throw new PullRefused('too_large');
     }
+    const parts = withoutOtherPlaces(this.count(found));
+    // What is refused at its beginning is refused in words.
+    const first = await parts.next();
     begin();
-    const count = new Transform({
-      transform: (part: Buffer, _, done) => {
-        this.passed += part.length;
-        done(this.passed > this.order.mostBytes ? new PullRefused('too_large') : null, part);
-      },
-    });
-    await pipeline(found, count, response);
+    await pipeline(chain(first, parts), response);
   }
+
+  private async *count(found: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const part of found) {
+      this.passed += part.length;
+      if (this.passed > this.order.mostBytes) throw new PullRefused('too_large');
+      yield part;
+    }
+  }
+}
+
+async function* chain(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  if (!first.done) yield first.value;
+  yield* rest;
 }
 
 function hash(text: string): Buffer {

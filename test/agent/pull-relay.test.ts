@@ -196,7 +196,7 @@ describe('A registry’s password', () => {
     const registry = await serve(({ headers, url }, response) => {
       if (headers.authorization !== BASIC)
         return void response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end();
-      if (url?.includes('/blobs/')) return void redirect(store.origin)({} as never, response as never);
+      if (url?.includes('/blobs/')) return redirect(store.origin)({} as never, response);
       response.end('{}');
     });
     const ask = await relayTo(registry.origin, { credentials: USER });
@@ -217,7 +217,7 @@ describe('A registry’s password', () => {
         const bearer = `Bearer realm="${registry.origin}/token?x=1",service="the registry",scope="repository:*:push"`;
         return void response.writeHead(401, { 'www-authenticate': bearer }).end();
       }
-      if (url.includes('/blobs/')) return void redirect(store.origin)({} as never, response as never);
+      if (url.includes('/blobs/')) return redirect(store.origin)({} as never, response);
       response.end('{}');
     });
     const ask = await relayTo(registry.origin, { credentials: USER });
@@ -238,7 +238,7 @@ describe('A registry’s password', () => {
     const elsewhere = await serve((_, response) => void response.end('{"token":"x"}'));
     let realm = `${tokens.origin}/token`;
     const registry = await serve(({ url = '' }, response) => {
-      if (url.startsWith('/token')) return void redirect(elsewhere.origin)({} as never, response as never);
+      if (url.startsWith('/token')) return redirect(elsewhere.origin)({} as never, response);
       response.writeHead(401, { 'www-authenticate': `Bearer realm="${realm}"` }).end();
     });
     const ask = await relayTo(registry.origin, { credentials: USER });
@@ -305,6 +305,38 @@ describe('What a registry may send', () => {
     expect(reason(await manifest(ask))).toContain('not a sound image');
     const { body } = await ask(`gpurent/pulling/manifests/sha256:${'0'.repeat(64)}`);
     expect(body).toHaveLength(4 * 1024 * 1024);
+  });
+
+  it.each(['"urls"', '"URLS"', '"\\u0075rls"', '"url\u017f"', '"urls" \n'])(
+    'as a manifest names no other places of layers, of which Docker would ask by itself: %s',
+    async (key) => {
+      const twice = `{"layers":[{${key}:["http://169.254.169.254/"]}],"layers":[{}]}`;
+      const registry = await serve((_, response) => {
+        response.write(' \n');
+        response.end(twice);
+      });
+      const ask = await relayTo(registry.origin);
+      expect(reason(await manifest(ask))).toContain('fetched from elsewhere');
+      expect(reason(await blob(ask))).toContain('fetched from elsewhere');
+    },
+  );
+
+  it('as a manifest may hold the word elsewhere, and a layer whatever it likes', async () => {
+    const sound = '{"annotations":{"a\\"urls":"\\"urls\\":","b":"urls"}}';
+    const layer = 'urls{"urls":[]}';
+    let content = sound;
+    const registry = await serve((_, response) => void response.end(content));
+    const ask = await relayTo(registry.origin);
+    expect((await manifest(ask)).body).toBe(sound);
+    expect((await blob(ask)).body).toBe(sound);
+    content = layer;
+    expect((await blob(ask)).body).toBe(layer);
+  });
+
+  it('as a blob that may be a manifest is 8 MiB at most', async () => {
+    const registry = await serve((_, response) => void response.end(`{${' '.repeat(8 * 1024 * 1024)}}`));
+    const ask = await relayTo(registry.origin, { mostBytes: 1e9 });
+    expect(reason(await blob(ask))).toContain('not a sound image');
   });
 
   it('as a token is 64 KiB at most', async () => {

@@ -119,13 +119,15 @@ it('an image that unpacks to more than this host takes is removed again', async 
   const registry = await Registry.start(23_398);
   try {
     const image = await registry.take(SAMPLE_IMAGE, 'large');
-    const limits = { ...PULLS, mostBytes: 1_000 };
+    const limits = { ...PULLS, mostBytes: 100_000 };
     const order = { onProgress: () => undefined, signal: new AbortController().signal };
     const spec = specOf(image, { registry: Registry.USER });
     await expect(puller({ limits }).pull({ ...order, spec })).rejects.toThrow(/it takes 1 GB/);
-    await expect(docker.getImage(image).inspect()).rejects.toThrow(/no such image/i);
-    await puller({}).pull({ ...order, spec });
-    await docker.getImage(image).remove();
+    const known = async () => (await docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+    expect((await known()).filter((name) => name.includes('large') || name.startsWith('127.0.0.1'))).toEqual([]);
+    const { name } = await puller({}).pull({ ...order, spec });
+    expect(await known()).toContain(name);
+    await docker.getImage(name).remove();
   } finally {
     registry.stop();
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
+import { pulledName } from '../../agent/runtime/docker/pulled-images.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { silentLogger } from '../../shared/logger.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -64,7 +65,7 @@ describe('an image of a private registry', () => {
   });
 
   it('is not had with a wrong one, also where the host has it', async () => {
-    expect(await isThere(image)).toBe(true);
+    expect(await isThere(pulledName(image))).toBe(true);
     const id = await deploy('a wrong password');
     const failed = await statusIs(renter.api, id, 'error', LONG_MS);
     expect(failed).toMatchObject({ error_code: 'provision_failed' });
@@ -84,7 +85,7 @@ describe('the cache of images', () => {
     const cache = new ImageCache(engine, clock, { file, freeShare: async () => free }, silentLogger);
     clock.step(Date.now() + DAY_MS - clock.now());
     expect(await cache.collect()).toEqual([]);
-    expect(await isThere(image)).toBe(true);
+    expect(await isThere(pulledName(image))).toBe(true);
 
     free = 0.01;
     const id = await deploy(Registry.USER.password);
@@ -92,7 +93,7 @@ describe('the cache of images', () => {
     expect(await cache.collect()).toEqual([]);
     await renter.destroy(id);
     expect(await cache.collect()).toHaveLength(1);
-    expect(await isThere(image)).toBe(false);
+    expect(await isThere(pulledName(image))).toBe(false);
     expect(await isThere(SAMPLE_IMAGE)).toBe(true);
   });
 });

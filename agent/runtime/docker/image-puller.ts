@@ -194,6 +194,8 @@ export class ImagePuller {
         (error) => end(error),
         (event: PullEvent) => {
           heardAt = clock.monotonic();
+          // Once a pull has begun, Docker tells of its failure so, and ends the stream as if nothing were.
+          if (event.error !== undefined) return end(new Error(event.error));
           watch.add(event);
           const tenth = Math.floor(watch.percent / 10);
           if (tenth > told) onProgress('pulling', `${tenth * 10} % of the image pulled`);
