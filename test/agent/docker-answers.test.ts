@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { inspectImage, isMadeHere, readImage } from '../../agent/runtime/docker/images.js';
+import type { StartRelay } from '../../agent/pulls/client.js';
+import { ImagePuller } from '../../agent/runtime/docker/image-puller.js';
 import { systemClock } from '../../shared/clock.js';
+import { silentLogger } from '../../shared/logger.js';
+import { PULLS } from '../harness/runtime.js';
+import { specOf } from '../suites/runtime-suite.js';
 
 let folder: string;
 const servers: Server[] = [];
@@ -61,3 +66,43 @@ it.each(['../info?x=', '../127.0.0.1:2375/x?x=', 'get?names=debian&x=', '..', 'a
     expect(asked).toEqual([]);
   },
 );
+
+it('tells what was made here from what was pulled, whatever it is called while it is pulled again', async () => {
+  const digest = `sha256:${'a1'.repeat(32)}`;
+  const relayed = `127.0.0.1:5000/gpurent/pulling@${digest}`;
+  let digests = [relayed];
+  const { engine } = await engineThat((_, response) => {
+    response.end(JSON.stringify({ Id: digest, RepoTags: ['team/app:1'], RepoDigests: digests }));
+  });
+  expect(await isMadeHere(engine, 'team/app:1')).toBe(true);
+  digests = [relayed, `team/app@${digest}`];
+  expect(await isMadeHere(engine, 'team/app:1')).toBe(false);
+});
+
+it('is asked again for an image whose download was another pull’s, which has ended', async () => {
+  const ports = [40_001, 40_002, 40_003, 40_004];
+  let failures = 2;
+  const { engine, asked } = await engineThat(({ url = '', method }, response) => {
+    if (url.startsWith('/info')) return void response.end('{}');
+    if (method === 'POST' && url.startsWith('/images/create')) {
+      const other = `Get "http://127.0.0.1:39999/v2/gpurent/pulling/blobs/sha256:1": connect: connection refused`;
+      return void response.end(failures-- > 0 ? `${JSON.stringify({ error: other })}\n` : '{"status":"done"}\n');
+    }
+    response.end(JSON.stringify({ Id: `sha256:${'a1'.repeat(32)}`, Size: 1, RepoDigests: [] }));
+  });
+  const ended: number[] = [];
+  const start: StartRelay = async () => {
+    const port = ports.shift() ?? 0;
+    return { port, pid: 0, ended: new AbortController().signal, end: () => void ended.push(port) };
+  };
+  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
+  const puller = new ImagePuller(engine, systemClock, policy, silentLogger, start);
+  const order = { spec: specOf('team/app:1'), onProgress: () => undefined, signal: new AbortController().signal };
+  expect(await puller.pull(order)).toMatchObject({ name: 'localhost/gpurent/pulled/docker.io/team/app:1' });
+  expect(asked.filter((url) => url.startsWith('/images/create'))).toHaveLength(3);
+  expect(ended).toEqual([40_001, 40_002, 40_003]);
+  failures = 9;
+  ports.push(40_005, 40_006);
+  await expect(puller.pull(order)).rejects.toThrow(/the registry cannot be reached/);
+  expect(ended).toHaveLength(6);
+});

@@ -262,6 +262,29 @@ describe('the cache of images', () => {
     await expect(docker.getImage(Id).inspect()).rejects.toThrow(/no such image/i);
   });
 
+  it('lets go of the names that Docker gives where it pulls by itself, through a proxy', async () => {
+    const image = await makeLayer();
+    const registry = await serve(registryOf(image));
+    const name = `${registry.address}/pull-test:1`;
+    const proxied = new Engine(DOCKER_SOCKET, systemClock);
+    const info = await proxied.info();
+    proxied.info = async () => Object.assign(info, { HttpsProxy: 'http://proxy.test' });
+    const noRelay = () => Promise.reject(new Error('there is a relay'));
+    const policy = { limits: PULLS, allowed: ONLY_REGISTRY, freeShare: async () => 1 };
+    const by = (allowed: string[]) =>
+      new ImagePuller(proxied, systemClock, { ...policy, allowed }, silentLogger, noRelay);
+    await expect(pull(name, by([]))).rejects.toThrow(/at an address that instances may not reach/);
+    const clock = new ManualClock();
+    const cache = cacheAt(clock);
+    free.share = 1;
+    const { id } = await fetchCached(proxied, by(ONLY_REGISTRY), cache, orderOf(name));
+    expect((await tagsOf(id)).sort()).toEqual([name, pulledName(name)].sort());
+    clock.advance(2 * HOUR_MS);
+    free.share = 0.01;
+    expect(await cacheAt(clock).collect()).toEqual([id]);
+    await expect(docker.getImage(id).inspect()).rejects.toThrow(/no such image/i);
+  });
+
   it('keeps 32 names of an image', async () => {
     const image = await makeLayer();
     const registry = await serve(registryOf(image));
