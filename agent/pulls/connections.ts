@@ -45,6 +45,7 @@ export class Connections {
     /** By `https://HOST[:PORT]`: certificates, in PEM, of authorities that vouch for it beside this machine's. */
     private readonly authorities: ReadonlyMap<string, readonly string[]>,
     private readonly silenceMs = SILENCE_MS,
+    private readonly mostRequests = MOST_REQUESTS,
   ) {
     const options = { keepAlive: true, maxTotalSockets: MOST_CONNECTIONS, maxFreeSockets: MOST_CONNECTIONS };
     const [plain, encrypted] = [new HttpAgent(options), new HttpsAgent(options)];
@@ -55,7 +56,7 @@ export class Connections {
 
   /** The answer, of which only the headers are read. Throws PullRefused. */
   async request(order: OutgoingRequest): Promise<IncomingMessage> {
-    if (++this.made > MOST_REQUESTS) throw new PullRefused('too_many_requests');
+    if (++this.made > this.mostRequests) throw new PullRefused('too_many_requests');
     try {
       return await this.send(order);
     } catch (error) {

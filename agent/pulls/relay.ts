@@ -39,6 +39,7 @@ export interface RelayParts {
   resolve?: Resolve;
   ownAddresses?: readonly string[];
   silenceMs?: number;
+  mostRequests?: number;
 }
 
 /** Serves one repository of one registry to Docker, and asks that registry in Docker's place. */
@@ -63,7 +64,7 @@ export class Relay {
     };
     this.reach = new Reach(policy, parts.resolve, parts.ownAddresses);
     const authorities = new Map(registries.map(({ origin, authorities: own }) => [new URL(origin).origin, own]));
-    this.connections = new Connections(this.reach, authorities, parts.silenceMs);
+    this.connections = new Connections(this.reach, authorities, parts.silenceMs, parts.mostRequests);
     const limits = { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 10_000 };
     this.server = createServer(limits, (request, response) => void this.answer(request, response));
     this.server.maxConnections = 2 * MOST_AT_ONCE;

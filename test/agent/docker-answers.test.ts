@@ -79,6 +79,25 @@ it('tells what was made here from what was pulled, whatever it is called while i
   expect(await isMadeHere(engine, 'team/app:1')).toBe(false);
 });
 
+it('gives nobody what another pull has just brought', async () => {
+  const { engine } = await engineThat((_, response) => {
+    const names = ['127.0.0.1:5000/gpurent/pulling:1', '127.0.0.1:5000/gpurent/pulling:latest'];
+    response.end(JSON.stringify({ Id: `sha256:${'a1'.repeat(32)}`, RepoTags: names, RepoDigests: [] }));
+  });
+  for (const name of ['127.0.0.1:5000/gpurent/pulling:1', '127.0.0.1:5000/gpurent/pulling'])
+    expect(await isMadeHere(engine, name)).toBe(false);
+});
+
+it('is not asked to pull where no relay can be started', async () => {
+  const { engine, asked } = await engineThat((_, response) => response.end('{}'));
+  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
+  const noRelay = () => Promise.reject(new Error('spawn EAGAIN'));
+  const puller = new ImagePuller(engine, systemClock, policy, silentLogger, noRelay);
+  const order = { spec: specOf('team/app:1'), onProgress: () => undefined, signal: new AbortController().signal };
+  await expect(puller.pull(order)).rejects.toThrow(/what asks the registry does not start on this machine/);
+  expect(asked).toEqual(['/info']);
+});
+
 it('is asked again for an image whose download was another pull’s, which has ended', async () => {
   const ports = [40_001, 40_002, 40_003, 40_004];
   let failures = 2;

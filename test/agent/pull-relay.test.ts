@@ -396,13 +396,12 @@ describe('What a registry may send', () => {
     expect(reason(await blob(ask))).toBe('served');
   });
 
-  it('takes 2,000 requests of one pull at most', async () => {
+  it('takes so many requests of one pull at most', async () => {
     const registry = await serve((_, response) => void response.end('{}'));
-    const ask = await relayTo(registry.origin);
-    for (let asked = 0; asked < 100; asked++) await Promise.all(Array.from({ length: 20 }, () => blob(ask)));
-    expect(registry.asked).toHaveLength(2_000);
+    const ask = await relayTo(registry.origin, {}, { mostRequests: 20 });
+    for (let asked = 0; asked < 20; asked++) await blob(ask);
     expect(reason(await blob(ask))).toContain('more requests than this machine makes');
-    expect(registry.asked).toHaveLength(2_000);
+    expect(registry.asked).toHaveLength(20);
   });
 
   it.each(['gopher://x', 'http://[', 'file:///etc/passwd', 'https:\\\\', ''])('is no address: %j', async (location) => {

@@ -1,9 +1,13 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { markOf, PullRefused, pullFailure } from '../../agent/domain/pull-failure.js';
 import { pullRoute, pullsThroughProxy, type DockerRegistries } from '../../agent/domain/registries.js';
 import { parseChallenge } from '../../agent/pulls/challenge.js';
 import { PullSlots } from '../../agent/runtime/docker/pull-slots.js';
 import { isFetchedName, pulledName } from '../../agent/runtime/docker/pulled-images.js';
+import { registryAuthorities } from '../../agent/runtime/docker/registry-authorities.js';
 import { isWithin } from '../../shared/forbidden-networks.js';
 import { parseImageReference } from '../../shared/image-reference.js';
 
@@ -177,4 +181,16 @@ it('so many pulls go on at once, and the next in the order in which they came', 
   (await third)();
   expect(told).toEqual(['given up', 'second', 'third']);
   (await slots.take(signal))();
+});
+
+it('certificates of a registry are those that Docker finds for it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-certs-'));
+  const host = join(folder, 'registry.example:5000');
+  mkdirSync(host);
+  for (const name of ['b.crt', 'a.crt', 'client.cert', 'client.key']) writeFileSync(join(host, name), name);
+  writeFileSync(join(folder, 'outside.crt'), 'outside');
+  expect(await registryAuthorities('registry.example:5000', folder)).toEqual(['a.crt', 'b.crt']);
+  for (const other of ['registry.example', '.', '..', 'x/..', ''])
+    expect(await registryAuthorities(other, folder)).toEqual([]);
+  rmSync(folder, { recursive: true });
 });

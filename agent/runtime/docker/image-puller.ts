@@ -104,7 +104,10 @@ export class ImagePuller {
     tried = 1,
   ): Promise<PulledImage> {
     const relayOrder = await this.relayOrder(order.spec, parsed, registries);
-    const relay = await this.startRelay(relayOrder);
+    const relay = await this.startRelay(relayOrder).catch((cause: unknown) => {
+      this.logger.error(`no relay for a pull could be started: ${messageOf(cause)}`);
+      throw new PullStopped('what asks the registry does not start on this machine; try another machine');
+    });
     try {
       const { reference, secret } = relayOrder;
       const server = `127.0.0.1:${relay.port}`;

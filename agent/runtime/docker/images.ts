@@ -14,6 +14,8 @@ const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
  * on the host. Docker knows what came from a registry by a digest; what it is called while it is pulled says nothing of it.
  */
 export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
+  // Another renter's image, whose pull is under way or was cut off.
+  if (isRelayed(withTag(name))) return false;
   const image = await inspectImage(engine, name);
   if (!image) return false;
   const digests = ((image.RepoDigests as string[] | null) ?? []).filter((digest) => !isRelayed(digest));
