@@ -40,7 +40,7 @@ import { EtcBound } from './runtime/docker/etc-bound.js';
 import { EtcFiles } from './runtime/docker/etc-files.js';
 import { requireEmptyImage } from './runtime/docker/empty-image.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
-import { OWN_IMAGES } from './runtime/docker/images.js';
+import { OWN_IMAGES } from './runtime/docker/pulled-images.js';
 import { ImagePuller } from './runtime/docker/image-puller.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
