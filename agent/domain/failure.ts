@@ -5,6 +5,7 @@ export type FailureCode =
   | 'DOCKER_TIMEOUT'
   | 'GPUS_UNAVAILABLE'
   | 'IMAGE_UNAVAILABLE'
+  | 'IMAGE_TOO_SLOW'
   | 'NO_FREE_PORT'
   | 'PORT_TAKEN'
   | 'CONTAINER_FAILED'

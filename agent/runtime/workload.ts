@@ -60,7 +60,7 @@ export interface Runtime {
   find(instanceId: string): Promise<Workload>;
   /** Every workload of this host, in few words: it answers also when a single one is stuck. */
   list(): Promise<Listed[]>;
-  /** Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
+  /** Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** Creates and starts, on a free port of the range. Leaves nothing behind when it throws. */
   create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void>;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import type { Failure } from '../../agent/domain/failure.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImagePuller, type PullPolicy } from '../../agent/runtime/docker/image-puller.js';
 import { systemClock, type Clock } from '../../shared/clock.js';
@@ -78,7 +79,7 @@ it('a registry that drips is given up: nobody pays for the GPUs that wait for it
   const address = await serve(dripping);
   const pulled = pull(puller({}, clock), `${address}/slow:1`).then(
     () => 'pulled',
-    (error: unknown) => String(error),
+    (error: unknown) => `${(error as Failure).code}: ${String(error)}`,
   );
   await eventually('the layer', () => asked.some((url) => url.endsWith('1'.repeat(64))), 30_000);
   let said: string | undefined;
@@ -91,7 +92,7 @@ it('a registry that drips is given up: nobody pays for the GPUs that wait for it
     },
     60_000,
   );
-  expect(said).toContain('the registry sends less than');
+  expect(said).toMatch(/^IMAGE_TOO_SLOW: .*the registry sends less than/);
 });
 
 it('a registry where renters may not reach is not asked, whatever its image is called', async () => {

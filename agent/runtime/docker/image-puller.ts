@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import type { Clock } from '../../../shared/clock.js';
-import { messageOf } from '../../../shared/coded-error.js';
+import { CodedError, messageOf } from '../../../shared/coded-error.js';
 import { isForbidden } from '../../../shared/forbidden-networks.js';
 import { parseImageReference, type ImageReference } from '../../../shared/image-reference.js';
 import type { Logger } from '../../../shared/logger.js';
@@ -51,8 +51,12 @@ interface Source {
   relay?: RunningRelay;
 }
 
+const UNAVAILABLE = 'IMAGE_UNAVAILABLE';
+const TOO_SLOW = 'IMAGE_TOO_SLOW';
 const DOCKER_HUB = 'index.docker.io';
 const LOOK_MS = 5_000;
+/** What fails sooner has held nobody's GPUs for long. */
+const HELD_MS = 30_000;
 /** With less of Docker's file system free, no pull goes on: what is unpacked may be a thousand times what was sent. */
 const LEAST_FREE_SHARE = 0.03;
 /** Of what Docker says about a failed pull, in the agent's log. */
@@ -74,13 +78,14 @@ export class ImagePuller {
     private readonly startRelay: StartRelay,
   ) {}
 
-  /** Rejects with Failure IMAGE_UNAVAILABLE in our own words; and with what `signal` is aborted with. */
+  /** Rejects with Failure IMAGE_UNAVAILABLE or IMAGE_TOO_SLOW in our own words; and with what `signal` is aborted with. */
   async pull(order: ImageOrder): Promise<PulledImage> {
     const { image } = order.spec;
     requireImageName(withTag(image));
     const parsed = parseImageReference(image);
     if (!parsed) throw new Failure('IMAGE_UNAVAILABLE', `"${image}" is an identity, and not the name of an image`);
     const release = await this.slots.take(order.signal);
+    const begunAt = this.clock.monotonic();
     try {
       const registries = (await this.engine.info()) as DockerRegistries;
       if (pullsThroughProxy(registries)) return await this.pullDirectly(order);
@@ -89,12 +94,18 @@ export class ImagePuller {
       if (order.signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
       const said = reasonOf(error);
       this.logger.warn({ image, said: said.slice(0, MAX_SAID) }, 'a pull has failed');
-      const isOurs = error instanceof PullStopped || error instanceof PullRefused;
-      const why = isOurs ? error.message : pullFailure(said);
-      throw new Failure('IMAGE_UNAVAILABLE', `the image ${image} cannot be pulled: ${why}`, { cause: error });
+      const why = this.whyOf(error, said, begunAt);
+      throw new Failure(why.code, `the image ${image} cannot be pulled: ${why.message}`, { cause: error });
     } finally {
       release();
     }
+  }
+
+  /** A registry that has failed after it had GPUs wait was too slow, whatever it has failed with. */
+  private whyOf(error: unknown, said: string, begunAt: number): PullStopped {
+    if (error instanceof PullStopped) return error;
+    const code = this.clock.monotonic() - begunAt >= HELD_MS ? TOO_SLOW : UNAVAILABLE;
+    return new PullStopped(code, error instanceof PullRefused ? error.message : pullFailure(said));
   }
 
   private async pullRelayed(
@@ -106,7 +117,7 @@ export class ImagePuller {
     const relayOrder = await this.relayOrder(order.spec, parsed, registries);
     const relay = await this.startRelay(relayOrder).catch((cause: unknown) => {
       this.logger.error(`no relay for a pull could be started: ${messageOf(cause)}`);
-      throw new PullStopped('what asks the registry does not start on this machine; try another machine');
+      throw new PullStopped(UNAVAILABLE, 'what asks the registry does not start on this machine; try another machine');
     });
     try {
       const { reference, secret } = relayOrder;
@@ -182,10 +193,10 @@ export class ImagePuller {
         else resolve();
       };
       const onAbort = () => end(signal.reason as Error);
-      const onRelayEnd = () => end(new PullStopped('what asks the registry has ended on this machine; try again'));
+      const onRelayEnd = () => end(new PullStopped(UNAVAILABLE, 'what asks the registry has ended on this machine; try again'));
       const look = async () => {
         const complaint = await this.complaint(watch, heardAt);
-        if (complaint !== undefined) return end(new PullStopped(complaint));
+        if (complaint) return end(complaint);
         timer = clock.schedule(LOOK_MS, () => void look());
       };
       signal.addEventListener('abort', onAbort, { once: true });
@@ -208,12 +219,15 @@ export class ImagePuller {
     });
   }
 
-  private async complaint(watch: PullWatch, heardAt: number): Promise<string | undefined> {
+  private async complaint(watch: PullWatch, heardAt: number): Promise<PullStopped | undefined> {
     const now = this.clock.monotonic();
-    if (now - heardAt >= DEADLINE_MS.pullSilence) return 'the registry sent nothing for a minute';
+    if (now - heardAt >= DEADLINE_MS.pullSilence)
+      return new PullStopped(TOO_SLOW, 'the registry sent nothing for a minute');
     const free = await this.policy.freeShare().catch(() => 1);
-    if (free < LEAST_FREE_SHARE) return 'the disk of this machine is full; try another machine';
-    return watch.complaint(now);
+    if (free < LEAST_FREE_SHARE)
+      return new PullStopped(UNAVAILABLE, 'the disk of this machine is full; try another machine');
+    const slow = watch.complaint(now);
+    return slow === undefined ? undefined : new PullStopped(TOO_SLOW, slow);
   }
 
   /** Gives the image our name in place of the one by which Docker has pulled it. */
@@ -226,7 +240,7 @@ export class ImagePuller {
     if (pulled.Size > mostBytes) {
       await this.removeName(pulledAs);
       const needed = Math.ceil(pulled.Size / 1e9);
-      throw new PullStopped(`it takes ${needed} GB, and this machine takes ${mostBytes / 1e9} GB at most`);
+      throw new PullStopped(UNAVAILABLE, `it takes ${needed} GB, and this machine takes ${mostBytes / 1e9} GB at most`);
     }
     const name = pulledName(image);
     const colon = name.lastIndexOf(':');
@@ -246,8 +260,8 @@ export class ImagePuller {
   }
 }
 
-/** A pull that we have ended. */
-class PullStopped extends Error {}
+/** A pull that we have ended; `code` tells the control plane whether it was for being slow. */
+class PullStopped extends CodedError<typeof TOO_SLOW | typeof UNAVAILABLE> {}
 
 /** Docker names the address that it has asked in vain. */
 function isOfAnotherRelay(said: string, port: number): boolean {

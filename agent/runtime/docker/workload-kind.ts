@@ -7,7 +7,7 @@ export interface WorkloadKind {
   readonly graceS: number;
   /** The same of one that has only just started. */
   readonly leastGraceS: number;
-  /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE; `signal` abandons it. */
+  /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
   fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */
   blueprint(spec: WorkloadSpec): Promise<Blueprint>;

@@ -17,6 +17,7 @@ import { insertInstance } from './new-instance.js';
 import { checkPayment } from './payment-check.js';
 import { findLiveRates } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
+import { failUntried, findSlowImage } from './slow-images.js';
 import { recordEvent } from './transitions.js';
 
 export interface DeployRequest {
@@ -34,7 +35,8 @@ const SUPPORTED_ARCH = 'x86_64';
 /**
  * Rents an offer: the contract's deploy refusals in their stated order, then GPUs, instance and provision command in the
  * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3). With an idempotency key, the same
- * request within a day answers the same instance as it now stands.
+ * request within a day answers the same instance as it now stands. An image that was too slow lately is accepted like any other,
+ * and fails in the same transaction.
  */
 export function deploy(
   platform: Platform,
@@ -63,10 +65,13 @@ export function deploy(
       apiKeyId: caller.kind === 'api_key' ? caller.keyId : null,
     };
     const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
-    const provisioned = recordCommand(tx, platform.ids, instance, 'provision').instance;
     recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
     if (idempotency) remember(tx, idempotency, instance.id);
-    return { instance: describeInstance(platform, tx, provisioned), replayed: false };
+    const accepted = describeInstance(platform, tx, instance);
+    const slow = findSlowImage(tx, caller.organizationId, template.image);
+    if (slow) failUntried(tx, instance, slow);
+    else recordCommand(tx, platform.ids, instance, 'provision');
+    return { instance: accepted, replayed: false };
   });
 }
 

@@ -13,6 +13,7 @@ import { dropClaims } from './claims.js';
 import { finishCommand, type CommandRow } from './commands.js';
 import type { Instance } from './queries.js';
 import { considerRelease } from './release.js';
+import { IMAGE_TOO_SLOW, forgetSlowImage, noteSlowImage } from './slow-images.js';
 import { NO_ERROR, amend, fail, recordEvent, transition, type InstanceChanges } from './transitions.js';
 
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
@@ -34,6 +35,8 @@ export function landCommand(
   finishCommand(tx, command, 'done');
   switch (command.kind) {
     case 'provision':
+      forgetSlowImage(tx, instance);
+      return landRunning(tx, instance, observation);
     case 'start':
       return landRunning(tx, instance, observation);
     case 'stop':
@@ -172,6 +175,7 @@ export function failProvision(tx: Tx, command: CommandRow, instance: Instance, r
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'creating') return;
   dropClaims(tx, instance.id);
+  if (reason.code === IMAGE_TOO_SLOW) noteSlowImage(tx, instance);
   fail(tx, instance, 'provision_failed', reason.message);
 }
 

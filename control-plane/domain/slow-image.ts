@@ -1,0 +1,31 @@
+import { parseImageReference } from '../../shared/image-reference.js';
+import { networkOf } from './network.js';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const FIRST_MS = 10 * MINUTE_MS;
+/** Failures are forgotten so long after the image may be tried again. */
+export const SLOW_IMAGE_MEMORY_MS = DAY_MS;
+const DOCKER_HUB: readonly (string | null)[] = [null, 'docker.io', 'index.docker.io'];
+
+/** Returns for how long, in milliseconds, an image is not tried again that was too slow `failures` times in a row. */
+export function slowImageBackOffMs(failures: number): number {
+  return Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), DAY_MS);
+}
+
+/**
+ * Returns what slow pulls of an image are counted for. A renter changes tags at will, and on a registry of their own also
+ * repositories, ports and host names: so of Docker Hub it is the repository, of any other registry its domain or network.
+ */
+export function slowImageSource(image: string): string {
+  const reference = parseImageReference(image);
+  if (!reference) return image;
+  const { repository } = reference;
+  const registry = reference.registry?.toLowerCase() ?? null;
+  if (registry === null || DOCKER_HUB.includes(registry))
+    return `docker.io/${repository.includes('/') ? repository : `library/${repository}`}`;
+  const address = /^\[(.*)\]/.exec(registry)?.[1];
+  if (address !== undefined) return networkOf(address);
+  const host = registry.replace(/:\d+$/, '');
+  return /^[\d.]+$/.test(host) ? host : host.split('.').slice(-2).join('.');
+}

@@ -1,0 +1,70 @@
+import { slowImageBackOffMs, slowImageSource } from '../../domain/slow-image.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { TemplateDetails } from '../catalogue/templates.js';
+import { dropClaims } from './claims.js';
+import type { Instance } from './queries.js';
+import { fail } from './transitions.js';
+
+export type SlowImage = Row<'slow_images'>;
+
+/** The code by which a host says that a pull has failed for being slow. */
+export const IMAGE_TOO_SLOW = 'IMAGE_TOO_SLOW';
+/** Of one organization; the ones that may be tried again soonest give way. */
+const MAX_SOURCES = 100;
+
+/** Returns what holds back a deploy of the image now; undefined where it may be tried. */
+export function findSlowImage(tx: Tx, organizationId: string, image: string): SlowImage | undefined {
+  const known = find(tx, organizationId, slowImageSource(image));
+  // One that failed later than now is of a clock that was set back since.
+  return known && known.failed_at <= tx.now && tx.now < known.retry_at ? known : undefined;
+}
+
+/** Ends a deploy that a slow image holds back: in `error` at once, without its GPUs and without a word to its host. */
+export function failUntried(tx: Tx, instance: Instance, { source, failures, retry_at }: SlowImage): void {
+  dropClaims(tx, instance.id);
+  const times = failures === 1 ? 'the last time' : `the last ${failures} times`;
+  const until = new Date(retry_at).toISOString();
+  const reason = `images from ${source} came too slowly ${times}; this organization can deploy them again from ${until}`;
+  fail(tx, instance, 'provision_failed', reason);
+}
+
+/** The image of the instance was pulled too slowly. Deploys that were under way together count as one failure. */
+export function noteSlowImage(tx: Tx, instance: Instance): void {
+  const { organization_id, created_at } = instance;
+  const source = sourceOf(instance);
+  const known = find(tx, organization_id, source);
+  if (known && created_at < known.failed_at) return;
+  const failures = (known?.failures ?? 0) + 1;
+  const values = { failures, failed_at: tx.now, retry_at: tx.now + slowImageBackOffMs(failures) };
+  tx.run(
+    query
+      .insertInto('slow_images')
+      .values({ organization_id, source, ...values })
+      .onConflict((conflict) => conflict.columns(['organization_id', 'source']).doUpdateSet(values)),
+  );
+  dropSurplus(tx, organization_id);
+}
+
+/** An image from the same source has come up: earlier failures count no longer. */
+export function forgetSlowImage(tx: Tx, instance: Instance): void {
+  const rows = query.deleteFrom('slow_images').where('organization_id', '=', instance.organization_id);
+  tx.run(rows.where('source', '=', sourceOf(instance)));
+}
+
+function sourceOf({ template_snapshot }: Instance): string {
+  return slowImageSource((JSON.parse(template_snapshot) as TemplateDetails).image);
+}
+
+function find(tx: Tx, organizationId: string, source: string): SlowImage | undefined {
+  const rows = query.selectFrom('slow_images').selectAll().where('organization_id', '=', organizationId);
+  return tx.get(rows.where('source', '=', source));
+}
+
+function dropSurplus(tx: Tx, organizationId: string): void {
+  const rows = query.selectFrom('slow_images').select('source').where('organization_id', '=', organizationId);
+  const surplus = tx.all(rows.orderBy('retry_at', 'desc').offset(MAX_SOURCES).limit(MAX_SOURCES));
+  for (const { source } of surplus)
+    tx.run(query.deleteFrom('slow_images').where('organization_id', '=', organizationId).where('source', '=', source));
+}

@@ -1,0 +1,14 @@
+/** Which images an organization may not deploy for a while, because they were pulled too slowly. */
+export const slowImages = `
+CREATE TABLE slow_images (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  -- What the failures are counted for: a repository of Docker Hub, or another registry's domain or network.
+  source TEXT NOT NULL,
+  -- In a row.
+  failures INTEGER NOT NULL CHECK (failures > 0),
+  failed_at INTEGER NOT NULL,
+  retry_at INTEGER NOT NULL CHECK (retry_at > failed_at),
+  PRIMARY KEY (organization_id, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX slow_images_by_retry ON slow_images (retry_at);
+`;
