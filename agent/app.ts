@@ -30,6 +30,7 @@ import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
 import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
 import { relayProcess } from './pulls/client.js';
+import { AccessFiles } from './runtime/docker/access-files.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
 import { DataRootNotes } from './runtime/docker/data-root-notes.js';
@@ -101,8 +102,10 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const jobs = new RunnerJobs(engine, hostId, config.vms.runner);
   const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
   const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
+  const etcFiles = new EtcFiles(resolve(config.stateDir, 'etc'));
+  const accessFiles = new AccessFiles(resolve(config.stateDir, 'access'));
   const kinds = {
-    container: new Containers(engine, host, images, puller, gpus, new EtcFiles(resolve(config.stateDir, 'etc'))),
+    container: new Containers(engine, host, images, puller, gpus, etcFiles, accessFiles),
     vm: new VirtualMachines(
       engine,
       clock,
@@ -114,11 +117,22 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     ),
   };
   const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
-  const runtime: DockerRuntime = new DockerRuntime(engine, clock, host, kinds, ports, networks, guard, dataRoot);
+  const runtime: DockerRuntime = new DockerRuntime(
+    engine,
+    clock,
+    host,
+    kinds,
+    ports,
+    networks,
+    guard,
+    dataRoot,
+    accessFiles,
+  );
   // Of another host in Docker's eyes: what belongs to it is no instance's.
   const canaryHost = { ...host, hostId: `canary of ${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
-  const canaryKind = new Containers(engine, canaryHost, images, puller, gpus, canaryFiles);
+  const canaryAccess = new AccessFiles(resolve(config.stateDir, 'access-canary'));
+  const canaryKind = new Containers(engine, canaryHost, images, puller, gpus, canaryFiles, canaryAccess);
   const canaryRuntime = new DockerRuntime(
     engine,
     clock,
@@ -129,6 +143,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
     guard,
     NO_DATA_ROOT,
+    canaryAccess,
   );
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
   return { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };

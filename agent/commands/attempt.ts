@@ -7,6 +7,8 @@ export class Attempt {
   created = false;
   /** How often the agent's process has ended in the middle of this command. */
   readonly crashes: number;
+  /** What of the command's access is in force, for its result. */
+  access = { accessRevision: 0, sshKeyStays: false };
   private begun: boolean;
   private runBefore: number | null;
   private readonly superseded = new AbortController();

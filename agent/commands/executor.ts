@@ -54,7 +54,9 @@ export class Executor {
     const highest = Math.max(this.journal.instance(instanceId)?.sequence ?? 0, this.floors.get(instanceId) ?? 0);
     if (sequence < highest) return this.outbox.result(staleResult(command, highest));
     const before = this.journal.instance(instanceId)?.desired;
-    this.journal.begin(command, desiredBy(command));
+    // What can be done any number of times leaves no trace: while it waits to be sent again, nothing waits for it.
+    if (isKept(command)) this.journal.raise(instanceId, sequence, 0);
+    else this.journal.begin(command, desiredBy(command));
     this.enqueue({ attempt: this.attempt(command, known), before });
   }
 
@@ -164,6 +166,7 @@ export class Executor {
     try {
       const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
       const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
+      if (isKept(command)) return this.answer(job, doneBy(attempt));
       await this.hands.endpoints.note(command.instanceId, workload);
       const { observer, remover } = this.hands;
       // One that ended while it was brought up has run all the same.
@@ -173,7 +176,7 @@ export class Executor {
         ? observer.observe(workload)
         : await observer.observeWithLog(command.instanceId, workload);
       const result = {
-        ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE),
+        ...doneBy(attempt),
         observation: { ...observation, ...last },
       };
       if (workload.state === 'absent') this.hands.observer.forget(command.instanceId);
@@ -248,12 +251,16 @@ function isProvision({ desired }: Command): boolean {
   return desired?.$case === 'running' && desired.value.mayCreate;
 }
 
+function isKept({ desired }: Command): boolean {
+  return desired?.$case === 'kept';
+}
+
 function isDestroy(command: Command): boolean {
   return command.desired?.$case === 'absent';
 }
 
 function desiredBy({ desired }: Command): Desired {
-  return desired?.$case ?? 'stopped';
+  return desired?.$case === undefined || desired.$case === 'kept' ? 'stopped' : desired.$case;
 }
 
 function desiredAfter(command: Command, workload: Workload): Desired {
@@ -272,7 +279,13 @@ function resultOf({ commandId, instanceId, sequence }: Command, outcome: Command
     observation: undefined,
     highestSequence: 0,
     runs: [],
+    accessRevision: 0,
+    sshKeyStays: false,
   };
+}
+
+function doneBy({ command, access }: Attempt): CommandResult {
+  return { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_DONE), ...access };
 }
 
 function staleResult(command: Command, highestSequence: number): CommandResult {

@@ -45,6 +45,7 @@ const LONGEST_RETRY_MS = 30_000;
 export async function perform(hands: Hands, attempt: Attempt): Promise<Workload> {
   const { instanceId, desired } = attempt.command;
   await hands.runtime.settled(instanceId);
+  await replaceAccess(hands, attempt);
   switch (desired?.$case) {
     case 'running':
       if (attempt.isDangerous)
@@ -61,8 +62,28 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
       );
     case 'absent':
       return untilDone(hands, attempt, absence(hands.gpuAccess, instanceId));
+    case 'kept': {
+      const found = await hands.runtime.find(instanceId);
+      await hands.endpoints.readmit(found);
+      return found;
+    }
     default:
       throw new Failure('CONTAINER_FAILED', 'this agent does not know what the command wants; upgrade it');
+  }
+}
+
+/** Whatever else the command wants: from here on nobody gets in by what was replaced. */
+async function replaceAccess({ runtime, endpoints, logger }: Hands, attempt: Attempt): Promise<void> {
+  const { instanceId, access, desired } = attempt.command;
+  if (!access) return;
+  try {
+    const { sshKeyStays } = await runtime.replaceAccess(instanceId, access);
+    await endpoints.note(instanceId, await runtime.find(instanceId));
+    attempt.access = { accessRevision: access.revision, sshKeyStays };
+  } catch (error) {
+    // What is to end ends all the same, and takes its ports with it; the next start brings the access along.
+    if (desired?.$case !== 'stopped') throw error;
+    logger.warn({ instanceId }, `access is not replaced yet: ${messageOf(error)}`);
   }
 }
 

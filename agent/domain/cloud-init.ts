@@ -1,4 +1,5 @@
 import type { EnvVar } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { shellExports, shellVariables } from './shell.js';
 
 export interface GuestFacts {
   instanceId: string;
@@ -15,8 +16,6 @@ const PROFILE = '/etc/profile.d/gpurent.sh';
 const ONSTART = '/var/lib/gpurent/onstart';
 const PER_BOOT = '/var/lib/cloud/scripts/per-boot/gpurent-onstart';
 const LONGEST_LINE = 1_000;
-/** Another name is none that a shell could be told. */
-const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** The files of a NoCloud seed. Whatever a renter wrote is in base64 or plain ASCII: no YAML can be made of it. */
 export function seedOf(facts: GuestFacts): { 'meta-data': string; 'user-data': string } {
@@ -41,13 +40,11 @@ function accountOf({ sshUser, sshAuthorizedKey }: GuestFacts) {
   return { ...account, sudo: 'ALL=(ALL) NOPASSWD:ALL', shell: '/bin/bash', lock_passwd: true };
 }
 
-function filesOf({ env: all, onstart }: GuestFacts) {
-  const env = all.filter(({ key }) => SHELL_NAME.test(key));
-  const exports = env.map(({ key, value }) => `export ${key}=${quoted(value)}\n`);
-  const lines = env.flatMap(lineOf);
+function filesOf({ env, onstart }: GuestFacts) {
+  const lines = shellVariables(env).flatMap(lineOf);
   const run = `#!/bin/sh\n. ${PROFILE}\nexec /bin/sh ${ONSTART}\n`;
   return [
-    { path: PROFILE, permissions: '0644', ...base64(exports.join('')) },
+    { path: PROFILE, permissions: '0644', ...base64(shellExports(env)) },
     ...(lines.length > 0 ? [{ path: '/etc/environment', append: true, ...base64(lines.join('')) }] : []),
     ...(onstart === ''
       ? []
@@ -60,10 +57,6 @@ function filesOf({ env: all, onstart }: GuestFacts) {
 
 function base64(text: string) {
   return { encoding: 'b64', content: Buffer.from(text).toString('base64') };
-}
-
-function quoted(value: string): string {
-  return `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
 /** As the login of the guest reads it, which knows no way to write some characters: those are for shells only. */

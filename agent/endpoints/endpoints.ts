@@ -57,6 +57,12 @@ export class Endpoints {
     if (before?.startedAt !== startedAt) void this.watch(workload);
   }
 
+  /** Whoever was let in by a token that was replaced is out. Rejects when the proxy does not say so. */
+  async readmit(workload: Workload): Promise<void> {
+    if (workload.state !== 'running') return;
+    await this.parts.portGuard.set(workload.instanceId, guardedPorts(workload));
+  }
+
   /** Every workload of this host has been noted once. */
   noteAll(): void {
     this.parts.portGuard.complete();

@@ -43,6 +43,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     cudaVersion,
     vmCapable: docker.runsVms,
     gpuReleaseSupported: true,
+    accessReplaceable: true,
     gpus: list,
   };
 }

@@ -223,7 +223,8 @@ export class Journal {
             'DELETE FROM commands WHERE instance_id = ? AND sequence < ? AND (acknowledged = 1 OR result IS NULL)',
           )
           .run(result.instanceId, result.sequence);
-        if (desired) this.setDesired(result.instanceId, desired);
+        if (!desired) return;
+        this.setDesired(result.instanceId, desired);
         // What was reported before is overtaken by this answer.
         this.db.prepare('UPDATE instances SET report = NULL WHERE instance_id = ?').run(result.instanceId);
       })

@@ -1,4 +1,4 @@
-import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
 import type { PublishedPort } from '../domain/ports.js';
 
@@ -28,7 +28,8 @@ export interface Traits {
   image: string;
 }
 
-export type Listed = Traits & { state: 'created' | 'running' | 'stopped' };
+/** The labels alone: what has replaced the access token is found with the workload. */
+export type Listed = Omit<Traits, 'tokenHash'> & { state: 'created' | 'running' | 'stopped' };
 
 export type Placed = Exclude<Workload, { state: 'absent' }>;
 
@@ -70,6 +71,11 @@ export interface Runtime {
   stop(instanceId: string): Promise<void>;
   /** Container, disk, contents and network; resolves when Docker no longer knows them. */
   remove(instanceId: string): Promise<void>;
+  /**
+   * From now on this is what lets people into the workload, whatever it was made with; nothing where it is absent. What runs takes
+   * the key within seconds, and the rest of its environment at its next start. Answers whether its SSH key cannot be replaced.
+   */
+  replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }>;
   /** The last lines of output, oldest first. */
   tail(instanceId: string, lines: number): Promise<LogLine[]>;
   /** Lines that come after the one stamped `since`, until the workload ends or `signal` is aborted. */

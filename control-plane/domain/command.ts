@@ -1,5 +1,8 @@
-/** One per client request; each states the whole desired state of its instance. */
-export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy';
+/**
+ * One per client request; each states the whole desired state of its instance, but `access`: that leaves the workload as it is, and
+ * replaces who gets in.
+ */
+export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy' | 'access';
 
 /**
  * `open` until the host has answered for good, or a newer command of the instance has closed it.

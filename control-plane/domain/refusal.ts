@@ -2,6 +2,7 @@ import { CodedError } from '../../shared/coded-error.js';
 
 /** Every code that the API can answer with, other than what the HTTP layer itself refuses. */
 export type RefusalCode =
+  | 'ACCESS_UNSUPPORTED'
   | 'ADMIN_REQUIRED'
   | 'ALREADY_MEMBER'
   | 'API_KEY_NOT_FOUND'

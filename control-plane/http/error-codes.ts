@@ -29,6 +29,10 @@ const Integer = Type.Integer();
 
 /** Every error of the API, once: what the server answers and what the document says come from here. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
+  ACCESS_UNSUPPORTED: {
+    status: 409,
+    meaning: "The agent of the instance's machine is too old to replace its access; deploy again.",
+  },
   ADMIN_REQUIRED: { status: 403, meaning: 'This takes the session of an admin; an API key never suffices.' },
   ALREADY_MEMBER: { status: 409, meaning: 'The user belongs to the organization already.' },
   API_KEY_NOT_FOUND: { status: 404, meaning: 'No active key of the organization has this id.' },

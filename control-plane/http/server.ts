@@ -20,6 +20,7 @@ import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
 import { healthRoutes } from './routes/health.js';
+import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
@@ -102,6 +103,7 @@ export async function createHttpServer(
     apiKeyRoutes,
     authRoutes,
     billingRoutes,
+    instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
     offerRoutes,

@@ -83,6 +83,7 @@ export interface Schema {
     cuda_version: string | null;
     vm_capable: Flag;
     gpu_release_supported: Flag;
+    access_replaceable: Generated<Flag>;
     agent_version: string | null;
     boot_id: string | null;
     enrolled_at: number;
@@ -183,6 +184,8 @@ export interface Schema {
     ssh_ready_at: number | null;
     release_stopped_after_ms: number | null;
     release_gpus_at: number | null;
+    access_revision: number;
+    access_replacement: 'pending' | 'applied' | 'token_only' | 'refused' | null;
   };
   idempotency_keys: {
     organization_id: string;

@@ -15,6 +15,7 @@ import { PaidTimes } from '../../agent/watch/paid-times.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import {
   CommandOutcome,
+  type Access,
   type Command,
   type CommandResult,
   type Progress,
@@ -34,12 +35,15 @@ export class TestHost {
   readonly observer = new Observer(this.runtime, this.clock);
   /** Guarded ports that are open. */
   readonly guarded = new Map<number, GuardedPort & { owner: string }>();
+  /** The access proxy cannot be told. */
+  guardFails = false;
   /** Container ports at which something speaks. */
   readonly speaking = new Set<number>();
   readonly endpoints = new Endpoints({
     portGuard: {
       scheme: 'http',
       set: async (instanceId, ports) => {
+        if (this.guardFails) throw new Error('the access proxy is not connected');
         for (const [hostPort, { owner }] of this.guarded) if (owner === instanceId) this.guarded.delete(hostPort);
         for (const port of ports) this.guarded.set(port.hostPort, { ...port, owner: instanceId });
       },
@@ -200,7 +204,7 @@ export class TestHost {
 let commands = 0;
 
 function command(sequence: number, desired: Command['desired'], instanceId = 'i'): Command {
-  return { commandId: `c${++commands}`, instanceId, sequence, desired, requestId: '' };
+  return { commandId: `c${++commands}`, instanceId, sequence, desired, requestId: '', access: undefined };
 }
 
 export async function provision(
@@ -223,3 +227,7 @@ export async function start(host: TestHost, sequence: number): Promise<Command> 
 export const stop = (sequence: number, releaseGpus = false): Command =>
   command(sequence, { $case: 'stopped', value: { releaseGpus } });
 export const destroy = (sequence: number): Command => command(sequence, { $case: 'absent', value: {} });
+export const keep = (sequence: number, access: Partial<Access> = {}): Command => ({
+  ...command(sequence, { $case: 'kept', value: {} }),
+  access: { revision: 1, tokenHash: 'new', sshAuthorizedKey: 'new', env: [], ...access },
+});

@@ -116,6 +116,14 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     return of(admin(), 'POST /v1/instances', body);
   },
   stop: async () => of(admin(), `POST /v1/instances/${await instance('running')}/stop`),
+  'replace access': async () => {
+    const key = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
+    const ssh_key_id = await made(admin(), '/v1/ssh-keys', key);
+    const { agent, body } = await world.host();
+    const { id } = await world.running({ ...body, ssh_key_id });
+    agent.automatic = false;
+    return of(admin(), `POST /v1/instances/${id}/access`, { ssh_key_id });
+  },
   destroy: async () => of(admin(), `DELETE /v1/instances/${await instance('stopped')}`),
   'make an enrolment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
   'revoke an enrolment token': async () =>

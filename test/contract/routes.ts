@@ -100,6 +100,7 @@ export const ROUTES: readonly Route[] = [
   instance('GET /v1/instances/{id}/events'),
   instance('POST /v1/instances/{id}/stop'),
   instance('POST /v1/instances/{id}/start'),
+  instance('POST /v1/instances/{id}/access'),
   instance('DELETE /v1/instances/{id}'),
 
   route('GET /v1/billing/transactions', 'member'),

@@ -60,6 +60,7 @@ describe('a container', () => {
     expect(HostConfig.Devices ?? []).toEqual([]);
     expect(Mounts.map(({ Destination, RW }) => `${Destination} ${RW}`).sort()).toEqual([
       '/.gpurent false',
+      '/.gpurent-access false',
       '/etc/hostname false',
       '/etc/hosts false',
       '/etc/resolv.conf false',
@@ -108,6 +109,21 @@ describe('a container', () => {
       await bound.check();
       return (await runtime.find(id)).state === 'stopped';
     });
+    await runtime.remove(id);
+  });
+
+  it('of an older agent keeps its SSH key, and says so', async () => {
+    const runtime = await makeRuntime({ ports });
+    const access = { revision: 1, tokenHash: 'new', sshAuthorizedKey: 'ssh-ed25519 new', env: [] };
+    await runtime.create(id, 1, specOf(SAMPLE_IMAGE));
+    const { Config } = await docker.getContainer(`gpurent-${id}`).inspect();
+    await docker.getContainer(`gpurent-${id}`).remove({ force: true });
+    const { Image, Labels, Env } = Config;
+    await (await docker.createContainer({ name: `gpurent-${id}`, Image, Labels, Env, Cmd: ['sleep', '1000'] })).start();
+    expect(await runtime.replaceAccess(id, access)).toEqual({ sshKeyStays: true });
+    expect(await runtime.find(id)).toMatchObject({ tokenHash: 'new' });
+    const { sshAuthorizedKey } = specOf(SAMPLE_IMAGE);
+    expect(await runtime.replaceAccess(id, { ...access, sshAuthorizedKey })).toEqual({ sshKeyStays: false });
     await runtime.remove(id);
   });
 

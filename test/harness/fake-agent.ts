@@ -222,7 +222,14 @@ export class FakeAgent {
   /** Does what the command wants and says so. */
   done(command: WireCommand): void {
     this.apply(command);
-    this.answer(command, 'DONE', { observation: this.outcome(command.instanceId) });
+    const accessRevision = command.access?.revision ?? 0;
+    this.answer(command, 'DONE', { observation: this.outcome(command.instanceId), accessRevision });
+  }
+
+  /** Does what the command wants, but for the key of SSH. */
+  doneButForKey(command: WireCommand): void {
+    this.apply(command);
+    this.answer(command, 'DONE', { accessRevision: command.access?.revision, sshKeyStays: true });
   }
 
   /** The workload came up and ended before it was reached. */
@@ -354,6 +361,8 @@ export class FakeAgent {
   private apply(command: WireCommand): void {
     const { instanceId, sequence, running } = command;
     const before = this.workloads.get(instanceId);
+    if (before && command.desired === 'kept') before.sequence = sequence;
+    if (command.desired === 'kept') return;
     const up = command.desired === 'running';
     const state = {
       running: 'WORKLOAD_STATE_RUNNING',

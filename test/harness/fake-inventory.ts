@@ -8,6 +8,7 @@ export interface FakeInventory {
   diskQuota?: string;
   vmCapable?: boolean;
   cudaVersion?: string;
+  accessReplaceable?: boolean;
 }
 
 /** The inventory in the words of the wire. */
@@ -18,6 +19,7 @@ export function inventoryOf({
   diskQuota = 'enforced',
   vmCapable = false,
   cudaVersion = '12.4',
+  accessReplaceable = true,
 }: FakeInventory): Record<string, unknown> {
   return {
     name,
@@ -33,6 +35,7 @@ export function inventoryOf({
     driverVersion: '550.54',
     cudaVersion,
     gpuReleaseSupported: true,
+    accessReplaceable,
     gpus: Array.from({ length: gpus }, (_, index) => ({
       uuid: `GPU-${randomUUID()}`,
       index,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.js';
-import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../agent/domain/failure.js';
 import { publishPorts } from '../../agent/domain/ports.js';
 import {
@@ -20,7 +20,7 @@ interface FakeContainer {
   ended: (() => void)[];
 }
 
-type Call = 'tail' | 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find';
+type Call = 'tail' | 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find' | 'replaceAccess';
 
 /** Workloads in memory; calls can be made to wait or to fail. */
 export class FakeRuntime implements Runtime {
@@ -30,6 +30,8 @@ export class FakeRuntime implements Runtime {
   /** Ports that something else listens on. */
   readonly takenPorts = new Set<number>();
   sshUp = true;
+  /** As where an older agent has made the workloads. */
+  keysStay = false;
   /** How often somebody has waited for an unanswered call. */
   settledAsked = 0;
   private readonly containers = new Map<string, FakeContainer>();
@@ -141,6 +143,13 @@ export class FakeRuntime implements Runtime {
     const container = this.containers.get(instanceId);
     this.containers.delete(instanceId);
     for (const end of container?.ended.splice(0) ?? []) end();
+  }
+
+  async replaceAccess(instanceId: string, { tokenHash }: Access): Promise<{ sshKeyStays: boolean }> {
+    await this.enter('replaceAccess');
+    const container = this.containers.get(instanceId);
+    if (container) container.workload = { ...container.workload, tokenHash };
+    return { sshKeyStays: this.keysStay };
   }
 
   async tail(instanceId: string, count: number): Promise<LogLine[]> {

@@ -13,5 +13,6 @@ export const INVENTORY = {
   cudaVersion: '',
   vmCapable: false,
   gpuReleaseSupported: true,
+  accessReplaceable: true,
   gpus: [],
 };

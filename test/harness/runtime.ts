@@ -5,6 +5,7 @@ import type { PortRange } from '../../agent/domain/ports.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
+import { AccessFiles } from '../../agent/runtime/docker/access-files.js';
 import { Containers } from '../../agent/runtime/docker/containers.js';
 import { DataRootGuard } from '../../agent/runtime/docker/data-root-guard.js';
 import { DataRootNotes } from '../../agent/runtime/docker/data-root-notes.js';
@@ -72,6 +73,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     support: new VmSupport(engine, jobs, VMS, gpus, systemClock),
     passthrough: gpus.passthrough,
   };
+  const accessFiles = new AccessFiles(join(tmpdir(), `gpurent-access-${hostId}`));
   const kinds = {
     container: new Containers(
       engine,
@@ -80,6 +82,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
       puller,
       gpus,
       new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`)),
+      accessFiles,
     ),
     vm: new VirtualMachines(engine, systemClock, host, images, puller, parts, VMS),
   };
@@ -94,6 +97,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
     networks,
     guard,
     dataRoot,
+    accessFiles,
   );
   await runtime.prepare();
   return runtime;

@@ -21,7 +21,8 @@ export interface WireCommand {
   commandId: string;
   instanceId: string;
   sequence: number;
-  desired: 'running' | 'stopped' | 'absent';
+  desired: 'running' | 'stopped' | 'absent' | 'kept';
+  access?: { revision: number; tokenHash: string; sshAuthorizedKey: string; env: { key: string; value: string }[] };
   running?: {
     mayCreate: boolean;
     spec: {

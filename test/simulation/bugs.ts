@@ -210,6 +210,7 @@ export const BUGS: readonly Bug[] = [
                 sequence: 0,
                 desired: undefined,
                 requestId: '',
+                access: undefined,
               };
               platform.hosts.send(machineId, { message: { $case: 'command', value: command } });
             }

@@ -236,6 +236,11 @@ export class SimRuntime implements Runtime, DockerWatch {
     return this.call(instanceId, 'remove', () => this.docker.remove(instanceId));
   }
 
+  async replaceAccess(): Promise<{ sshKeyStays: boolean }> {
+    await this.reach();
+    return { sshKeyStays: false };
+  }
+
   async tail(): Promise<LogLine[]> {
     await this.reach();
     return [];

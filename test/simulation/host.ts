@@ -83,6 +83,7 @@ export class SimHost {
       driverVersion: '1',
       cudaVersion: '12.4',
       gpuReleaseSupported: true,
+      accessReplaceable: true,
       gpus: this.gpus,
     };
   }

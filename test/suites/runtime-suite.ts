@@ -93,6 +93,20 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
     expect((await runtime.list()).map(({ instanceId }) => instanceId)).not.toContain(id);
   });
 
+  it('takes the token that has replaced the first one, also over a stop and a start', async () => {
+    const { runtime } = test;
+    const access = { revision: 1, tokenHash: 'replaced', sshAuthorizedKey: PUBLIC_KEY, env: [] };
+    const id = await create({ accessToken: 'first' });
+    expect(await runtime.replaceAccess(id, access)).toEqual({ sshKeyStays: false });
+    expect(await runtime.find(id)).toMatchObject({ tokenHash: 'replaced' });
+    await runtime.stop(id);
+    await runtime.start(id);
+    expect(await runtime.find(id)).toMatchObject({ state: 'running', tokenHash: 'replaced' });
+    await runtime.remove(id);
+    expect(await runtime.replaceAccess(id, access)).toEqual({ sshKeyStays: false });
+    expect(await runtime.find(id)).toEqual({ state: 'absent' });
+  });
+
   it('publishes no port without a key', async () => {
     const id = await create({ sshAuthorizedKey: '' });
     expect(await test.runtime.find(id)).toMatchObject({ state: 'running', sshPort: null });

@@ -104,7 +104,7 @@ describe('a container', () => {
     resolvers: ['192.0.2.53'],
     openFiles: 1024,
     containerRuntime: null,
-    etcMounts: [],
+    mounts: [],
     hasDiskQuota: false,
     gpuAttachment: { env: ['NVIDIA_VISIBLE_DEVICES=GPU-1'], deviceRequests: [] },
   };

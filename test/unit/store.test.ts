@@ -87,6 +87,21 @@ it('is copied before a newer release changes its form, and stays as it was when 
   again.close();
 });
 
+it('keeps the commands of a store that is older than replaced access', () => {
+  const old = new Store(file, new ManualClock(), () => {}, migrations.slice(0, 4));
+  old.close();
+  const database = new BetterSqlite3(file);
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO commands (id, instance_id, machine_id, sequence, kind, state, created_at, next_send_at, accepted_at)
+    VALUES ('c', 'i', 'm', 3, 'stop', 'open', 1, 2, 5)`);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const command = store.transact((tx) => tx.get(query.selectFrom('commands').selectAll()));
+  expect(command).toMatchObject({ id: 'c', sequence: 3, kind: 'stop', state: 'open', next_send_at: 2, accepted_at: 5 });
+  store.close();
+});
+
 it('refuses a file of a newer release, and one that is no database, without harm', () => {
   new Store(file, new ManualClock()).close();
   const database = new BetterSqlite3(file);

@@ -4,10 +4,13 @@ import { addressesOf } from '../../domain/ports.js';
 import type { GpuAttachment } from '../../host/gpus/driver.js';
 import type { Traits } from '../workload.js';
 import { hostnameOf } from './etc-files.js';
+import type { BindMount } from './instance-folders.js';
 import { labelsOf } from './labels.js';
 
 /** Where SSH is reached inside the container, out of the way of the image's own. */
 export const SSH_CONTAINER_PORT = 22022;
+/** Tells init the key that the workload was made with. */
+export const SSH_KEY_VARIABLE = 'GPURENT_SSH_AUTHORIZED_KEY';
 const TOOLS_DIR = '/.gpurent';
 
 /** Docker's default set less NET_RAW and MKNOD. */
@@ -51,8 +54,8 @@ export interface Placement {
   openFiles: number;
   /** What Docker runs it with; null: its default. */
   containerRuntime: string | null;
-  /** What puts our files into the places of those that Docker would keep outside of the disk. */
-  etcMounts: { Type: 'bind'; Source: string; Target: string; ReadOnly: boolean }[];
+  /** Our files in the places of those that Docker would keep outside of the disk, and what init is to know of access. */
+  mounts: BindMount[];
   /** Whether Docker can hold the disk to its size. */
   hasDiskQuota: boolean;
   /** What the GPU driver adds to attach the instance's GPUs, and nothing else. */
@@ -109,10 +112,7 @@ export function containerOptions(
       NetworkMode: placement.network,
       Dns: [...placement.resolvers],
       PortBindings: published,
-      Mounts: [
-        { Type: 'bind', Source: placement.guestTools, Target: TOOLS_DIR, ReadOnly: true },
-        ...placement.etcMounts,
-      ],
+      Mounts: [{ Type: 'bind', Source: placement.guestTools, Target: TOOLS_DIR, ReadOnly: true }, ...placement.mounts],
       DeviceRequests: gpuAttachment.deviceRequests,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,
@@ -163,7 +163,7 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Plac
   const own = {
     GPURENT_SSH_PORT: String(SSH_CONTAINER_PORT),
     GPURENT_SSH_USER: spec.sshUser,
-    GPURENT_SSH_AUTHORIZED_KEY: spec.sshAuthorizedKey,
+    [SSH_KEY_VARIABLE]: spec.sshAuthorizedKey,
     GPURENT_RUN_AS: runAs(image.user),
     GPURENT_SETS_HOME: image.setsHome ? '1' : '0',
     GPURENT_WORKDIR: image.workingDir,

@@ -4,6 +4,7 @@ import { Failure } from '../../domain/failure.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
 import type { OnProgress, Traits } from '../workload.js';
+import type { AccessFiles } from './access-files.js';
 import { containerOptions } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import type { EtcFiles } from './etc-files.js';
@@ -24,6 +25,7 @@ export class Containers implements WorkloadKind {
     private readonly puller: ImagePuller,
     private readonly gpus: GpuDriver,
     private readonly etcFiles: EtcFiles,
+    private readonly accessFiles: AccessFiles,
   ) {}
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
@@ -40,6 +42,7 @@ export class Containers implements WorkloadKind {
 
   async prepare({ instanceId }: Traits): Promise<void> {
     await this.etcFiles.provide(instanceId);
+    await this.accessFiles.provide(instanceId);
   }
 
   forget(instanceId: string): Promise<void> {
@@ -58,7 +61,7 @@ export class Containers implements WorkloadKind {
       imageId: image.id,
       network,
       openFiles: await openFilesLimit(),
-      etcMounts: await this.etcFiles.provide(traits.instanceId),
+      mounts: [...(await this.etcFiles.provide(traits.instanceId)), await this.accessFiles.provide(traits.instanceId)],
       hasDiskQuota: await this.host.hasDiskQuota(),
       gpuAttachment: this.gpus.attachment(spec.gpuUuids),
     });

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { sleep, type Clock } from '../../../shared/clock.js';
-import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Access, WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
 import { publishPorts, publishable } from '../../domain/ports.js';
 import { graceOf } from '../../domain/stop-grace.js';
@@ -19,7 +19,8 @@ import {
   type Traits,
   type Workload,
 } from '../workload.js';
-import { containerName } from './container-options.js';
+import { ACCESS_DIR, type AccessFiles } from './access-files.js';
+import { SSH_KEY_VARIABLE, containerName } from './container-options.js';
 import type { DataRoots } from './data-root-guard.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { LABEL, traitsOf } from './labels.js';
@@ -58,6 +59,7 @@ export class DockerRuntime implements Runtime {
     private readonly networks: InstanceNetworks,
     private readonly guard: Guard,
     private readonly dataRoot: DataRoots,
+    private readonly accessFiles: AccessFiles,
   ) {}
 
   /**
@@ -68,12 +70,15 @@ export class DockerRuntime implements Runtime {
     await this.dataRoot.require();
     const kept = new Set((await this.list()).map(({ instanceId }) => instanceId));
     await this.networks.prune(kept);
+    await this.accessFiles.prune(kept);
     for (const kind of Object.values(this.kinds)) await kind.forgetAllBut(kept);
   }
 
   async find(instanceId: string): Promise<Workload> {
     const info = await this.inspect(instanceId);
-    return info ? describe(info) : { state: 'absent' };
+    if (!info) return { state: 'absent' };
+    const found = describe(info);
+    return { ...found, tokenHash: (await this.accessFiles.tokenHashOf(instanceId)) ?? found.tokenHash };
   }
 
   /** One call, whatever a single container may be stuck in. */
@@ -169,8 +174,16 @@ export class DockerRuntime implements Runtime {
       await sleep(this.clock, POLL_MS);
     }
     await this.networks.remove(instanceId);
+    await this.accessFiles.remove(instanceId);
     for (const kind of Object.values(this.kinds)) await kind.forget(instanceId);
     await this.dataRoot.forget(instanceId);
+  }
+
+  async replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }> {
+    const info = await this.inspect(instanceId);
+    if (!info) return { sshKeyStays: false };
+    await this.accessFiles.replace(instanceId, access);
+    return { sshKeyStays: !takesKey(info, access.sshAuthorizedKey) };
   }
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {
@@ -254,6 +267,14 @@ export class DockerRuntime implements Runtime {
       return undefined;
     }
   }
+}
+
+/** Whether this is the key of a workload, or becomes it: a machine, or what an older agent has made, has its own for ever. */
+function takesKey({ Config, Mounts }: ContainerInspectInfo, key: string): boolean {
+  if (traitsOf(Config.Labels).kind === 'vm') return true;
+  return (
+    Mounts.some(({ Destination }) => Destination === ACCESS_DIR) || Config.Env.includes(`${SSH_KEY_VARIABLE}=${key}`)
+  );
 }
 
 function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): Placed {

@@ -1,12 +1,6 @@
-import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-interface BindMount {
-  Type: 'bind';
-  Source: string;
-  Target: string;
-  ReadOnly: boolean;
-}
+import { InstanceFolders, type BindMount } from './instance-folders.js';
 
 /** Docker's own name server in a network of ours; it passes on to those that the container was made with. */
 const RESOLV_CONF = 'nameserver 127.0.0.11\noptions ndots:0\n';
@@ -19,10 +13,7 @@ export const ETC_PATHS: readonly string[] = FILES.map((name) => `/etc/${name}`);
  * The files of /etc that Docker keeps for each container outside of its disk, where no size holds and root in the container may
  * write. Ours take their places, read-only.
  */
-export class EtcFiles {
-  /** `folder`: of this host's; the agent alone writes to it. */
-  constructor(private readonly folder: string) {}
-
+export class EtcFiles extends InstanceFolders {
   /** Writes the files of an instance, also over older ones. Returns the mounts that put them into its container. */
   async provide(instanceId: string): Promise<BindMount[]> {
     const own = this.folderOf(instanceId);
@@ -39,20 +30,6 @@ export class EtcFiles {
       await chmod(join(own, name), 0o644);
     }
     return FILES.map((name) => ({ Type: 'bind', Source: join(own, name), Target: `/etc/${name}`, ReadOnly: true }));
-  }
-
-  async remove(instanceId: string): Promise<void> {
-    await rm(this.folderOf(instanceId), { recursive: true, force: true });
-  }
-
-  /** Removes the files of all instances but these. */
-  async prune(kept: ReadonlySet<string>): Promise<void> {
-    const present = await readdir(this.folder).catch(() => []);
-    for (const instanceId of present) if (!kept.has(instanceId)) await this.remove(instanceId);
-  }
-
-  private folderOf(instanceId: string): string {
-    return join(this.folder, instanceId);
   }
 }
 

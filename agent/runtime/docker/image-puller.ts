@@ -193,7 +193,8 @@ export class ImagePuller {
         else resolve();
       };
       const onAbort = () => end(signal.reason as Error);
-      const onRelayEnd = () => end(new PullStopped(UNAVAILABLE, 'what asks the registry has ended on this machine; try again'));
+      const onRelayEnd = () =>
+        end(new PullStopped(UNAVAILABLE, 'what asks the registry has ended on this machine; try again'));
       const look = async () => {
         const complaint = await this.complaint(watch, heardAt);
         if (complaint) return end(complaint);

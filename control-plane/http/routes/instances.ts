@@ -36,6 +36,7 @@ export const Instance = Type.Object(
     jupyter_url: nullable(Type.String()),
     open_url: nullable(Type.String()),
     access_token: nullable(Type.String()),
+    access_replacement: nullable(Type.Enum(['pending', 'applied', 'token_only', 'refused'])),
     error_code: nullable(Type.String()),
     error_message: nullable(Type.String()),
     allowed_actions: Type.Array(Type.String()),

@@ -1,7 +1,8 @@
 import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordEvent } from '../instances/transitions.js';
 import type { Platform } from '../platform.js';
 
 export interface Member {
@@ -45,9 +46,14 @@ export function leave(platform: Platform, caller: AccountCaller, organizationId:
   platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
 }
 
-/** Personal keys of who leaves stop working with it; team keys and instances are the organisation's and stay. */
+/**
+ * Personal keys of who leaves stop working with it; team keys and instances are the organisation's and stay. Each instance tells
+ * that its access should be replaced: doing so by itself would cut off the work of others.
+ */
 function depart(tx: Tx, organizationId: string, userId: string): void {
-  keepAnAdmin(tx, organizationId, getMember(tx, organizationId, userId));
+  const member = getMember(tx, organizationId, userId);
+  keepAnAdmin(tx, organizationId, member);
+  tellInstances(tx, organizationId, member);
   tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
   tx.run(
     query
@@ -58,6 +64,15 @@ function depart(tx: Tx, organizationId: string, userId: string): void {
       .where('kind', '=', 'personal')
       .where('revoked_at', 'is', null),
   );
+}
+
+function tellInstances(tx: Tx, organizationId: string, { email }: Member): void {
+  const live = query.selectFrom('instances').select(['id', 'deployed_by']).where('status', '<>', sql.lit('destroyed'));
+  for (const { id, deployed_by } of tx.all(live.where('organization_id', '=', organizationId))) {
+    const holds = deployed_by === email ? 'has deployed this instance' : 'may know the access token of this instance';
+    const message = `${email} has left the organization and ${holds}: replace its access (POST /v1/instances/${id}/access)`;
+    recordEvent(tx, id, 'member_left', message);
+  }
 }
 
 function getMember(tx: Tx, organizationId: string, userId: string): Member {

@@ -4,6 +4,7 @@ import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
+import { accessOf } from '../instances/access.js';
 import { findInstance, gpusOf } from '../instances/queries.js';
 import { WORKLOAD_PURPOSE, type Workload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
@@ -90,6 +91,7 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
     instanceId: command.instance_id,
     sequence: command.sequence,
     requestId: command.request_id ?? '',
+    access: command.kind === 'destroy' ? undefined : accessOf(platform, findInstance(tx, command.instance_id)),
   };
   switch (command.kind) {
     case 'provision':
@@ -106,6 +108,8 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
       return { ...identity, desired: { $case: 'stopped', value: { releaseGpus: command.kind === 'release' } } };
     case 'destroy':
       return { ...identity, desired: { $case: 'absent', value: {} } };
+    case 'access':
+      return { ...identity, desired: { $case: 'kept', value: {} } };
   }
 }
 

@@ -15,7 +15,8 @@ import { HEARTBEAT_MS } from '../../../shared/protocol.js';
 import { restoredAt } from '../../store/meta.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findCommand, findOpenCommand, type CommandRow } from '../instances/commands.js';
+import { noteAccess, refuseAccess } from '../instances/access.js';
+import { findCommand, findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
 import { NOTHING } from '../../../shared/observation.js';
 import {
   MAX_WORDS_CHARS,
@@ -130,7 +131,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
-        landCommand(tx, platform.ids, command, instance, result.observation);
+        landCommand(tx, platform.ids, command, noteAccess(tx, instance, result), result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
@@ -168,6 +169,8 @@ function recordFailure(
       return refused
         ? undoRefusedStart(tx, platform.ids, instance, command, reason)
         : failStart(tx, platform.ids, command, instance, reason);
+    case 'access':
+      return refuseAccess(tx, instance, command, reason);
     default:
       // A stop or destroy has no other end than being done: it stays open and is sent again.
       return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
@@ -204,10 +207,11 @@ export function recordReport(platform: Platform, machineId: string, report: Work
       }
       return attestKnown(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }
-    const command = findOpenCommand(tx, instance);
+    const command = findOpenChange(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
-    if (command && landsWith(command, instance, report)) landCommand(tx, platform.ids, command, instance, observation);
-    else if (instance.status === 'running' && !command && endsRun(instance, report)) {
+    if (command && landsWith(tx, command, instance, report))
+      landCommand(tx, platform.ids, command, instance, observation);
+    else if (instance.status === 'running' && !command && endsRun(tx, instance, report)) {
       endWorkload(tx, instance, observation);
     }
   });
@@ -217,19 +221,20 @@ export function recordReport(platform: Platform, machineId: string, report: Work
  * Whether the workload that is known to be up has ended: its very run, or one that came after the newest command. A report of
  * an earlier run, come late, is none of this one.
  */
-function endsRun({ run_id, sequence }: Instance, report: WorkloadReport): boolean {
+function endsRun(tx: Tx, instance: Instance, report: WorkloadReport): boolean {
+  const { run_id } = instance;
   const { state, runId } = report.observation ?? { state: WorkloadState.WORKLOAD_STATE_UNSPECIFIED, runId: '' };
-  const isThisRun = run_id === null || runId === run_id || report.sequence >= sequence;
+  const isThisRun = run_id === null || runId === run_id || report.sequence >= sequenceOfChange(tx, instance);
   return isThisRun || state === WorkloadState.WORKLOAD_STATE_ABSENT;
 }
 
-function landsWith(command: CommandRow, instance: Instance, report: WorkloadReport): boolean {
+function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: WorkloadReport): boolean {
   const { observation } = report;
   if (!observation) return false;
   switch (command.kind) {
     case 'stop':
     case 'release':
-      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(instance, report);
+      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(tx, instance, report);
     case 'provision':
     case 'start': {
       // What is not there has not come up, and what ended before was another run: the command is still to be answered.
@@ -237,6 +242,7 @@ function landsWith(command: CommandRow, instance: Instance, report: WorkloadRepo
       return hasEnded && report.sequence >= command.sequence && observation.runId !== (instance.run_id ?? '');
     }
     case 'destroy':
+    case 'access':
       return false;
   }
 }

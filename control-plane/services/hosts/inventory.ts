@@ -97,6 +97,7 @@ function columnsOf(inventory: Inventory) {
     driver_version: inventory.driverVersion || null,
     cuda_version: inventory.cudaVersion || null,
     vm_capable: inventory.vmCapable ? (1 as const) : (0 as const),
+    access_replaceable: inventory.accessReplaceable ? (1 as const) : (0 as const),
     gpu_release_supported: inventory.gpuReleaseSupported ? (1 as const) : (0 as const),
   };
 }

@@ -51,7 +51,11 @@ function end(tx: Tx, ids: Ids, instance: Instance, observation: Observation): vo
 /** It runs there: so it does here. */
 function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
   const changes = { ...addressesOf(tx, instance, state.observation), run_id: state.observation?.runId || null };
-  if (instance.status === 'running') return void amend(tx, instance, { ...changes, ...NO_ERROR });
+  if (instance.status === 'running') {
+    const resumed = amend(tx, instance, { ...changes, ...NO_ERROR });
+    if (resumed.access_replacement === 'pending') recordCommand(tx, ids, resumed, 'access');
+    return;
+  }
   recordEvent(tx, instance.id, 'running', `${WHY}; the workload runs on its host`);
   const said = { ...changes, ...NO_RELEASE, ...NO_ERROR };
   if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);

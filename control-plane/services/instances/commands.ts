@@ -85,6 +85,24 @@ export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine
   );
 }
 
+/** The same, where it is to change how the workload stands: who is to get in changes nothing of that. */
+export function findOpenChange(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
+  const open = findOpenCommand(tx, instance);
+  return open?.kind === 'access' ? undefined : open;
+}
+
+/** The number below which what a host says of a workload is of an earlier state of it. */
+export function sequenceOfChange(tx: Tx, instance: Instance): number {
+  if (findOpenCommand(tx, instance)?.kind !== 'access') return instance.sequence;
+  const changes = query
+    .selectFrom('commands')
+    .select((eb) => eb.fn.max('sequence').as('newest'))
+    .where('instance_id', '=', instance.id)
+    .where('machine_id', '=', instance.machine_id)
+    .where('kind', '<>', 'access');
+  return tx.get(changes)?.newest ?? instance.sequence;
+}
+
 /** The command that this one has closed, or came after. */
 export function findPreviousCommand(tx: Tx, { instance_id, machine_id, sequence }: CommandRow): CommandRow | undefined {
   return tx.get(

@@ -6,7 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { findGpus } from '../hosts/machines.js';
 import { catchUp } from './catch-up.js';
 import { claimGpus } from './claims.js';
-import { findOpenCommand, recordCommand } from './commands.js';
+import { findOpenChange, recordCommand } from './commands.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { endWorkload, findInstanceOfMachine, isAlive, landCommand } from './landing.js';
 import { findInstance, type Instance } from './queries.js';
@@ -50,13 +50,13 @@ function compare(
   }
   if (state.sequence === instance.sequence) return noticeEnd(tx, ids, instance, state);
   // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
-  if (instance.status === 'running' && !findOpenCommand(tx, instance)) amend(tx, instance, { run_id: null });
+  if (instance.status === 'running' && !findOpenChange(tx, instance)) amend(tx, instance, { run_id: null });
 }
 
 /** It has ended there, and the host said so to a newer copy of the store. */
 function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation }: InstanceState): void {
   if (!observation?.exit) return;
-  const open = findOpenCommand(tx, instance);
+  const open = findOpenChange(tx, instance);
   if (!open && instance.status === 'running') return endWorkload(tx, instance, observation);
   const hasRun = open?.sequence === sequence && (open.kind === 'provision' || open.kind === 'start');
   if (hasRun) landCommand(tx, ids, open, instance, observation);
@@ -64,7 +64,7 @@ function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation
 
 /** What should be running there is not there any more, and no command of ours explains it. */
 function noticeLoss(tx: Tx, instance: Instance): void {
-  if (instance.status !== 'running' || findOpenCommand(tx, instance)) return;
+  if (instance.status !== 'running' || findOpenChange(tx, instance)) return;
   endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
 }
 
@@ -76,7 +76,7 @@ export function reviewKnown(tx: Tx, ids: Ids, machineId: string, states: readonl
   for (const state of states) {
     const instance = findInstanceOfMachine(tx, machineId, state.instanceId);
     // An open command says already what is to become of it.
-    if (!instance || findOpenCommand(tx, instance)) continue;
+    if (!instance || findOpenChange(tx, instance)) continue;
     const kind = cleanUpOf(instance, state);
     if (kind === undefined) continue;
     holdGpus(tx, instance, state.gpuUuids);

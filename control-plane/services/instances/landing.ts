@@ -44,6 +44,8 @@ export function landCommand(
       return landStopped(tx, ids, command, instance, observation);
     case 'destroy':
       return landDestroyed(tx, instance, observation);
+    case 'access':
+      return;
   }
 }
 

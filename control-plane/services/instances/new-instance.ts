@@ -92,6 +92,8 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     ssh_ready_at: null,
     release_stopped_after_ms: offer.release_stopped_after_ms,
     release_gpus_at: null,
+    access_revision: 0,
+    access_replacement: null,
   };
 }
 

@@ -2,6 +2,7 @@ import { initial } from './0001-initial.js';
 import { expiry } from './0002-expiry.js';
 import { runs } from './0003-runs.js';
 import { slowImages } from './0004-slow-images.js';
+import { access } from './0005-access.js';
 
 export interface Migration {
   name: string;
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   { name: '0002-expiry', sql: expiry },
   { name: '0003-runs', sql: runs },
   { name: '0004-slow-images', sql: slowImages },
+  { name: '0005-access', sql: access },
 ];

@@ -23,6 +23,7 @@ import { settleOrganizations } from '../../../control-plane/services/money/settl
 import { query } from '../../../control-plane/store/sql.js';
 import {
   CommandOutcome,
+  Hello,
   WorkloadState,
   type Command,
   type CommandResult,
@@ -270,16 +271,7 @@ export class Marketplace {
       diskGb: 0,
     }));
     const inventory = this.workloads.inventory();
-    const hello = {
-      protocolMin: 1,
-      protocolMax: 1,
-      agentVersion: '',
-      bootId: '',
-      epoch: 0,
-      incarnation: '',
-      heedsPaidTimes: false,
-    };
-    greetHost(platform, this.machineId, { ...hello, inventory, instances });
+    greetHost(platform, this.machineId, Hello.fromPartial({ protocolMin: 1, protocolMax: 1, inventory, instances }));
     for (const result of this.unsaid.splice(0)) {
       recordResult(platform, this.machineId, { ...result, runs: this.workloads.endedRuns(result.instanceId) });
     }
@@ -429,7 +421,13 @@ export class Marketplace {
     outcome: CommandOutcome,
     observation: CommandResult['observation'],
   ): void {
-    const words = { code: 'CONTAINER_FAILED', message: 'test', highestSequence: 0 };
+    const words = {
+      code: 'CONTAINER_FAILED',
+      message: 'test',
+      highestSequence: 0,
+      accessRevision: 0,
+      sshKeyStays: false,
+    };
     const result = {
       commandId,
       instanceId,

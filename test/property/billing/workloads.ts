@@ -98,6 +98,7 @@ export class FakeWorkloads extends Map<string, FakeWorkload> {
       cudaVersion: '',
       vmCapable: false,
       gpuReleaseSupported: true,
+      accessReplaceable: true,
       gpus: this.gpus,
     };
   }
