@@ -117,34 +117,22 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     ),
   };
   const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
-  const runtime: DockerRuntime = new DockerRuntime(
-    engine,
-    clock,
-    host,
-    kinds,
-    ports,
-    networks,
-    guard,
-    dataRoot,
-    accessFiles,
-  );
+  const shared = { engine, clock, ports, guard };
+  const runtime: DockerRuntime = new DockerRuntime({ ...shared, host, kinds, networks, dataRoot, accessFiles });
   // Of another host in Docker's eyes: what belongs to it is no instance's.
   const canaryHost = { ...host, hostId: `canary of ${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
   const canaryAccess = new AccessFiles(resolve(config.stateDir, 'access-canary'));
   const canaryKind = new Containers(engine, canaryHost, images, puller, gpus, canaryFiles, canaryAccess);
-  const canaryRuntime = new DockerRuntime(
-    engine,
-    clock,
-    canaryHost,
+  const canaryRuntime = new DockerRuntime({
+    ...shared,
+    host: canaryHost,
     // Never the kind of the instances: what it finds of them it would take for its own, left by a crash.
-    { container: canaryKind, vm: canaryKind },
-    ports,
-    new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
-    guard,
-    NO_DATA_ROOT,
-    canaryAccess,
-  );
+    kinds: { container: canaryKind, vm: canaryKind },
+    networks: new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
+    dataRoot: NO_DATA_ROOT,
+    accessFiles: canaryAccess,
+  });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
   return { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };
 }

@@ -9,7 +9,7 @@ import type { DataRoot } from '../../agent/domain/data-root.js';
 import { identityFile, saveIdentity } from '../../agent/link/identity.js';
 import { DataRootGuard } from '../../agent/runtime/docker/data-root-guard.js';
 import { DataRootNotes } from '../../agent/runtime/docker/data-root-notes.js';
-import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
+import { DockerRuntime, type DockerRuntimeParts } from '../../agent/runtime/docker/docker-runtime.js';
 import { EngineWatch } from '../../agent/runtime/docker/docker-watch.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { systemClock } from '../../shared/clock.js';
@@ -44,10 +44,15 @@ function agentOn() {
   const engine = new Engine(docker.socket, systemClock);
   const logger = pino({ level: 'info' }, { write: (line) => void log.push(JSON.parse(line) as (typeof log)[0]) });
   const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, logger);
-  const kind = { forget: async () => {}, forgetAllBut: async () => {} };
-  const networks = { remove: async () => {}, prune: async () => {} };
-  const parts = [engine, systemClock, { hostId: HOST }, { container: kind }, {}, networks, {}, guard];
-  const runtime = new DockerRuntime(...(parts as unknown as ConstructorParameters<typeof DockerRuntime>));
+  const nothing = {
+    remove: async () => {},
+    prune: async () => {},
+    forget: async () => {},
+    forgetAllBut: async () => {},
+  };
+  const docked = { engine, clock: systemClock, host: { hostId: HOST }, dataRoot: guard };
+  const others = { kinds: { container: nothing }, networks: nothing, accessFiles: nothing };
+  const runtime = new DockerRuntime({ ...docked, ...others } as unknown as DockerRuntimeParts);
   return { guard, runtime, watch: new EngineWatch(engine, HOST, '/none', guard) };
 }
 

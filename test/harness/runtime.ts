@@ -68,7 +68,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
-  const parts = {
+  const vmParts = {
     disks: new BaseDisks(engine, jobs, images, VMS.runner),
     support: new VmSupport(engine, jobs, VMS, gpus, systemClock),
     passthrough: gpus.passthrough,
@@ -84,21 +84,12 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
       new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`)),
       accessFiles,
     ),
-    vm: new VirtualMachines(engine, systemClock, host, images, puller, parts, VMS),
+    vm: new VirtualMachines(engine, systemClock, host, images, puller, vmParts, VMS),
   };
   const notes = new DataRootNotes(join(tmpdir(), `gpurent-data-roots-${hostId}`));
   const dataRoot = new DataRootGuard(engine, notes, hostId, silentLogger);
-  const runtime: DockerRuntime = new DockerRuntime(
-    engine,
-    systemClock,
-    host,
-    kinds,
-    allocator,
-    networks,
-    guard,
-    dataRoot,
-    accessFiles,
-  );
+  const parts = { engine, clock: systemClock, host, kinds, ports: allocator, networks, guard, dataRoot, accessFiles };
+  const runtime: DockerRuntime = new DockerRuntime(parts);
   await runtime.prepare();
   return runtime;
 }

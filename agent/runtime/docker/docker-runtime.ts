@@ -48,63 +48,66 @@ export interface Guard {
   ensure(): Promise<void>;
 }
 
+/** What workloads in Docker are made of, and what guards them. */
+export interface DockerRuntimeParts {
+  engine: Engine;
+  clock: Clock;
+  host: Pick<DockerHost, 'hostId' | 'bindAddress'>;
+  kinds: Readonly<Record<Traits['kind'], WorkloadKind>>;
+  ports: PortAllocator;
+  networks: InstanceNetworks;
+  guard: Guard;
+  dataRoot: DataRoots;
+  accessFiles: AccessFiles;
+}
+
 /** Workloads as Docker containers, named after their instances and told apart by the host's label. */
 export class DockerRuntime implements Runtime {
-  constructor(
-    private readonly engine: Engine,
-    private readonly clock: Clock,
-    private readonly host: Pick<DockerHost, 'hostId' | 'bindAddress'>,
-    private readonly kinds: Readonly<Record<Traits['kind'], WorkloadKind>>,
-    private readonly ports: PortAllocator,
-    private readonly networks: InstanceNetworks,
-    private readonly guard: Guard,
-    private readonly dataRoot: DataRoots,
-    private readonly accessFiles: AccessFiles,
-  ) {}
+  constructor(private readonly parts: DockerRuntimeParts) {}
 
   /**
    * Removes what a crash has left of networks and files. Safe to repeat. Throws SetupError where Docker does not show instances that
    * were made here.
    */
   async prepare(): Promise<void> {
-    await this.dataRoot.require();
+    await this.parts.dataRoot.require();
     const kept = new Set((await this.list()).map(({ instanceId }) => instanceId));
-    await this.networks.prune(kept);
-    await this.accessFiles.prune(kept);
-    for (const kind of Object.values(this.kinds)) await kind.forgetAllBut(kept);
+    await this.parts.networks.prune(kept);
+    await this.parts.accessFiles.prune(kept);
+    for (const kind of Object.values(this.parts.kinds)) await kind.forgetAllBut(kept);
   }
 
   async find(instanceId: string): Promise<Workload> {
     const info = await this.inspect(instanceId);
     if (!info) return { state: 'absent' };
     const found = describe(info);
-    return { ...found, tokenHash: (await this.accessFiles.tokenHashOf(instanceId)) ?? found.tokenHash };
+    return { ...found, tokenHash: (await this.parts.accessFiles.tokenHashOf(instanceId)) ?? found.tokenHash };
   }
 
   /** One call, whatever a single container may be stuck in. */
   async list(): Promise<Listed[]> {
-    const containers = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
-      docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.host.hostId}`] } }),
+    const containers = await this.parts.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
+      docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.parts.host.hostId}`] } }),
     );
-    await this.dataRoot.confirm();
+    await this.parts.dataRoot.confirm();
     return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
   }
 
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    return this.kinds[kindOf(spec)].fetch(spec, onProgress, signal);
+    return this.parts.kinds[kindOf(spec)].fetch(spec, onProgress, signal);
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
-    const blueprint = await this.kinds[kindOf(spec)].blueprint(spec);
+    const blueprint = await this.parts.kinds[kindOf(spec)].blueprint(spec);
     const hasSsh = spec.sshAuthorizedKey !== '';
     const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();
     for (let attempt = 1; ; attempt++) {
-      const hostPorts = await this.ports.choose(count, instanceId, refused);
+      const hostPorts = await this.parts.ports.choose(count, instanceId, refused);
       const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
       const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, blueprint.reference, others) };
       try {
-        await this.dataRoot.note(instanceId);
+        await this.parts.dataRoot.note(instanceId);
         await this.createContainer(blueprint, traits);
         await this.start(instanceId);
         return;
@@ -114,24 +117,24 @@ export class DockerRuntime implements Runtime {
         if (!taken || attempt === PORT_TRIES) throw asFailure(error, 'the container could not be created');
         for (const port of portsNamed(error.message, hostPorts)) refused.add(port);
       } finally {
-        this.ports.release(hostPorts);
+        this.parts.ports.release(hostPorts);
       }
     }
   }
 
   private async createContainer(blueprint: Blueprint, traits: Traits): Promise<void> {
-    const { name: network } = await this.networks.ensure(traits.instanceId);
+    const { name: network } = await this.parts.networks.ensure(traits.instanceId);
     await blueprint.create(traits, network);
   }
 
   /** Not before its packets are guarded. */
   async start(instanceId: string): Promise<void> {
-    await this.guard.ensure();
+    await this.parts.guard.ensure();
     const workload = await this.find(instanceId);
-    if (workload.state !== 'absent') await this.kinds[workload.kind].prepare(workload);
+    if (workload.state !== 'absent') await this.parts.kinds[workload.kind].prepare(workload);
     try {
-      await this.networks.restore(instanceId, containerName(instanceId));
-      await this.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
+      await this.parts.networks.restore(instanceId, containerName(instanceId));
+      await this.parts.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
       );
     } catch (error) {
@@ -149,45 +152,45 @@ export class DockerRuntime implements Runtime {
     const container = (docker: Docker) => docker.getContainer(containerName(instanceId));
     const found = await this.find(instanceId);
     if (found.state !== 'running') return;
-    const graceS = graceOf(Math.max(this.clock.now() - found.startedAt, 0), this.kinds[found.kind]);
-    await this.engine
+    const graceS = graceOf(Math.max(this.parts.clock.now() - found.startedAt, 0), this.parts.kinds[found.kind]);
+    await this.parts.engine
       .call('stop the container', graceS * 1000 + KILL_MS, (docker) => container(docker).stop({ t: graceS }))
       .catch((error: unknown) => {
         if (!isTimeout(error)) ignoreStatus(error, 304, 404);
       });
     while ((await this.find(instanceId)).state === 'running') {
-      await this.engine
+      await this.parts.engine
         .call('kill the container', DEADLINE_MS.inspect, (docker) => container(docker).kill())
         .catch((error: unknown) => ignoreStatus(error, 404, 409));
-      await sleep(this.clock, POLL_MS);
+      await sleep(this.parts.clock, POLL_MS);
     }
   }
 
   async remove(instanceId: string): Promise<void> {
     while ((await this.inspect(instanceId)) !== undefined) {
-      await this.engine
+      await this.parts.engine
         .call('remove the container', DEADLINE_MS.remove, (docker) =>
           docker.getContainer(containerName(instanceId)).remove({ force: true, v: true }),
         )
         // 409: the removal is under way.
         .catch((error: unknown) => ignoreStatus(error, 404, 409));
-      await sleep(this.clock, POLL_MS);
+      await sleep(this.parts.clock, POLL_MS);
     }
-    await this.networks.remove(instanceId);
-    await this.accessFiles.remove(instanceId);
-    for (const kind of Object.values(this.kinds)) await kind.forget(instanceId);
-    await this.dataRoot.forget(instanceId);
+    await this.parts.networks.remove(instanceId);
+    await this.parts.accessFiles.remove(instanceId);
+    for (const kind of Object.values(this.parts.kinds)) await kind.forget(instanceId);
+    await this.parts.dataRoot.forget(instanceId);
   }
 
   async replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }> {
     const info = await this.inspect(instanceId);
     if (!info) return { sshKeyStays: false };
-    await this.accessFiles.replace(instanceId, access);
+    await this.parts.accessFiles.replace(instanceId, access);
     return { sshKeyStays: !takesKey(info, access.sshAuthorizedKey) };
   }
 
   async tail(instanceId: string, lines: number): Promise<LogLine[]> {
-    const output = await this.engine
+    const output = await this.parts.engine
       .call('read the log', DEADLINE_MS.inspect, (docker) =>
         docker
           .getContainer(containerName(instanceId))
@@ -202,7 +205,7 @@ export class DockerRuntime implements Runtime {
 
   async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {
     const after = since === '' ? {} : { since: String(Math.floor(Date.parse(since) / 1000)) };
-    const stream = (await this.engine.call('follow the log', DEADLINE_MS.inspect, (docker) =>
+    const stream = (await this.parts.engine.call('follow the log', DEADLINE_MS.inspect, (docker) =>
       docker
         .getContainer(containerName(instanceId))
         .logs({ follow: true, stdout: true, stderr: true, timestamps: true, ...(after as { since?: never }) }),
@@ -228,9 +231,9 @@ export class DockerRuntime implements Runtime {
   /** A server that speaks first and names itself. */
   sshAnswers(port: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const address = this.host.bindAddress === '0.0.0.0' ? '127.0.0.1' : this.host.bindAddress;
+      const address = this.parts.host.bindAddress === '0.0.0.0' ? '127.0.0.1' : this.parts.host.bindAddress;
       const socket = connect({ host: address, port });
-      const timer = this.clock.schedule(SSH_PROBE_MS, () => end(false));
+      const timer = this.parts.clock.schedule(SSH_PROBE_MS, () => end(false));
       const end = (answers: boolean) => {
         timer.cancel();
         socket.destroy();
@@ -243,27 +246,27 @@ export class DockerRuntime implements Runtime {
   }
 
   async checkPorts(workload: Traits): Promise<void> {
-    for (const port of portsOf(workload)) await this.ports.check(port);
+    for (const port of portsOf(workload)) await this.parts.ports.check(port);
   }
 
   hasUnanswered(instanceId: string): boolean {
-    return this.engine.hasUnanswered(instanceId);
+    return this.parts.engine.hasUnanswered(instanceId);
   }
 
   settled(instanceId: string): Promise<void> {
-    return this.engine.settled(instanceId);
+    return this.parts.engine.settled(instanceId);
   }
 
   /** Docker's word on a container of ours; a container of another host of the same Docker is none. Throws where Docker cannot know. */
   private async inspect(instanceId: string): Promise<ContainerInspectInfo | undefined> {
     try {
-      const info = await this.engine.call('inspect the container', DEADLINE_MS.inspect, (docker) =>
+      const info = await this.parts.engine.call('inspect the container', DEADLINE_MS.inspect, (docker) =>
         docker.getContainer(containerName(instanceId)).inspect(),
       );
-      return info.Config.Labels[LABEL.host] === this.host.hostId ? info : undefined;
+      return info.Config.Labels[LABEL.host] === this.parts.host.hostId ? info : undefined;
     } catch (error) {
       ignoreStatus(error, 404);
-      await this.dataRoot.confirm();
+      await this.parts.dataRoot.confirm();
       return undefined;
     }
   }
