@@ -119,7 +119,9 @@ describe('a container', () => {
     const { Config } = await docker.getContainer(`gpurent-${id}`).inspect();
     await docker.getContainer(`gpurent-${id}`).remove({ force: true });
     const { Image, Labels, Env } = Config;
-    await (await docker.createContainer({ name: `gpurent-${id}`, Image, Labels, Env, Cmd: ['sleep', '1000'] })).start();
+    // Without a network: another Docker of a test may have removed docker0.
+    const older = { Image, Labels, Env, Cmd: ['sleep', '1000'], HostConfig: { NetworkMode: 'none' } };
+    await (await docker.createContainer({ name: `gpurent-${id}`, ...older })).start();
     expect(await runtime.replaceAccess(id, access)).toEqual({ sshKeyStays: true });
     expect(await runtime.find(id)).toMatchObject({ tokenHash: 'new' });
     const { sshAuthorizedKey } = specOf(SAMPLE_IMAGE);
