@@ -41,6 +41,7 @@ import { EtcBound } from './runtime/docker/etc-bound.js';
 import { EtcFiles } from './runtime/docker/etc-files.js';
 import { requireEmptyImage } from './runtime/docker/empty-image.js';
 import { ImageCache } from './runtime/docker/image-cache.js';
+import { Images } from './runtime/docker/images.js';
 import { OWN_IMAGES } from './runtime/docker/pulled-images.js';
 import { ImagePuller } from './runtime/docker/image-puller.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
@@ -88,9 +89,10 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
   const root = rootOf(engine);
   const freeShare = async () => freeShareOf(await root());
-  const images = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
+  const cache = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
   const policy = { limits: config.pulls, allowed: config.egress?.allowed ?? null, freeShare };
   const puller = new ImagePuller(engine, clock, policy, logger, relayProcess(clock));
+  const images = new Images(engine, puller, cache, config.localImages);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
   const host = {
@@ -101,20 +103,12 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   };
   const jobs = new RunnerJobs(engine, hostId, config.vms.runner);
   const support = new VmSupport(engine, jobs, config.vms, gpus, clock);
-  const disks = new BaseDisks(engine, jobs, images, config.vms.runner);
+  const disks = new BaseDisks(engine, jobs, cache, config.vms.runner);
   const etcFiles = new EtcFiles(resolve(config.stateDir, 'etc'));
   const accessFiles = new AccessFiles(resolve(config.stateDir, 'access'));
   const kinds = {
-    container: new Containers(engine, host, images, puller, gpus, etcFiles, accessFiles),
-    vm: new VirtualMachines(
-      engine,
-      clock,
-      host,
-      images,
-      puller,
-      { disks, support, passthrough: gpus.passthrough },
-      config.vms,
-    ),
+    container: new Containers(engine, host, images, gpus, etcFiles, accessFiles),
+    vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
   };
   const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
   const shared = { engine, clock, ports, guard };
@@ -123,7 +117,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const canaryHost = { ...host, hostId: `canary of ${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
   const canaryAccess = new AccessFiles(resolve(config.stateDir, 'access-canary'));
-  const canaryKind = new Containers(engine, canaryHost, images, puller, gpus, canaryFiles, canaryAccess);
+  const canaryKind = new Containers(engine, canaryHost, images, gpus, canaryFiles, canaryAccess);
   const canaryRuntime = new DockerRuntime({
     ...shared,
     host: canaryHost,
@@ -134,7 +128,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     accessFiles: canaryAccess,
   });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
-  return { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary };
+  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary };
 }
 
 /** The runtime alone, for a process that brings one workload down. */
@@ -152,7 +146,7 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { dataRoot, engine, gpus, quota, root, images, guard, host, jobs, support, runtime, canary } = made;
+  const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   const runsVms = async () => {
     const obstacle = await support.obstacle();
@@ -182,7 +176,7 @@ export async function createAgent(
       'the canary': () => canary.lookAgain(),
       'files of /etc outside of disks': () => etcBound.check(),
       'the cache of images': async () => {
-        await images.collect();
+        await cache.collect();
       },
     },
     dial: dialer(renewed.current),

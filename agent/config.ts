@@ -2,9 +2,11 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
+import { parseImageReference } from '../shared/image-reference.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import type { EgressPolicy } from './domain/egress.js';
+import type { LocalImages } from './domain/local-images.js';
 import type { PortRange } from './domain/ports.js';
 import type { PullLimits } from './domain/pull-limits.js';
 import { parseSubnet, type Subnet } from './domain/subnets.js';
@@ -45,6 +47,7 @@ export interface AgentConfig {
   egress: EgressPolicy | null;
   gpus: GpuSource;
   vms: VmSettings;
+  localImages: LocalImages;
   /** What one pull of an image may take. */
   pulls: PullLimits;
   /** What renters' disks may take together; null: nine tenths of the file system. */
@@ -82,6 +85,7 @@ const DEFAULTS = {
   GPURENT_AGENT_VM_RUNNER: 'localhost/gpurent/vm-runner:1',
   GPURENT_AGENT_VM_STOP_SECONDS: '90',
   GPURENT_AGENT_DISK_GB: '',
+  GPURENT_AGENT_LOCAL_IMAGES: 'any',
   GPURENT_AGENT_PULL_MINUTES: '60',
   GPURENT_AGENT_PULL_MIB_PER_SECOND: '1',
   GPURENT_AGENT_IMAGE_GB: '200',
@@ -143,6 +147,7 @@ export function parseConfig(
       runner: get('GPURENT_AGENT_VM_RUNNER'),
       stopSeconds: parseStopSeconds(get('GPURENT_AGENT_VM_STOP_SECONDS')),
     },
+    localImages: parseLocalImages(get('GPURENT_AGENT_LOCAL_IMAGES')),
     pulls: {
       longestMs: parseWhole('GPURENT_AGENT_PULL_MINUTES', get('GPURENT_AGENT_PULL_MINUTES'), 60) * 60_000,
       leastBytesPerSecond:
@@ -238,6 +243,16 @@ function parseEgress(guard: string, allow: string, rest: Omit<EgressPolicy, 'all
     throw new SetupError(`GPURENT_AGENT_EGRESS_ALLOW names "${wrong}"; give IPv4 networks, such as 192.168.7.0/24`);
   }
   return guard === 'on' ? { ...rest, allowed } : null;
+}
+
+function parseLocalImages(value: string): LocalImages {
+  if (value === 'any') return 'any';
+  const names = value === 'none' ? [] : listOf(value);
+  const wrong = names.find((name) => !parseImageReference(name));
+  if (wrong === undefined) return names;
+  throw new SetupError(
+    `GPURENT_AGENT_LOCAL_IMAGES names "${wrong}"; give names of images as renters ask for them, "any" or "none"`,
+  );
 }
 
 function parseMbit(value: string): number | null {

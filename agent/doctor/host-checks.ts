@@ -30,6 +30,7 @@ export function hostChecks(config: AgentConfig): Check[] {
     { name: 'guarded ports', look: async () => [await checkLinks(config)] },
     { name: 'networks', look: async () => [checkNetworks(config)] },
     { name: 'egress guard', look: async () => [await checkGuard(config)] },
+    { name: 'images made here', look: async () => [checkLocalImages(config)] },
     { name: 'clock', look: async () => [await checkClock()] },
   ];
 }
@@ -126,6 +127,15 @@ function checkNetworks({ subnet }: AgentConfig) {
   return clash === undefined
     ? good('instances have their own')
     : bad(`${clash[0]} is in the network of which instances get theirs`, 'set GPURENT_AGENT_SUBNET to another one');
+}
+
+function checkLocalImages({ localImages }: AgentConfig) {
+  if (localImages !== 'any')
+    return good(localImages.length === 0 ? 'are not rented out' : `rented out: ${localImages.join(', ')}`);
+  return doubtful(
+    'whoever knows the name of an image that was made on this host may rent it',
+    'set GPURENT_AGENT_LOCAL_IMAGES to none, or to the names of those that are for renters',
+  );
 }
 
 async function checkGuard({ egress }: AgentConfig) {

@@ -10,7 +10,7 @@ import type { StartRelay } from '../../agent/pulls/client.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
 import { ImagePuller, type PulledImage, type PullPolicy } from '../../agent/runtime/docker/image-puller.js';
-import { fetchCached, isMadeHere } from '../../agent/runtime/docker/images.js';
+import { Images, isMadeHere } from '../../agent/runtime/docker/images.js';
 import { pulledName } from '../../agent/runtime/docker/pulled-images.js';
 import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
@@ -227,7 +227,7 @@ describe('the cache of images', () => {
     const cache = cacheAt(clock);
     const name = `${registry.address}/pull-test:1`;
     free.share = 1;
-    const local = await fetchCached(engine, puller(), cache, orderOf(name));
+    const local = await new Images(engine, puller(), cache, 'any').fetch(orderOf(name));
     expect(local.reference).toBe(`${name}@${digestOf(image.manifest)}`);
     const renamed = await pull(`${leftRegistry.address}/pull-test:left`);
     await docker.getImage(renamed.id).tag({ repo: '127.0.0.1:1/gpurent/pulling', tag: 'left' });
@@ -277,7 +277,7 @@ describe('the cache of images', () => {
     const clock = new ManualClock();
     const cache = cacheAt(clock);
     free.share = 1;
-    const { id } = await fetchCached(proxied, by(ONLY_REGISTRY), cache, orderOf(name));
+    const { id } = await new Images(proxied, by(ONLY_REGISTRY), cache, 'any').fetch(orderOf(name));
     expect((await tagsOf(id)).sort()).toEqual([name, pulledName(name)].sort());
     clock.advance(2 * HOUR_MS);
     free.share = 0.01;

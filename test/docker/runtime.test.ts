@@ -16,6 +16,7 @@ import {
   occupy,
 } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
+import type { LocalImages } from '../../agent/domain/local-images.js';
 import { makeRuntime } from '../harness/runtime.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
 
@@ -110,6 +111,19 @@ describe('a container', () => {
       return (await runtime.find(id)).state === 'stopped';
     });
     await runtime.remove(id);
+  });
+
+  it('is made of an image that is only here where its owner rents that out', async () => {
+    const fetch = async (localImages: LocalImages) =>
+      (await makeRuntime({ ports, localImages })).fetchImage(
+        specOf(SAMPLE_IMAGE),
+        () => undefined,
+        new AbortController().signal,
+      );
+    await fetch([SAMPLE_IMAGE]);
+    // The sandbox has no registry.
+    await expect(fetch(['gpurent/other:1'])).rejects.toThrow(/cannot be pulled/);
+    await expect(fetch([])).rejects.toThrow(/cannot be pulled/);
   });
 
   it('of an older agent keeps its SSH key, and says so', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PortRange } from '../../agent/domain/ports.js';
+import type { LocalImages } from '../../agent/domain/local-images.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
@@ -13,6 +14,7 @@ import { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { EtcFiles } from '../../agent/runtime/docker/etc-files.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
+import { Images } from '../../agent/runtime/docker/images.js';
 import { ImagePuller } from '../../agent/runtime/docker/image-puller.js';
 import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
 import { BaseDisks } from '../../agent/runtime/docker/vm/base-disks.js';
@@ -38,10 +40,12 @@ export interface RuntimeOptions {
   /** Another Docker than the one that all tests share. */
   socket?: string;
   hasDiskQuota?: boolean;
+  localImages?: LocalImages;
 }
 
 /** The agent's runtime as a host of its own. */
-export async function makeRuntime({ ports, socket, hasDiskQuota = false }: RuntimeOptions): Promise<DockerRuntime> {
+export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntime> {
+  const { ports, socket, hasDiskQuota = false, localImages = 'any' } = options;
   const engine = new Engine(socket ?? DOCKER_SOCKET, systemClock);
   const hostId = randomUUID();
   const host = {
@@ -56,7 +60,7 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const held = async () => (await runtime.list()).flatMap(portsOf);
   const allocator = new PortAllocator(ports, BIND_ADDRESS, held);
   const file = join(tmpdir(), `gpurent-images-${hostId}.json`);
-  const images = new ImageCache(engine, systemClock, { file, freeShare: async () => 1 }, silentLogger);
+  const cache = new ImageCache(engine, systemClock, { file, freeShare: async () => 1 }, silentLogger);
   const puller = new ImagePuller(
     engine,
     systemClock,
@@ -69,22 +73,16 @@ export async function makeRuntime({ ports, socket, hasDiskQuota = false }: Runti
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
   const vmParts = {
-    disks: new BaseDisks(engine, jobs, images, VMS.runner),
+    disks: new BaseDisks(engine, jobs, cache, VMS.runner),
     support: new VmSupport(engine, jobs, VMS, gpus, systemClock),
     passthrough: gpus.passthrough,
   };
   const accessFiles = new AccessFiles(join(tmpdir(), `gpurent-access-${hostId}`));
+  const etcFiles = new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`));
+  const images = new Images(engine, puller, cache, localImages);
   const kinds = {
-    container: new Containers(
-      engine,
-      host,
-      images,
-      puller,
-      gpus,
-      new EtcFiles(join(tmpdir(), `gpurent-etc-${hostId}`)),
-      accessFiles,
-    ),
-    vm: new VirtualMachines(engine, systemClock, host, images, puller, vmParts, VMS),
+    container: new Containers(engine, host, images, gpus, etcFiles, accessFiles),
+    vm: new VirtualMachines(engine, systemClock, host, images, vmParts, VMS),
   };
   const notes = new DataRootNotes(join(tmpdir(), `gpurent-data-roots-${hostId}`));
   const dataRoot = new DataRootGuard(engine, notes, hostId, silentLogger);

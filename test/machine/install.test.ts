@@ -94,7 +94,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', {})).token;
     expect((await machine.attempt(`${release}/scripts/install-agent`)).said).toContain('not enrolled yet');
     await machine.sh(
-      `printf 'GPURENT_AGENT_GPUS=simulated:2\\nGPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\n' >>/etc/gpurent/agent.conf`,
+      `printf 'GPURENT_AGENT_GPUS=simulated:2\\nGPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
     );
     await machine.sh(`${release}/scripts/install-agent --control-plane 127.0.0.1:8090 --token ${token}`);
     await eventually('the host', isUp, PATIENCE_MS);

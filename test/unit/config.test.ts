@@ -30,6 +30,14 @@ describe('the agent’s settings', () => {
     expect(() => parseAgentConfig({ [name]: value })).toThrow(name);
   });
 
+  it('name images that were made on the host', () => {
+    const of = (value: string) => parseAgentConfig({ GPURENT_AGENT_LOCAL_IMAGES: value }).localImages;
+    expect(parseAgentConfig({}).localImages).toBe('any');
+    expect(of('none')).toEqual([]);
+    expect(of('own/app:1, own/other')).toEqual(['own/app:1', 'own/other']);
+    expect(() => of('no name')).toThrow('GPURENT_AGENT_LOCAL_IMAGES');
+  });
+
   it('keep renters in unless the owner says otherwise', () => {
     expect(parseAgentConfig({}).egress).toEqual({
       resolvers: ['1.1.1.1', '8.8.8.8'],

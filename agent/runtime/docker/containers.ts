@@ -8,9 +8,7 @@ import type { AccessFiles } from './access-files.js';
 import { containerOptions } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import type { EtcFiles } from './etc-files.js';
-import type { ImageCache } from './image-cache.js';
-import { fetchCached, requireImage, type LocalImage } from './images.js';
-import type { ImagePuller } from './image-puller.js';
+import type { Images, LocalImage } from './images.js';
 import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
 
 /** Workloads that are containers of their renter's image. */
@@ -21,20 +19,18 @@ export class Containers implements WorkloadKind {
   constructor(
     private readonly engine: Engine,
     private readonly host: DockerHost,
-    private readonly images: ImageCache,
-    private readonly puller: ImagePuller,
+    private readonly images: Images,
     private readonly gpus: GpuDriver,
     private readonly etcFiles: EtcFiles,
     private readonly accessFiles: AccessFiles,
   ) {}
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
-    await fetchCached(this.engine, this.puller, this.images, { spec, onProgress, signal });
+    await this.images.fetch({ spec, onProgress, signal });
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
-    const image = await requireImage(this.engine, this.images, spec.image);
-    await this.images.used(image.id);
+    const image = await this.images.require(spec.image);
     await this.checkVolumes(image);
     checkWorkingDir(image);
     return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };

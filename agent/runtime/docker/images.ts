@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { Failure } from '../../domain/failure.js';
+import { isRentedOut, type LocalImages } from '../../domain/local-images.js';
 import type { ImageDefaults } from './container-options.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import type { ImageCache } from './image-cache.js';
@@ -23,31 +24,6 @@ export async function isMadeHere(engine: Engine, name: string): Promise<boolean>
   return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
 }
 
-/**
- * Pulls the image, through the cache, which makes room first and notes whose it is; one that was made on this host, and came from
- * no registry, is used as it is. A registry is asked also for what the host has: another renter's password may have brought it
- * here. Throws Failure IMAGE_UNAVAILABLE with the reason.
- */
-export async function fetchCached(
-  engine: Engine,
-  puller: ImagePuller,
-  cache: ImageCache,
-  order: ImageOrder,
-): Promise<LocalImage> {
-  const { spec, onProgress } = order;
-  if (spec.image.startsWith(OWN_IMAGES))
-    throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
-  await cache.collect();
-  if (await isMadeHere(engine, spec.image)) return requireNamed(engine, spec.image, spec.image);
-  // What the host has of it is not to go meanwhile.
-  const before = await readImage(engine, pulledName(spec.image));
-  if (before) await cache.used(before.id);
-  onProgress('pulling', `pulling ${spec.image}`);
-  await cache.fetched(await puller.pull(order));
-  onProgress('pulled', `pulled ${spec.image}`);
-  return requireImage(engine, cache, spec.image);
-}
-
 export interface LocalImage {
   id: string;
   /** With its digest where a registry has given it one. */
@@ -56,13 +32,54 @@ export interface LocalImage {
   defaults: ImageDefaults;
 }
 
-/** What was fetched for renters by this name, or made here. Throws Failure IMAGE_UNAVAILABLE. */
-export async function requireImage(engine: Engine, cache: ImageCache, name: string): Promise<LocalImage> {
-  if (await isMadeHere(engine, name)) return requireNamed(engine, name, name);
-  const local = pulledName(name);
-  const image = await requireNamed(engine, local, name);
-  const digest = name.includes('@') ? undefined : await cache.digestOf(image.id, local);
-  return digest === undefined ? image : { ...image, reference: `${name}@${digest}` };
+/** The images that renters' workloads are made of. */
+export class Images {
+  constructor(
+    private readonly engine: Engine,
+    private readonly puller: ImagePuller,
+    private readonly cache: ImageCache,
+    private readonly local: LocalImages,
+  ) {}
+
+  /**
+   * Pulls the image, through the cache, which makes room first and notes whose it is; one that was made on this host is used as it
+   * is, where its owner rents it out. A registry is asked also for what the host has: another renter's password may have brought it
+   * here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+   */
+  async fetch(order: ImageOrder): Promise<LocalImage> {
+    const { spec, onProgress } = order;
+    if (spec.image.startsWith(OWN_IMAGES))
+      throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
+    await this.cache.collect();
+    if (await this.isLocal(spec.image)) return requireNamed(this.engine, spec.image, spec.image);
+    // What the host has of it is not to go meanwhile.
+    const before = await readImage(this.engine, pulledName(spec.image));
+    if (before) await this.cache.used(before.id);
+    onProgress('pulling', `pulling ${spec.image}`);
+    await this.cache.fetched(await this.puller.pull(order));
+    onProgress('pulled', `pulled ${spec.image}`);
+    return this.find(spec.image);
+  }
+
+  /** What was fetched for renters by this name, or made here, and is about to be run. Throws Failure IMAGE_UNAVAILABLE. */
+  async require(name: string): Promise<LocalImage> {
+    const image = await this.find(name);
+    await this.cache.used(image.id);
+    return image;
+  }
+
+  private async find(name: string): Promise<LocalImage> {
+    if (await this.isLocal(name)) return requireNamed(this.engine, name, name);
+    const local = pulledName(name);
+    const image = await requireNamed(this.engine, local, name);
+    const digest = name.includes('@') ? undefined : await this.cache.digestOf(image.id, local);
+    return digest === undefined ? image : { ...image, reference: `${name}@${digest}` };
+  }
+
+  private async isLocal(name: string): Promise<boolean> {
+    const isOffered = name.startsWith(OWN_IMAGES) || isRentedOut(this.local, name);
+    return isOffered && isMadeHere(this.engine, name);
+  }
 }
 
 /** What Docker knows by exactly this name. Undefined when the host does not have it. */

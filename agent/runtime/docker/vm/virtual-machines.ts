@@ -9,9 +9,7 @@ import { openFilesLimit } from '../../../host/limits.js';
 import type { OnProgress, Traits } from '../../workload.js';
 import { containerName } from '../container-options.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
-import type { ImageCache } from '../image-cache.js';
-import { fetchCached, requireImage } from '../images.js';
-import type { ImagePuller } from '../image-puller.js';
+import type { Images } from '../images.js';
 import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
 import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
@@ -40,8 +38,7 @@ export class VirtualMachines implements WorkloadKind {
     private readonly engine: Engine,
     private readonly clock: Clock,
     private readonly host: DockerHost,
-    private readonly images: ImageCache,
-    private readonly puller: ImagePuller,
+    private readonly images: Images,
     private readonly parts: VmParts,
     private readonly settings: VmSettings,
   ) {
@@ -53,7 +50,7 @@ export class VirtualMachines implements WorkloadKind {
     const obstacle = await this.parts.support.obstacle();
     if (obstacle !== undefined)
       throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
-    const image = await fetchCached(this.engine, this.puller, this.images, { spec, onProgress, signal });
+    const image = await this.images.fetch({ spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk that the image carries');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
     if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb);
@@ -61,8 +58,7 @@ export class VirtualMachines implements WorkloadKind {
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
-    const image = await requireImage(this.engine, this.images, spec.image);
-    await this.images.used(image.id);
+    const image = await this.images.require(spec.image);
     const disk = await this.parts.disks.find(image);
     if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
     return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };
