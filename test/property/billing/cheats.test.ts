@@ -52,6 +52,28 @@ it('starts that are made to fail, again and again: each is charged', () => {
   expect(chargedS(id) - before).toBe(3 * (5 + HEARTBEAT_S));
 });
 
+it('an image whose registry drips: nothing has had its GPU, and nothing is charged', () => {
+  let id = '';
+  marketplace.hesitate('waits for its image', deploy, 130, () => (id = newest()));
+  expect(marketplace.statusOf(id)).toBe('error');
+  expect(chargedS(id)).toBe(0);
+});
+
+it('a line that is filled: a stop that does not get through ends what is charged all the same, and nothing else does', () => {
+  deploy();
+  marketplace.advance(2 * HEARTBEAT_S);
+  const id = newest();
+  marketplace.silence(100);
+  expect(marketplace.statusOf(id)).toBe('running');
+  const before = chargedS(id);
+  marketplace.silence(80, () => marketplace.stop(id));
+  marketplace.advance(2 * HEARTBEAT_S);
+  expect(marketplace.statusOf(id)).toBe('stopped');
+  // All of the time in which nothing was heard, and none after the stop.
+  expect(before).toBeGreaterThanOrEqual(100);
+  expect(chargedS(id)).toBe(before);
+});
+
 it('a workload that comes up late is charged from its start, not from when that was told', () => {
   let id = '';
   marketplace.hesitate('comes up', deploy, 9, () => (id = newest()));

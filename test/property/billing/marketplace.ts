@@ -36,6 +36,8 @@ import { addPeople } from './people.js';
 import { Reference } from './reference.js';
 import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
 
+export type Hesitation = 'comes up' | 'fails' | 'waits for its image';
+
 /** An attempt that has started its workload and has not answered yet. */
 interface Attempt {
   command: Command;
@@ -54,7 +56,7 @@ export class Marketplace {
   readonly workloads = new FakeWorkloads(this.clock);
   private readonly attempts = new Map<string, Attempt>();
   /** What becomes of attempts from now on: they take their time first. */
-  private hesitation: 'comes up' | 'fails' | undefined;
+  private hesitation: Hesitation | undefined;
   private readonly inbox: Command[] = [];
   /** What the host could not say. */
   private readonly unsaid: CommandResult[] = [];
@@ -171,9 +173,10 @@ export class Marketplace {
     this.settle();
   }
 
-  /** The host is out of reach for so long. */
-  silence(seconds: number): void {
+  /** The host is out of reach for so long; `meanwhile` comes at the beginning. */
+  silence(seconds: number, meanwhile = () => {}): void {
     this.disconnect();
+    meanwhile();
     this.advance(seconds);
     this.connect();
   }
@@ -198,10 +201,10 @@ export class Marketplace {
   }
 
   /**
-   * The workloads of what is begun come up at once, and are up for a while before their host says so, or fails them. `meanwhile`
-   * comes right before that.
+   * The workloads of what is begun come up at once, and are up for a while before their host says so, or fails them; or are never
+   * up, for their image does not come. `meanwhile` comes right before that.
    */
-  hesitate(how: 'comes up' | 'fails', begin: () => void, seconds: number, meanwhile = () => {}): void {
+  hesitate(how: Hesitation, begin: () => void, seconds: number, meanwhile = () => {}): void {
     this.hesitation = how;
     begin();
     this.beat();
@@ -380,9 +383,9 @@ export class Marketplace {
     this.workloads.set(instanceId, workload);
     this.attempts.delete(instanceId);
     if (desired?.$case === 'running') {
-      if (!wasUp) this.workloads.comeUp(workload);
+      if (!wasUp && this.hesitation !== 'waits for its image') this.workloads.comeUp(workload);
       if (this.hesitation) {
-        this.attempts.set(instanceId, { command, fails: this.hesitation === 'fails' });
+        this.attempts.set(instanceId, { command, fails: this.hesitation !== 'comes up' });
         return this.answer(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED, undefined);
       }
     } else if (wasUp) this.workloads.goDown(instanceId, workload);
