@@ -11,8 +11,8 @@ import { startProxy } from '../harness/proxy.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';
-const VISITS = Number(process.env['GPURENT_TEST_FUZZ_REQUESTS'] ?? 300);
-const SEED = Number(process.env['GPURENT_TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
+const VISITS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 300);
+const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
 let proxy: ProxyClient;
 let app: Server;

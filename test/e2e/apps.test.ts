@@ -1,4 +1,5 @@
 import { request, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { InstanceBody } from '../../scripts/client.js';
@@ -8,13 +9,28 @@ import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const LONG_MS = 60_000;
+const METRICS = '127.0.0.1:23299';
+/** By night there are more. */
+const VISITS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 300);
+const ODD = [
+  'GET / HTTP/1.0',
+  'CONNECT x:1 HTTP/1.1',
+  'GET / HTTP/9',
+  'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz',
+  'GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade',
+  `GET /${'x'.repeat(60_000)} HTTP/1.1`,
+  '\x16\x03\x01',
+];
 
 let real: RealPlatform;
 let renter: RealRenter;
 let up: InstanceBody & { jupyter_url: string; open_url: string; access_token: string };
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23240-23249' });
+  real = await RealPlatform.start({
+    ports: '23240-23249',
+    agentEnv: { GPURENT_AGENT_METRICS_ADDRESS: METRICS },
+  });
   renter = await RealRenter.on(real, {
     image: DEBIAN_IMAGE,
     mode: ['ssh', 'jupyter'],
@@ -107,6 +123,31 @@ describe.each([
 it('a port that guards itself is published as it is, where the workload says', async () => {
   const port = await renter.ssh(up, 'echo $PUBLIC_TCP_PORT_9000');
   expect(await visit(`http://127.0.0.1:${port}/any`)).toMatchObject({ status: 200, text: 'port 9000 path /any' });
+});
+
+/** What the agent's own metrics say of it. */
+async function metricOf(name: string): Promise<number> {
+  const text = await (await fetch(`http://${METRICS}/metrics`)).text();
+  return Number(new RegExp(`^${name}(?:{.*})? (.*)$`, 'm').exec(text)?.[1]);
+}
+
+it('odd visits reach no process of the agent, and its heartbeats stay on time', async () => {
+  const { port, search } = new URL(up.open_url);
+  const startedAt = await metricOf('process_start_time_seconds');
+  for (let visited = 0; visited < VISITS; visited++) {
+    const said = ODD[visited % ODD.length]?.replace(' / ', ` /${search} `) ?? '';
+    await new Promise<void>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port: Number(port) }, () => socket.end(`${said}\r\n\r\n`));
+      socket.on('error', () => undefined).on('close', () => resolve());
+      socket.setTimeout(100, () => socket.destroy());
+      socket.resume();
+    });
+  }
+  const lateMs = (await metricOf('nodejs_eventloop_lag_max_seconds')) * 1_000;
+  console.log(`${VISITS} odd visits: the agent was late by ${lateMs.toFixed(0)} ms at most`);
+  expect(await metricOf('process_start_time_seconds')).toBe(startedAt);
+  expect(await metricOf('gpurent_agent_connected')).toBe(1);
+  expect((await visit(up.open_url)).status).toBe(200);
 });
 
 it('an agent that starts again opens the doors again, and a destroyed instance has none', async () => {

@@ -15,7 +15,7 @@ import { FakeAgent } from '../harness/fake-agent.js';
 import { INSTANCES, populate } from '../harness/large-marketplace.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
-const KILLS = Number(process.env['GPURENT_TEST_KILLS'] ?? 6);
+const KILLS = Number(process.env['TEST_KILLS'] ?? 6);
 const WRITERS = 4;
 const HOSTS = 4;
 const LIMIT_MS = 2_000;

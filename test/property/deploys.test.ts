@@ -20,7 +20,7 @@ function pick<T>(from: readonly T[], index: number): T {
   return one;
 }
 
-const ROUNDS = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 4);
+const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 4);
 
 it('200 concurrent deploys for the last GPUs sell each once', { timeout: 300_000 }, async () => {
   const markets = fc.record({

@@ -6,8 +6,8 @@ import { fetchDocument } from '../harness/conformity.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { poolOf, requestsOf, withKnownIds, type FuzzRequest, type Pool } from './requests.js';
 
-const REQUESTS = Number(process.env['GPURENT_TEST_FUZZ_REQUESTS'] ?? 600);
-const SEED = Number(process.env['GPURENT_TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
+const REQUESTS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 600);
+const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 const MAX_IDS = 20;
 
 let test: TestControlPlane;

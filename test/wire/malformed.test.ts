@@ -9,7 +9,7 @@ import { INVENTORY } from '../harness/inventory.js';
 import { dialWire, readWire, type WireEnrolled } from '../harness/wire.js';
 
 const CONNECT = '/gpurent.agent.v1.AgentService/Connect';
-const ROUNDS = Number(process.env['GPURENT_TEST_ROUNDS'] ?? 3) * 20;
+const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 3) * 20;
 const GPU = { uuid: 'GPU-1', model: 'model', memoryMb: 1_000, minorNumber: 0, pciAddress: '' };
 const HELLO = {
   protocolMin: 1,
