@@ -73,10 +73,10 @@ function answering(words: string | (() => string)): Promise<number> {
 }
 
 /** What is heard on these bytes, until the connection ends or says nothing for a moment. */
-function say(port: number, bytes: string): Promise<string> {
+function say(port: number, bytes: string, silenceMs = 100): Promise<string> {
   return new Promise((resolve) => {
     let heard = '';
-    const socket = connect({ host: HOST, port, timeout: 100 }, () => socket.write(bytes));
+    const socket = connect({ host: HOST, port, timeout: silenceMs }, () => socket.write(bytes));
     socket.on('data', (data) => (heard += data.toString('latin1')));
     socket.on('timeout', () => socket.destroy());
     socket.on('error', () => undefined);
@@ -224,7 +224,7 @@ describe('A guarded port', () => {
     await proxy.set('odd', [odd]);
     // The first visitor waits for a process to start.
     expect((await ask('/', {}, { port: odd.hostPort })).status).toBe(401);
-    const heard = await say(odd.hostPort, `GET /?token=${TOKEN} HTTP/1.0\r\n\r\n`);
+    const heard = await say(odd.hostPort, `GET /?token=${TOKEN} HTTP/1.0\r\n\r\n`, 10_000);
     expect(heard).toMatch(/^HTTP\/1\.1 200 /);
     expect(heard).not.toMatch(/^trailer:/im);
     await proxy.set('odd', []);

@@ -138,7 +138,7 @@ it('what is charged equals, to the micro-dollar, what second by second should be
         marketplace.close();
       }
     }),
-    { numRuns: HISTORIES, endOnFailure: process.env['GPURENT_TEST_SHRINK'] === undefined },
+    { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
   );
   process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
 });
