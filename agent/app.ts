@@ -108,7 +108,16 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const accessFiles = new AccessFiles(resolve(config.stateDir, 'access'));
   const kinds = {
     container: new Containers(engine, host, images, gpus, etcFiles, accessFiles),
-    vm: new VirtualMachines(engine, clock, host, images, { disks, support, passthrough: gpus.passthrough }, config.vms),
+    vm: new VirtualMachines({
+      engine,
+      clock,
+      host,
+      images,
+      disks,
+      support,
+      passthrough: gpus.passthrough,
+      settings: config.vms,
+    }),
   };
   const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
   const shared = { engine, clock, ports, guard };

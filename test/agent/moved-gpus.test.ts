@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
-import { VirtualMachines } from '../../agent/runtime/docker/vm/virtual-machines.js';
+import { VirtualMachines, type VmParts } from '../../agent/runtime/docker/vm/virtual-machines.js';
 import { asDevice, passedSetting } from '../../agent/runtime/docker/vm/vm-options.js';
 
 const MADE_WITH = { paths: ['/dev/vfio/7'], addresses: ['0000:41:00.0'] };
@@ -14,12 +14,8 @@ function machineNow(now: { paths: string[]; addresses: string[] }) {
   };
   const engine = { call: async () => inspection };
   const take = async (uuids: readonly string[]) => void taken.push(...uuids);
-  const parts = { passthrough: { ...NO_PASSTHROUGH, devices: async () => now, take } };
-  const machines = new VirtualMachines(
-    ...([engine, {}, {}, {}, {}, parts, { stopSeconds: 1 }] as unknown as ConstructorParameters<
-      typeof VirtualMachines
-    >),
-  );
+  const passthrough = { ...NO_PASSTHROUGH, devices: async () => now, take };
+  const machines = new VirtualMachines({ engine, passthrough, settings: { stopSeconds: 1 } } as unknown as VmParts);
   const start = () => machines.prepare({ instanceId: 'i', gpuUuids: ['GPU-1'] } as never);
   return { start, taken };
 }

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash, randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import type { StripeSettings } from '../../control-plane/payments/stripe.js';
@@ -32,6 +32,8 @@ interface Options {
   tls?: TlsSettings;
   rateLimits?: Partial<RateLimits>;
   stripe?: StripeSettings;
+  /** A store that an earlier release has left: its file, its key, and when that was, in milliseconds since 1970. */
+  left?: { database: string; secretKey: Buffer; at: number };
 }
 
 export interface Renter {
@@ -63,24 +65,25 @@ export class TestControlPlane {
     private readonly config: Config,
   ) {}
 
-  static async start({ rateLimits = {}, stripe, tls }: Options = {}): Promise<TestControlPlane> {
+  static async start({ rateLimits = {}, stripe, tls, left }: Options = {}): Promise<TestControlPlane> {
     const folder = memoryFolder('gpurent-test-');
     const config: Config = {
       httpAddress: '127.0.0.1:0',
       grpcAddress: '127.0.0.1:0',
       tls: tls ?? PLAIN_TEXT,
       database: join(folder, 'gpurent.db'),
-      secretKey: randomBytes(32),
+      secretKey: left?.secretKey ?? randomBytes(32),
       logLevel: 'silent',
       logFormat: null,
       rateLimits: { ...UNLIMITED, ...rateLimits },
       ...(stripe ? { stripe } : {}),
     };
-    const test = new TestControlPlane(new ManualClock(tls ? Date.now() : undefined), folder, config);
+    if (left) copyFileSync(left.database, config.database);
+    const test = new TestControlPlane(new ManualClock(tls ? Date.now() : left?.at), folder, config);
     for (const secret of [config.secretKey.toString('hex'), stripe?.secretKey, stripe?.webhookSecret])
       test.log.keepSecret(secret ?? '');
     await test.boot();
-    await test.core.createOperator(OPERATOR.email, OPERATOR.password);
+    if (!left) await test.core.createOperator(OPERATOR.email, OPERATOR.password);
     await test.signInOperator();
     return test;
   }

@@ -82,7 +82,7 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
   const images = new Images(engine, puller, cache, localImages);
   const kinds = {
     container: new Containers(engine, host, images, gpus, etcFiles, accessFiles),
-    vm: new VirtualMachines(engine, systemClock, host, images, vmParts, VMS),
+    vm: new VirtualMachines({ engine, clock: systemClock, host, images, settings: VMS, ...vmParts }),
   };
   const notes = new DataRootNotes(join(tmpdir(), `gpurent-data-roots-${hostId}`));
   const dataRoot = new DataRootGuard(engine, notes, hostId, silentLogger);

@@ -15,6 +15,9 @@ export const LABEL = {
   image: 'gpurent.image',
 } as const;
 
+/** What a label of an older release does not say of a port: guarded, it is open to nobody. */
+const PORT: PublishedPort = { port: 0, protocol: 'tcp', hostPort: 0, guarded: true, link: null };
+
 export function labelsOf(hostId: string, traits: Traits): Record<string, string> {
   return {
     [LABEL.host]: hostId,
@@ -39,7 +42,7 @@ export function traitsOf(labels: Record<string, string>): Traits {
     gpuUuids: label(LABEL.gpus).split(',').filter(Boolean),
     diskGb: Number(label(LABEL.diskGb)) || 0,
     sshPort: label(LABEL.sshPort) === '' ? null : Number(label(LABEL.sshPort)),
-    ports: JSON.parse(label(LABEL.ports) || '[]') as PublishedPort[],
+    ports: (JSON.parse(label(LABEL.ports) || '[]') as Partial<PublishedPort>[]).map((port) => ({ ...PORT, ...port })),
     tokenHash: label(LABEL.tokenHash),
     image: label(LABEL.image),
   };

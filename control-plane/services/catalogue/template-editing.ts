@@ -2,7 +2,7 @@ import { faultOfPorts } from '../../domain/template-port.js';
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../../shared/image-reference.js';
 import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
-import { ACCESS_TOKEN_PLACEHOLDER, type EnvEntry } from '../../domain/environment.js';
+import { ACCESS_TOKEN_PLACEHOLDER } from '../../domain/environment.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { lookOf } from '../../domain/template-name.js';
 import type { Row } from '../../store/schema.js';
@@ -18,6 +18,7 @@ import {
   type RegistryCredential,
   type TemplateDetails,
 } from './templates.js';
+import { openEnvironment, openRegistry } from './stored-template.js';
 
 /** What its author says of a template; the rest is derived. */
 export type TemplateContent = Omit<
@@ -203,8 +204,8 @@ function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
   const { env_sealed, registry_sealed } = row;
   return {
     ...describeTemplate(platform, row),
-    env: sealer.open('template.env', env_sealed) as EnvEntry[],
-    registry: registry_sealed && (sealer.open('template.registry', registry_sealed) as RegistryCredential),
+    env: openEnvironment(sealer, env_sealed),
+    registry: openRegistry(sealer, registry_sealed) ?? null,
   };
 }
 

@@ -1,46 +1,12 @@
 import type { Caller } from '../../domain/caller.js';
-import type { TemplatePort } from '../../domain/template-port.js';
-import type { EnvEntry } from '../../domain/environment.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
+import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
-export type TemplateMode = 'ssh' | 'jupyter';
-
-export interface RegistryCredential {
-  username: string;
-  password: string;
-}
-
-/** A template as its reader may see it: secret values are null. */
-export interface TemplateDetails {
-  id: string;
-  hash_id: string;
-  name: string;
-  description: string;
-  readme: string | null;
-  visibility: Row<'templates'>['visibility'];
-  /** Whose it is: the organization's name, of a public template. */
-  publisher: string | null;
-  kind: Row<'templates'>['kind'];
-  mode: TemplateMode[];
-  image: string;
-  arch: string;
-  cuda_max: string | null;
-  ssh_user: string;
-  env: EnvEntry[];
-  onstart: string | null;
-  command: string[];
-  ports: TemplatePort[];
-  uses_access_token: boolean;
-  coming_soon: boolean;
-  recommended: boolean;
-  registry_private: boolean;
-  deactivated_at: number | null;
-  created_at: number;
-}
+export type { RegistryCredential, TemplateDetails, TemplateMode } from './stored-template.js';
 
 export interface TemplateFilter {
   tab?: 'recommended' | 'system' | 'public' | 'organization';
@@ -130,7 +96,7 @@ export function describeTemplate(
   row: Row<'templates'>,
   publisher: string | null = null,
 ): TemplateDetails {
-  const env = sealer.open('template.env', row.env_sealed) as EnvEntry[];
+  const env = openEnvironment(sealer, row.env_sealed);
   return {
     id: row.id,
     hash_id: row.hash_id,
@@ -148,7 +114,7 @@ export function describeTemplate(
     env: env.map((entry) => (entry.secret ? { ...entry, value: null } : entry)),
     onstart: row.onstart,
     command: JSON.parse(row.command) as string[],
-    ports: JSON.parse(row.ports) as TemplatePort[],
+    ports: readPorts(row.ports),
     uses_access_token: row.uses_access_token === 1,
     coming_soon: row.coming_soon === 1,
     recommended: row.recommended === 1,

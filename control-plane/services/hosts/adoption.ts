@@ -1,4 +1,3 @@
-import type { Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -17,7 +16,7 @@ import { findGpus } from './machines.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
 import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
-import { getQuarantined, gpusHeld, stateOf } from './quarantine.js';
+import { getQuarantined, gpusHeld, readSight, stateOf } from './quarantine.js';
 import { findTemplate } from '../catalogue/templates.js';
 
 export interface Adoption {
@@ -52,7 +51,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, reques
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
     recordEvent(tx, created.id, 'adopted', 'an operator has assigned this workload to the organization');
-    const observation = JSON.parse(workload.observation) as Observation;
+    const observation = readSight(workload.observation);
     const running = transition(tx, created, 'running', addressesOf(tx, created, observation));
     const instance =
       stateOf(workload.observation) === 'running'

@@ -1,4 +1,5 @@
-import type { Command, ControlMessage, WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { ControlMessage, type Command, type WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
 import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
@@ -6,7 +7,7 @@ import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { accessOf } from '../instances/access.js';
 import { findInstance, gpusOf } from '../instances/queries.js';
-import { WORKLOAD_PURPOSE, type Workload } from '../instances/workload.js';
+import { openWorkload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
 import type { Platform } from '../platform.js';
 
@@ -30,6 +31,7 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
       }),
   );
   const ready = prepared.filter(({ message }) => message !== undefined);
+  for (const { command, obstacle } of prepared) if (obstacle !== undefined) logUnsendable(logger, command, obstacle);
   const unsent = ready.filter(({ command, message }) => {
     const isSent = message !== undefined && platform.hosts.send(command.machine_id, message);
     if (isSent) logSent(logger, command);
@@ -42,6 +44,10 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
 function logSent(logger: Logger, { id, instance_id, machine_id, kind, attempts, request_id }: CommandRow): void {
   const ids = { requestId: request_id, instanceId: instance_id, commandId: id, hostId: machine_id };
   logger.info({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
+}
+
+function logUnsendable(logger: Logger, { id, instance_id, kind }: CommandRow, reason: string): void {
+  logger.error({ instanceId: instance_id, commandId: id, kind, reason }, 'a command cannot be put into words');
 }
 
 function hostsWithDue(tx: Tx): string[] {
@@ -63,6 +69,8 @@ function due(tx: Tx) {
 interface Prepared {
   command: CommandRow;
   message: ControlMessage | undefined;
+  /** Why there is no message. */
+  obstacle?: string;
 }
 
 function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
@@ -72,9 +80,12 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   const startsRun = command.kind === 'provision' || command.kind === 'start';
   if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
   try {
-    return { command, message: { message: { $case: 'command', value: toWire(platform, tx, command) } } };
-  } catch {
-    return { command, message: undefined };
+    const message: ControlMessage = { message: { $case: 'command', value: toWire(platform, tx, command) } };
+    // What cannot be encoded would end the stream of the whole machine.
+    ControlMessage.encode(message);
+    return { command, message };
+  } catch (error) {
+    return { command, message: undefined, obstacle: messageOf(error) };
   }
 }
 
@@ -117,7 +128,7 @@ function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec
   const instance = findInstance(tx, command.instance_id);
   if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
   return {
-    ...(sealer.open(WORKLOAD_PURPOSE, instance.workload_sealed) as Workload),
+    ...openWorkload(sealer, instance.workload_sealed),
     gpuUuids: gpusOf(tx, instance.id),
   };
 }

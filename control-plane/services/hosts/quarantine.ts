@@ -4,6 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { NOTHING } from '../../../shared/observation.js';
 import { recordAudit } from '../audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { isAlive } from '../instances/landing.js';
@@ -138,9 +139,15 @@ function sightOf(observation: Observation | undefined): string {
 
 const MAX_TEXT_CHARS = 512;
 
+/** What was last seen of a workload that is set apart. */
+export function readSight(stored: string): Observation {
+  const state = WorkloadState.WORKLOAD_STATE_STOPPED;
+  return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Sight>) };
+}
+
 /** Whether the stored observation shows it running. */
 export function stateOf(observation: string): QuarantinedWorkload['state'] {
-  return isAlive(JSON.parse(observation) as Sight) ? 'running' : 'stopped';
+  return isAlive(readSight(observation)) ? 'running' : 'stopped';
 }
 
 export function gpusHeld(tx: Tx, quarantineId: string): string[] {

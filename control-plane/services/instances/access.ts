@@ -12,7 +12,7 @@ import { findOpenChange, finishCommand, recordCommand, type CommandRow } from '.
 import { getOwnInstance, type Instance } from './queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { amend, recordEvent } from './transitions.js';
-import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
+import { ACCESS_TOKEN_PURPOSE, openWorkload, sealWorkload, type Workload } from './workload.js';
 
 const KEY_STAYS =
   'the host takes only the new access token; the SSH key stays, for the container was made by an older agent: to end it, destroy the instance and deploy again';
@@ -38,7 +38,7 @@ export function replaceAccess(
     const workload = withToken(before, ids.hex(24));
     const after = key ? { ...workload, sshAuthorizedKey: key.public_key } : workload;
     const replaced = amend(tx, instance, {
-      workload_sealed: sealer.seal(WORKLOAD_PURPOSE, after),
+      workload_sealed: sealWorkload(sealer, after),
       access_token_sealed: after.accessToken === '' ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, after.accessToken),
       access_revision: instance.access_revision + 1,
       access_replacement: 'pending',
@@ -77,7 +77,7 @@ function requestedWords(hasToken: boolean, keyName: string | undefined): string 
 
 function workloadOf(sealer: Sealer, { id, workload_sealed }: Instance): Workload {
   if (!workload_sealed) throw new Error(`instance ${id} has nothing to run`);
-  return sealer.open(WORKLOAD_PURPOSE, workload_sealed) as Workload;
+  return openWorkload(sealer, workload_sealed);
 }
 
 /** Also in every variable that carries it. */

@@ -4,7 +4,7 @@ import { workloadLink } from '../../domain/workload-link.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
-import type { TemplateDetails } from '../catalogue/templates.js';
+import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { MAX_RUN_ID_CHARS } from '../hosts/host-judgement.js';
 import { findMachineRow } from '../hosts/machines.js';
 import { attestEnd, attestUp } from '../money/attestation.js';
@@ -210,7 +210,7 @@ export function addressesOf(
   const said = observation?.sshPort ?? 0;
   const port = said >= LOWEST_PORT && said <= HIGHEST_PORT ? said : null;
   const { public_address } = findMachineRow(tx, instance.machine_id);
-  const { mode, ports } = JSON.parse(instance.template_snapshot) as TemplateDetails;
+  const { mode, ports } = readTemplateSnapshot(instance.template_snapshot);
   const home = { publicAddress: public_address, instanceId: instance.id };
   const hasButton = instancePorts(mode, ports).some(({ open_button }) => open_button);
   return {

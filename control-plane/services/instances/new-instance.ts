@@ -6,10 +6,11 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { OfferDetails } from '../catalogue/offers.js';
 import type { Platform } from '../platform.js';
-import { describeTemplate, type RegistryCredential, type TemplateDetails } from '../catalogue/templates.js';
+import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
+import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
 import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
-import { ACCESS_TOKEN_PURPOSE, WORKLOAD_PURPOSE, type Workload } from './workload.js';
+import { ACCESS_TOKEN_PURPOSE, sealWorkload, type Workload } from './workload.js';
 
 /** Who an instance belongs to. */
 export interface Owner {
@@ -62,7 +63,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     price_per_hour_micro: offer.price_per_hour_micro,
     storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
     template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
-    workload_sealed: sealer.seal(WORKLOAD_PURPOSE, workloadOf(platform, template, deployment, accessToken)),
+    workload_sealed: sealWorkload(sealer, workloadOf(platform, template, deployment, accessToken)),
     access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
     ssh_user: template.ssh_user,
     ssh_host: null,
@@ -107,10 +108,8 @@ function workloadOf(
   const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, gpus.length);
   return {
     image: template.image,
-    registry: row.registry_sealed
-      ? (sealer.open('template.registry', row.registry_sealed) as RegistryCredential)
-      : undefined,
-    env: mergeEnvironment(sealer.open('template.env', row.env_sealed) as EnvEntry[], request.env_overrides, {
+    registry: openRegistry(sealer, row.registry_sealed),
+    env: mergeEnvironment(openEnvironment(sealer, row.env_sealed), request.env_overrides, {
       numGpus: gpus.length,
       accessToken,
     }),

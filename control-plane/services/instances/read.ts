@@ -6,7 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
-import type { TemplateDetails } from '../catalogue/templates.js';
+import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { getOwnInstance, type Instance } from './queries.js';
 import { ACCESS_TOKEN_PURPOSE } from './workload.js';
 
@@ -61,7 +61,7 @@ const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
 export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
   const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
   const accessToken = access_token_sealed && (sealer.open(ACCESS_TOKEN_PURPOSE, access_token_sealed) as string);
-  const template = JSON.parse(template_snapshot) as TemplateDetails;
+  const template = readTemplateSnapshot(template_snapshot);
   const opened = instancePorts(template.mode, template.ports).find(({ open_button }) => open_button);
   return {
     ...row,

@@ -2,14 +2,14 @@ import type { Ids } from '../../../shared/ids.js';
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../hosts/machines.js';
 import { getOrganization } from '../accounts/organizations.js';
-import type { TemplateDetails } from '../catalogue/templates.js';
+import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
 import { amend, recordEvent, transition } from './transitions.js';
 
 /** Whether the host can take the GPUs out of a stopped workload and give them back: never those of a virtual machine. */
 export function canRelease(tx: Tx, instance: Instance): boolean {
-  const { kind } = JSON.parse(instance.template_snapshot) as TemplateDetails;
+  const { kind } = readTemplateSnapshot(instance.template_snapshot);
   return kind !== 'vm' && findMachineRow(tx, instance.machine_id).gpu_release_supported === 1;
 }
 

@@ -2,7 +2,7 @@ import { slowImageBackOffMs, slowImageSource } from '../../domain/slow-image.js'
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { TemplateDetails } from '../catalogue/templates.js';
+import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { dropClaims } from './claims.js';
 import type { Instance } from './queries.js';
 import { fail } from './transitions.js';
@@ -54,7 +54,7 @@ export function forgetSlowImage(tx: Tx, instance: Instance): void {
 }
 
 function sourceOf({ template_snapshot }: Instance): string {
-  return slowImageSource((JSON.parse(template_snapshot) as TemplateDetails).image);
+  return slowImageSource(readTemplateSnapshot(template_snapshot).image);
 }
 
 function find(tx: Tx, organizationId: string, source: string): SlowImage | undefined {

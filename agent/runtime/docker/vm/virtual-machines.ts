@@ -23,10 +23,16 @@ const POWER_OFF_S = 10;
 /** For a guest that has only just booted to shut down. */
 const LEAST_GRACE_S = 20;
 
+/** What machines are made of, and what makes them. */
 export interface VmParts {
+  engine: Engine;
+  clock: Clock;
+  host: DockerHost;
+  images: Images;
   disks: BaseDisks;
   support: VmSupport;
   passthrough: Passthrough;
+  settings: VmSettings;
 }
 
 /** Workloads that are virtual machines: a container of ours with QEMU, and in it the disk that the renter's image carries. */
@@ -34,14 +40,8 @@ export class VirtualMachines implements WorkloadKind {
   readonly graceS: number;
   readonly leastGraceS: number;
 
-  constructor(
-    private readonly engine: Engine,
-    private readonly clock: Clock,
-    private readonly host: DockerHost,
-    private readonly images: Images,
-    private readonly parts: VmParts,
-    private readonly settings: VmSettings,
-  ) {
+  constructor(private readonly parts: VmParts) {
+    const { settings } = parts;
     this.graceS = settings.stopSeconds + POWER_OFF_S;
     this.leastGraceS = Math.min(LEAST_GRACE_S, this.graceS);
   }
@@ -50,7 +50,7 @@ export class VirtualMachines implements WorkloadKind {
     const obstacle = await this.parts.support.obstacle();
     if (obstacle !== undefined)
       throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
-    const image = await this.images.fetch({ spec, onProgress, signal });
+    const image = await this.parts.images.fetch({ spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk that the image carries');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
     if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb);
@@ -58,7 +58,7 @@ export class VirtualMachines implements WorkloadKind {
   }
 
   async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
-    const image = await this.images.require(spec.image);
+    const image = await this.parts.images.require(spec.image);
     const disk = await this.parts.disks.find(image);
     if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
     return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };
@@ -77,7 +77,7 @@ export class VirtualMachines implements WorkloadKind {
   private async checkDevices(instanceId: string, gpuUuids: readonly string[]): Promise<void> {
     const { paths, addresses } = await this.parts.passthrough.devices(gpuUuids);
     if (addresses.length === 0) return;
-    const { Config, HostConfig } = await this.engine.call('inspect the machine', DEADLINE_MS.inspect, (docker) =>
+    const { Config, HostConfig } = await this.parts.engine.call('inspect the machine', DEADLINE_MS.inspect, (docker) =>
       docker.getContainer(containerName(instanceId)).inspect(),
     );
     const given = ((HostConfig.Devices ?? []) as { PathOnHost: string }[]).map(({ PathOnHost }) => PathOnHost);
@@ -90,35 +90,38 @@ export class VirtualMachines implements WorkloadKind {
   }
 
   private async create(spec: WorkloadSpec, disk: PreparedDisk, traits: Traits, network: string): Promise<void> {
-    const accelerator = this.settings.accelerator ?? 'kvm';
+    const accelerator = this.parts.settings.accelerator ?? 'kvm';
     const size = machineSize(spec, accelerator);
     if (!size) throw new Failure('CONTAINER_FAILED', `${spec.memoryMb} MB are too little for a virtual machine`);
     const access = await accessTo(accelerator);
     const passed = await this.parts.passthrough.devices(spec.gpuUuids);
     const options = vmOptions(spec, {
-      ...this.host,
+      ...this.parts.host,
       ...{ traits, disk, size, accelerator, network },
-      stopSeconds: this.settings.stopSeconds,
+      stopSeconds: this.parts.settings.stopSeconds,
       graceS: this.graceS,
       openFiles: await openFilesLimit(),
-      hasDiskQuota: await this.host.hasDiskQuota(),
+      hasDiskQuota: await this.parts.host.hasDiskQuota(),
       devices: [...access.devices, ...passed.paths],
       groups: access.groups,
-      namespace: await hostNamespace(this.engine),
+      namespace: await hostNamespace(this.parts.engine),
       passed: passed.addresses,
     });
-    const container = await this.engine.bring(traits.instanceId, 'create the machine', DEADLINE_MS.create, (docker) =>
-      docker.createContainer(options),
+    const container = await this.parts.engine.bring(
+      traits.instanceId,
+      'create the machine',
+      DEADLINE_MS.create,
+      (docker) => docker.createContainer(options),
     );
     const seed = seedOf({ ...spec, instanceId: traits.instanceId, env: await this.environmentOf(spec, traits) });
     const files = Object.fromEntries(Object.entries(seed).map(([name, text]) => [`vm/seed/${name}`, text]));
-    await this.engine.bring(traits.instanceId, 'write the seed', DEADLINE_MS.create, () =>
+    await this.parts.engine.bring(traits.instanceId, 'write the seed', DEADLINE_MS.create, () =>
       container.putArchive(archiveOf(files, RUNNER_ID), { path: '/' }),
     );
   }
 
   private async environmentOf(spec: WorkloadSpec, { ports }: Traits) {
-    return [...spec.env, ...addressesOf(await this.host.publicAddress(), ports)];
+    return [...spec.env, ...addressesOf(await this.parts.host.publicAddress(), ports)];
   }
 }
 

@@ -1,0 +1,88 @@
+import type { EnvEntry } from '../../domain/environment.js';
+import type { TemplatePort } from '../../domain/template-port.js';
+import { readStored, readStoredList } from '../../store/stored-json.js';
+import type { Sealer } from '../sealer.js';
+import type { Row } from '../../store/schema.js';
+
+export type TemplateMode = 'ssh' | 'jupyter';
+
+export interface RegistryCredential {
+  username: string;
+  password: string;
+}
+
+/** A template as its reader may see it: secret values are null. */
+export interface TemplateDetails {
+  id: string;
+  hash_id: string;
+  name: string;
+  description: string;
+  readme: string | null;
+  visibility: Row<'templates'>['visibility'];
+  /** Whose it is: the organization's name, of a public template. */
+  publisher: string | null;
+  kind: Row<'templates'>['kind'];
+  mode: TemplateMode[];
+  image: string;
+  arch: string;
+  cuda_max: string | null;
+  ssh_user: string;
+  env: EnvEntry[];
+  onstart: string | null;
+  command: string[];
+  ports: TemplatePort[];
+  uses_access_token: boolean;
+  coming_soon: boolean;
+  recommended: boolean;
+  registry_private: boolean;
+  deactivated_at: number | null;
+  created_at: number;
+}
+
+const PORT: TemplatePort = { port: 0, protocol: 'http', label: '', open_button: false, guard: 'proxy' };
+const ENTRY: EnvEntry = { key: '', value: null, secret: false };
+const REGISTRY: RegistryCredential = { username: '', password: '' };
+const TEMPLATE: TemplateDetails = {
+  id: '',
+  hash_id: '',
+  name: '',
+  description: '',
+  readme: null,
+  visibility: 'organization',
+  publisher: null,
+  kind: 'container',
+  mode: [],
+  image: '',
+  arch: '',
+  cuda_max: null,
+  ssh_user: 'root',
+  env: [],
+  onstart: null,
+  command: [],
+  ports: [],
+  uses_access_token: false,
+  coming_soon: false,
+  recommended: false,
+  registry_private: false,
+  deactivated_at: null,
+  created_at: 0,
+};
+
+/** The template that an instance was deployed from, as it was then. */
+export function readTemplateSnapshot(text: string): TemplateDetails {
+  const template = readStored(TEMPLATE, JSON.parse(text));
+  return { ...template, env: readStoredList(ENTRY, template.env), ports: readStoredList(PORT, template.ports) };
+}
+
+export function readPorts(text: string): TemplatePort[] {
+  return readStoredList(PORT, JSON.parse(text));
+}
+
+export function openEnvironment(sealer: Sealer, sealed: Buffer): EnvEntry[] {
+  return readStoredList(ENTRY, sealer.open('template.env', sealed));
+}
+
+/** Undefined where the template has none. */
+export function openRegistry(sealer: Sealer, sealed: Buffer | null): RegistryCredential | undefined {
+  return sealed === null ? undefined : readStored(REGISTRY, sealer.open('template.registry', sealed));
+}

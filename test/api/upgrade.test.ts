@@ -1,0 +1,201 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
+import { openWorkload, sealWorkload } from '../../control-plane/services/instances/workload.js';
+import { query } from '../../control-plane/store/sql.js';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { ROUTES, type ObjectKind } from '../contract/routes.js';
+import { TestControlPlane, statusIs } from '../harness/control-plane.js';
+import { FakeAgent, type FakeHostState } from '../harness/fake-agent.js';
+
+const RELEASES = ['0.1.0'];
+const folderOf = (release: string) => fileURLToPath(new URL(`../fixtures/release-${release}/`, import.meta.url));
+
+/** What a release has left: made with its own code, its hosts as they stood. */
+interface World {
+  now: number;
+  secretKey: string;
+  renter: { email: string; password: string };
+  apiKey: { secret: string };
+  hosts: FakeHostState[];
+  instances: Record<
+    'running' | 'machine' | 'plain' | 'stopped' | 'destroyed' | 'creating' | 'failed' | 'strange',
+    string
+  >;
+  templates: { system: string; own: string; vm: string };
+  offers: { offerId: string };
+}
+
+let test: TestControlPlane;
+let world: World;
+let renter: TestControlPlane['api'];
+let hosts: FakeAgent[];
+
+async function open(release: string): Promise<void> {
+  const folder = folderOf(release);
+  world = JSON.parse(readFileSync(`${folder}world.json`, 'utf8')) as World;
+  const left = { database: `${folder}store.db`, secretKey: Buffer.from(world.secretKey, 'hex'), at: world.now };
+  test = await TestControlPlane.start({ left });
+  const { email, password } = world.renter;
+  renter = test.api.as((await test.api.post<{ token: string }>('/v1/auth/sign-in', { email, password })).token);
+  hosts = [];
+}
+
+async function connectHosts(): Promise<void> {
+  hosts = world.hosts.map((state) => FakeAgent.resume(test.grpcAddress, state));
+  for (const host of hosts) await host.connect();
+}
+
+const read = (id: string) => renter.get<InstanceBody>(`/v1/instances/${id}`);
+
+describe.each(RELEASES)('A store that release %s has left', (release) => {
+  beforeEach(() => open(release));
+  afterEach(async () => {
+    for (const host of hosts) host.close();
+    await test.stop();
+  });
+
+  it('answers every GET', async () => {
+    const { instances, templates, offers } = world;
+    const known = Object.entries(instances).filter(([name]) => name !== 'strange');
+    const { hash_id } = await renter.get<{ hash_id: string }>(`/v1/templates/${templates.own}`);
+    const ids: Partial<Record<ObjectKind, string[]>> = {
+      offer: [offers.offerId],
+      template: Object.values(templates),
+      template_hash: [hash_id],
+      instance: known.map(([, id]) => id),
+      machine: world.hosts.map(({ hostId }) => hostId),
+    };
+    const asked: string[] = [];
+    for (const { operation, object, access } of ROUTES.filter((route) => route.operation.startsWith('GET '))) {
+      const path = operation.slice('GET '.length);
+      const api = access === 'operator' ? test.operator : access === 'public' ? test.api : renter;
+      const found = object === undefined ? [''] : ids[object];
+      if (!found) throw new Error(`say what ${path} is asked of`);
+      for (const id of found) {
+        const answer = await api.request('GET', path.replace('{id}', id));
+        // Logs are with a host, and none is here.
+        const expected = path.endsWith('/logs') ? [200, 409, 503] : [200, 503];
+        expect([path, expected.includes(answer.status), answer.status]).toEqual([path, true, answer.status]);
+        asked.push(path);
+      }
+    }
+    expect(asked.length).toBeGreaterThan(40);
+    const listed = await renter.get<{ items: InstanceBody[] }>('/v1/instances?include_destroyed=true');
+    expect(listed.items).toHaveLength(known.length);
+  });
+
+  it('goes on with its instances, and carries out every command', async () => {
+    const { instances } = world;
+    await connectHosts();
+    const { running, machine, plain, stopped, creating, failed, strange } = instances;
+    await statusIs(renter, creating, 'running');
+    for (const id of [running, machine, plain]) expect((await read(id)).status).toBe('running');
+    await renter.post(`/v1/instances/${stopped}/start`);
+    await statusIs(renter, stopped, 'running');
+    for (const id of [running, machine, plain, stopped]) {
+      await renter.post(`/v1/instances/${id}/stop`);
+      await statusIs(renter, id, 'stopped');
+    }
+    await renter.post(`/v1/instances/${running}/start`);
+    await statusIs(renter, running, 'running');
+    for (const id of [running, machine, plain, stopped, creating, failed]) {
+      await renter.delete(`/v1/instances/${id}`);
+      await statusIs(renter, id, 'destroyed');
+    }
+    const { items } = await test.operator.get<{ items: { id: string; instance_id: string }[] }>(
+      '/v1/operator/quarantine',
+    );
+    expect(items.map(({ instance_id }) => instance_id)).toEqual([strange]);
+    await test.operator.post(`/v1/operator/quarantine/${items[0]?.id}/remove`);
+    expect(test.logged(50)).toEqual([]);
+  });
+
+  it('lets its renter deploy from the template of then', async () => {
+    await connectHosts();
+    const deployed = await renter.post<InstanceBody>('/v1/instances', {
+      offer_id: world.offers.offerId,
+      template_id: world.templates.own,
+      disk_gb: 10,
+    });
+    await statusIs(renter, deployed.id, 'running');
+    const command = hosts.flatMap(({ received }) => received).find(({ instanceId }) => instanceId === deployed.id);
+    expect(JSON.stringify(command)).toContain('"username":"u"');
+  });
+});
+
+describe('A field that is added later', () => {
+  beforeEach(() => open('0.1.0'));
+  afterEach(async () => {
+    for (const host of hosts) host.close();
+    await test.stop();
+  });
+
+  it('to a template breaks no instance that was deployed before', async () => {
+    const { running } = world.instances;
+    const { store } = test.core.platform;
+    const of = query.selectFrom('instances').select('template_snapshot').where('id', '=', running);
+    const snapshot = store.transact((tx) => tx.get(of))?.template_snapshot ?? '{}';
+    const whole = readTemplateSnapshot(snapshot);
+    for (const field of Object.keys(whole)) {
+      const { [field]: _, ...older } = JSON.parse(snapshot) as Record<string, unknown>;
+      expect(Object.keys(readTemplateSnapshot(JSON.stringify(older))).sort()).toEqual(Object.keys(whole).sort());
+    }
+    const bare = JSON.stringify({
+      id: whole.id,
+      name: whole.name,
+      created_at: whole.created_at,
+      env: [{ key: 'K' }],
+      ports: [{ port: 1 }],
+    });
+    store.transact((tx) =>
+      tx.run(query.updateTable('instances').set({ template_snapshot: bare }).where('id', '=', running)),
+    );
+    expect(await read(running)).toMatchObject({ template: { env: [{ secret: false }], ports: [{ guard: 'proxy' }] } });
+    await connectHosts();
+    await renter.delete(`/v1/instances/${running}`);
+    await statusIs(renter, running, 'destroyed');
+  });
+
+  it('to what an instance runs breaks no start of an older one', async () => {
+    const { stopped } = world.instances;
+    const { store, sealer } = test.core.platform;
+    const of = query.selectFrom('instances').select('workload_sealed').where('id', '=', stopped);
+    const sealed = store.transact((tx) => tx.get(of))?.workload_sealed;
+    if (!sealed) throw new Error('nothing is sealed');
+    const whole = openWorkload(sealer, sealed);
+    for (const field of Object.keys(whole) as (keyof typeof whole)[]) {
+      const { [field]: _, ...older } = whole;
+      const opened = openWorkload(sealer, sealWorkload(sealer, older as typeof whole));
+      expect(() => WorkloadSpec.encode({ ...opened, gpuUuids: [] }).finish()).not.toThrow();
+    }
+    const { image, sshUser } = whole;
+    const bare = sealWorkload(sealer, { image, sshUser } as typeof whole);
+    store.transact((tx) =>
+      tx.run(query.updateTable('instances').set({ workload_sealed: bare }).where('id', '=', stopped)),
+    );
+    await connectHosts();
+    await renter.post(`/v1/instances/${stopped}/start`);
+    await statusIs(renter, stopped, 'running');
+  });
+
+  it('what cannot be encoded holds up neither its machine nor the log', async () => {
+    const { stopped, running } = world.instances;
+    const { store, sealer } = test.core.platform;
+    const broken = sealer.seal('instance.workload', { image: 'x', env: 7 });
+    store.transact((tx) =>
+      tx.run(query.updateTable('instances').set({ workload_sealed: broken }).where('id', '=', stopped)),
+    );
+    await connectHosts();
+    const started = renter.request('POST', `/v1/instances/${stopped}/start`);
+    await eventually('the word of it', () => test.logged(50).some((line) => line.includes('cannot be put into words')));
+    expect(hosts.every(({ connected }) => connected)).toBe(true);
+    await renter.post(`/v1/instances/${running}/stop`);
+    await statusIs(renter, running, 'stopped');
+    test.advance(60_000);
+    void started.catch(() => undefined);
+  });
+});
