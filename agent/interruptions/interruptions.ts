@@ -10,8 +10,11 @@ const SEEN_EVERY_MS = 30_000;
 
 /** The run of Docker that was seen last, and when. */
 interface DockerRun {
+  /** 0 where the host does not tell. */
   startedAt: number;
   seenAt: number;
+  /** Whether its workloads outlive it; unknown where an older agent has seen it. */
+  keepsWorkloads?: boolean;
 }
 
 /**
@@ -62,13 +65,17 @@ export class Interruptions {
     }
     const { away } = this;
     const startedAt = await this.docker.startedAt();
-    const run = { startedAt: startedAt ?? 0, seenAt: this.clock.now() };
+    const keepsWorkloads = await this.docker.keepsWorkloads();
+    const run = { startedAt: startedAt ?? 0, seenAt: this.clock.now(), keepsWorkloads };
     const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
     const outage = outageUntil(run, last, away);
     if (outage) this.mark((await this.whatIsDown()).filter((ending) => wentDownIn(outage, ending)));
     // Gone again meanwhile, it is still to be looked at.
     if (this.away === away) this.away = undefined;
-    const isNews = last?.startedAt !== run.startedAt || Math.abs(run.seenAt - last.seenAt) >= SEEN_EVERY_MS;
+    const isNews =
+      last?.startedAt !== run.startedAt ||
+      last.keepsWorkloads !== keepsWorkloads ||
+      Math.abs(run.seenAt - last.seenAt) >= SEEN_EVERY_MS;
     if (isNews) this.journal.setMeta('docker_run', JSON.stringify(run));
     return true;
   }
@@ -114,10 +121,17 @@ export class Interruptions {
   }
 }
 
-/** What a look at Docker's present run tells, after the one that was seen last: since when it had been away, if it had. */
+/**
+ * What a look at Docker's present run tells, after the one that was seen last: since when it had been away, and had taken workloads
+ * down, if it had. `away`: since when it is known to be away; that may have been noticed late.
+ */
 function outageUntil(run: DockerRun, last: DockerRun | null, away: number | undefined): Outage | undefined {
-  if (away !== undefined) return { from: away, to: run.seenAt };
-  if (last?.startedAt === run.startedAt) return undefined;
+  const isSameRun = last?.startedAt === run.startedAt;
+  const isTold = run.startedAt !== 0;
+  // What ended under a Docker that went on, or whose workloads go on without it, has ended by itself.
+  if (isTold && (isSameRun || last?.keepsWorkloads)) return undefined;
+  if (isSameRun) return away === undefined ? undefined : { from: away, to: run.seenAt };
   // A new journal knows of no earlier run: what was down before this one is not known to have ended by itself.
-  return last ? { from: last.seenAt, to: run.seenAt } : { from: 0, to: run.startedAt };
+  if (!last) return { from: away ?? 0, to: away === undefined ? run.startedAt : run.seenAt };
+  return { from: Math.min(away ?? Infinity, last.seenAt), to: run.seenAt };
 }

@@ -95,6 +95,8 @@ export interface DockerWatch {
   isAvailable(): Promise<boolean>;
   /** When this run of Docker began, in milliseconds since 1970; null where the host does not tell. */
   startedAt(): Promise<number | null>;
+  /** Whether workloads go on when it goes down by itself (live-restore). */
+  keepsWorkloads(): Promise<boolean>;
   /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
 }

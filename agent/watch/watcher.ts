@@ -9,7 +9,7 @@ import type { RunRecorder } from '../observation/run-recorder.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
-import type { DockerWatch, Runtime, Workload } from '../runtime/workload.js';
+import type { DockerWatch, Runtime, Traits, Workload } from '../runtime/workload.js';
 import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.js';
 import type { PaidTimes } from './paid-times.js';
 
@@ -204,18 +204,20 @@ export class Watcher {
 
   private async bringBack(instanceId: string): Promise<void> {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
-    if (!isStillWanted || (await this.senses.runtime.find(instanceId)).state !== 'stopped') return;
-    await this.startAgain(instanceId);
+    const workload = await this.senses.runtime.find(instanceId);
+    if (!isStillWanted || workload.state !== 'stopped') return;
+    await this.startAgain(workload);
     const observation = this.senses.observer.observe(await this.found(instanceId));
     const note = this.halted.delete(instanceId) ? PAID_AGAIN : CAME_BACK;
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
 
-  /** Its renter is told why it is not back yet. */
-  private async startAgain(instanceId: string): Promise<void> {
+  /** Not while something else computes on its GPUs. Its renter is told why it is not back yet. */
+  private async startAgain({ instanceId, gpuUuids }: Traits): Promise<void> {
+    const { gpuAccess, runtime } = this.senses;
     try {
-      await this.senses.runtime.start(instanceId);
+      await gpuAccess.give(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
       const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message });

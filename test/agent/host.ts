@@ -77,6 +77,7 @@ export class TestHost {
   dockerUp = true;
   /** When this run of Docker began. */
   dockerStartedAt = 0;
+  dockerKeepsWorkloads = false;
   journal: Journal;
   executor: Executor;
   interruptions: Interruptions;
@@ -84,6 +85,7 @@ export class TestHost {
   readonly docker: DockerWatch = {
     isAvailable: async () => this.dockerUp,
     startedAt: async () => this.dockerStartedAt,
+    keepsWorkloads: async () => this.dockerKeepsWorkloads,
     events: (onEvent, signal) =>
       new Promise((resolve) => {
         this.dieEvents = () => (this.dockerUp ? onEvent('') : resolve());

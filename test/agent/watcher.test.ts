@@ -215,3 +215,58 @@ it('stops what runs again after its end was reported', async () => {
   await asTimePasses('its end', () => host.runtime.calls.includes('stop i'));
   expect((await host.runtime.find('i')).state).toBe('stopped');
 });
+
+it('lets end what ended while a Docker that keeps its workloads was away', async () => {
+  host.dockerKeepsWorkloads = true;
+  host.dockerStartedAt = 1;
+  await host.watch().compare();
+  host.clock.advance(60_000);
+  host.dockerUp = false;
+  host.emitEvent();
+  host.runtime.exit('i', 0);
+  host.clock.advance(10_000);
+  host.dockerUp = true;
+  host.dockerStartedAt = host.clock.now();
+  await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
+  expect(host.runtime.calls).not.toContain('start i');
+});
+
+it('lets end what ended while the same Docker did not answer', async () => {
+  host.dockerStartedAt = 1;
+  await host.watch().compare();
+  host.clock.advance(60_000);
+  host.dockerUp = false;
+  host.emitEvent();
+  host.runtime.exit('i', 0);
+  host.clock.advance(10_000);
+  host.dockerUp = true;
+  await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
+  expect(host.runtime.calls).not.toContain('start i');
+});
+
+it('takes for interrupted what went down with a Docker whose restart was noticed late', async () => {
+  host.dockerStartedAt = 1;
+  await host.interruptions.look();
+  host.clock.advance(1_000);
+  host.runtime.exit('i', 0);
+  // Nothing in the agent gets a turn.
+  host.clock.advance(45_000);
+  host.dockerStartedAt = host.clock.now() - 20_000;
+  host.interruptions.lost();
+  await host.interruptions.look();
+  const workload = await host.runtime.find('i');
+  expect(workload.state === 'stopped' && host.interruptions.wasInterrupted(workload)).toBe(true);
+});
+
+it('brings nothing back onto a GPU that something else computes on, and says so', async () => {
+  await host.watch().compare();
+  const [gpu] = (await host.gpus.inventory()).gpus;
+  host.gpus.processes.set(gpu?.uuid ?? '', [{ pid: 4_711, name: 'miner' }]);
+  host.clock.advance(60_000);
+  host.runtime.exit('i', 0);
+  await host.boots();
+  await asTimePasses('the word of it', () => host.progress.some(({ message }) => message.includes('miner')));
+  expect(host.runtime.calls).not.toContain('start i');
+  host.gpus.processes.clear();
+  await asTimePasses('the start', () => host.runtime.calls.includes('start i'));
+});

@@ -272,6 +272,10 @@ export class SimRuntime implements Runtime, DockerWatch {
     return this.docker.startedAt;
   }
 
+  async keepsWorkloads(): Promise<boolean> {
+    return false;
+  }
+
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
     if (!this.docker.up) return Promise.reject(new Failure('DOCKER_UNREACHABLE', 'Docker is down'));
     return new Promise((resolve) => {

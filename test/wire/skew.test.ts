@@ -143,7 +143,12 @@ describe('this agent, at a control plane of the release before,', () => {
     agent = assembleAgent({
       runtime,
       isolated: runtime,
-      docker: { isAvailable: async () => true, startedAt: async () => 0, events: () => new Promise(() => {}) },
+      docker: {
+        isAvailable: async () => true,
+        startedAt: async () => 0,
+        keepsWorkloads: async () => false,
+        events: () => new Promise(() => {}),
+      },
       canary: { answers: async () => true, obstacle: '' },
       gpus,
       dial: dialer(() => identity),

@@ -32,6 +32,10 @@ export class EngineWatch implements DockerWatch {
     }
   }
 
+  async keepsWorkloads(): Promise<boolean> {
+    return (await this.engine.info()).LiveRestoreEnabled;
+  }
+
   async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
     const filters = {
       type: ['container' as const],
