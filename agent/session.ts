@@ -72,16 +72,26 @@ export class Session implements Subscriber {
     return inventory;
   }
 
-  /** Also the moment at which reports that were not acknowledged go out again. */
+  /**
+   * Also the moment at which reports that were not acknowledged go out again. Whatever hangs on this host, it is answered well before
+   * the control plane takes the host for gone: a Docker that does not answer soon is told of as one that does not answer.
+   */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { interruptions, canary } = this.hands;
-    const { dockerAvailable } = interruptions;
-    const { obstacle } = canary;
-    const gpus = await this.latestGpus();
-    if (!dockerAvailable) return { dockerAvailable, gpus, running: [], diskFreeGb: 0, obstacle };
-    const diskFreeGb = await this.facts.diskFreeGb().catch(() => 0);
-    return { dockerAvailable, gpus, running: await this.running(), diskFreeGb, obstacle };
+    const isAway = !interruptions.dockerAvailable;
+    const [gpus, running, diskFreeGb] = await Promise.all([
+      this.latestGpus(),
+      isAway ? undefined : this.running(),
+      isAway ? 0 : this.soon(this.facts.diskFreeGb(), 0),
+    ]);
+    const dockerAvailable = running !== undefined;
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: canary.obstacle };
+  }
+
+  /** What `look` comes to, or `otherwise` where that takes too long or fails. */
+  private soon<T>(look: Promise<T>, otherwise: T): Promise<T> {
+    return withTimeout(this.hands.clock, LOOK_MS, look, () => otherwise).catch(() => otherwise);
   }
 
   /** As they were, where they cannot be seen soon: the host must stay within reach. */
@@ -96,17 +106,13 @@ export class Session implements Subscriber {
     return this.gpus;
   }
 
-  /** What cannot be seen at once is left out: it is attested later, or never. */
-  private async running(): Promise<Heartbeat['running']> {
-    const { runtime, clock, observer } = this.hands;
-    const listed = await runtime.list().catch(() => []);
-    const found = await Promise.all(
-      listed
-        .filter(({ state }) => state === 'running')
-        .map(({ instanceId }) =>
-          withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined),
-        ),
-    );
+  /** What cannot be seen at once is left out: it is attested later, or never. Undefined where Docker does not answer. */
+  private async running(): Promise<Heartbeat['running'] | undefined> {
+    const { runtime, observer } = this.hands;
+    const listed = await this.soon<Listed[] | undefined>(runtime.list(), undefined);
+    if (!listed) return undefined;
+    const up = listed.filter(({ state }) => state === 'running');
+    const found = await Promise.all(up.map(({ instanceId }) => this.soon(runtime.find(instanceId), undefined)));
     return found.flatMap((workload) => {
       if (workload?.state !== 'running') return [];
       const { instanceId, startedAt } = workload;

@@ -20,7 +20,7 @@ interface FakeContainer {
   ended: (() => void)[];
 }
 
-type Call = 'tail' | 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find' | 'replaceAccess';
+type Call = 'tail' | 'fetchImage' | 'create' | 'start' | 'stop' | 'remove' | 'find' | 'list' | 'replaceAccess';
 
 /** Workloads in memory; calls can be made to wait or to fail. */
 export class FakeRuntime implements Runtime {
@@ -100,6 +100,7 @@ export class FakeRuntime implements Runtime {
   }
 
   async list(): Promise<Listed[]> {
+    await this.gates.get('list');
     return [...this.containers.values()].map(({ workload }) => workload);
   }
 
