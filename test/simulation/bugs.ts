@@ -96,7 +96,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 4,
+    seed: 15,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -177,7 +177,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 15,
+    seed: 8,
     changes: [
       overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
@@ -191,7 +191,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 45,
+    seed: 5,
     changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   ...MONEY_BUGS,
@@ -228,7 +228,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 4,
+    seed: 3,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -261,7 +261,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 8,
+    seed: 11,
     changes: [[`${SERVICES}/hosts/quarantine`, () => ({ landRemoval: () => {} })]],
   },
   {

@@ -94,19 +94,19 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 5,
+    seed: 4,
     changes: [[`${MONEY}/consequences`, () => ({ heedBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 13,
+    seed: 4,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 14,
+    seed: 6,
     changes: [[`${MONEY}/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
