@@ -36,7 +36,7 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
 export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow): number {
   const { machine_id, instance_id, run_id, run_began_at, attested_to, closed_at } = interval;
   const heard = hosts.lastHeard(machine_id, instance_id);
-  if (!heard || heard.runId !== run_id || run_began_at === null) return attested_to;
+  if (run_id === null || run_began_at === null || heard?.runId !== run_id) return attested_to;
   const heardTo = Math.min(run_began_at + heard.ms, now - heard.agoMs);
   return Math.max(attested_to, Math.min(heardTo, closed_at ?? now));
 }
