@@ -54,6 +54,8 @@ export interface Settlement {
 const PERIOD_MS = 60_000;
 /** Hosts that are awaited speak soon. */
 const AWAITED_AGAIN_MS = 5_000;
+/** For which {@link lastsUntil} looks ahead. */
+const LONGEST_MS = 100 * 365 * 24 * 3_600_000;
 
 interface Span {
   from: number;
@@ -88,6 +90,16 @@ export function settle(account: Account, now: number): Settlement {
     ...(isCertain ? { emptySince: current.from } : {}),
     nextAt: meters.length === 0 ? null : current && !isCertain ? now + AWAITED_AGAIN_MS : next,
   };
+}
+
+/**
+ * When the balance is used up if all that is metered goes on as it does, in milliseconds since 1970: `now` where it is already. Null
+ * while nothing is charged, and where it lasts for more than a hundred years.
+ */
+export function lastsUntil({ balanceMicro, meters }: Account, now: number): number | null {
+  const horizon = now + LONGEST_MS;
+  if (dueAt(meters, [], horizon) === dueAt(meters, [], now)) return null;
+  return balanceMicro <= 0 ? now : (firstUnpaid(meters, [], balanceMicro, now, horizon) ?? null);
 }
 
 /** How far everything is certain. */

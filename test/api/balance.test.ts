@@ -262,31 +262,6 @@ describe('The gate', () => {
   });
 });
 
-describe('Usage that a heartbeat has told of and that is not written down yet', () => {
-  it('is settled before a deploy or start is let through', async () => {
-    const poor = await poorOf();
-    await poor.pass(60_000);
-    test.clock.advance(20_000);
-    poor.agent.beat({ diskFreeGb: 77 });
-    await eventually('the heartbeat', async () => {
-      const { hostId } = poor.agent;
-      return (
-        (await test.operator.get<{ disk_available_gb: number }>(`/v1/operator/machines/${hostId}`))
-          .disk_available_gb === 77
-      );
-    });
-    const offer_id = await test.offer(await test.host(), 1, GPU_MICRO);
-    const body = { offer_id, template_id: templateId, disk_gb: 10 };
-    const left = 2 * GPU_MICRO - (GPU_MICRO * 80_000) / HOUR_MS;
-    const refused = await poor.renter.api.request('POST', '/v1/instances', body);
-    expect(refused).toMatchObject({ status: 402, body: { code: 'INSUFFICIENT_BALANCE', balance_micro: left } });
-    // What is settled is not charged again when it is written down.
-    await poor.agent.speak(poor.id);
-    test.advance(MINUTE_MS);
-    expect(await poor.balance()).toBe(left);
-  });
-});
-
 describe('A balance that runs out', () => {
   it('stops what runs in the very millisecond, though it is seen only later', async () => {
     const poor = await poorOf();
