@@ -66,7 +66,8 @@ export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
  * least delayed one tells best when that was, so no time is had twice however late a word comes. Answers the interval that is
  * the run's own.
  */
-function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
+function attest(tx: Tx, interval: IntervalRow, run: Run, heardToBegin: number): number {
+  const began = interval.run_id === run.runId ? heardToBegin : Math.min(heardToBegin, knownToBegin(tx, interval, run));
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
   if (!isSameRun(interval, run)) return beginRun(tx, interval, run, began);
@@ -79,6 +80,15 @@ function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number 
   const changes = { opened_at, attested_to, settled_to, run_id: run.runId, run_began_at };
   tx.run(query.updateTable('meter_intervals').set(changes).where('id', '=', interval.id));
   return interval.id;
+}
+
+/**
+ * When the run began as an earlier interval of it has it: it may be over and charged already, told of beside older words of the same
+ * host.
+ */
+function knownToBegin(tx: Tx, { instance_id }: IntervalRow, { runId }: Run): number {
+  const its = query.selectFrom('meter_intervals').select('run_began_at').where('instance_id', '=', instance_id);
+  return tx.get(its.where('run_id', '=', runId).orderBy('id', 'desc').limit(1))?.run_began_at ?? Infinity;
 }
 
 /** Another run than the one before: what lies between them was not had. */
