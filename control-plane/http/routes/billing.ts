@@ -50,7 +50,8 @@ export const billingRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'What was charged on each UTC day, today last',
+        summary:
+          'What was charged for the use of each UTC day, today last. A host that tells of usage late adds to days that are over',
         querystring: Type.Object({ days: Type.Integer({ minimum: 1, maximum: 366, default: 30 }) }),
         response: { 200: items(DailySpend) },
       },
