@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Runtime } from '../runtime/workload.js';
 
@@ -93,21 +93,13 @@ function specOf(image: string): WorkloadSpec {
   const type = Buffer.from('ssh-ed25519');
   const sized = (part: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, part.length]), part]);
   const key = Buffer.concat([sized(type), sized(randomBytes(32))]).toString('base64');
-  return {
+  return WorkloadSpec.fromPartial({
     image,
-    registry: undefined,
-    env: [],
-    command: [],
-    onstart: '',
     interactive: true,
     sshUser: 'root',
     sshAuthorizedKey: `ssh-ed25519 ${key}`,
-    ports: [],
-    gpuUuids: [],
     diskGb: 1,
     cpuMillis: 1_000,
     memoryMb: 128,
-    accessToken: '',
-    virtualMachine: false,
-  };
+  });
 }

@@ -10,12 +10,6 @@ beforeEach(() => {
 });
 afterEach(() => host.close());
 
-async function provisioned(): Promise<void> {
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
-}
-
 it('a run is told of with its end, until that is acknowledged', async () => {
   const ran = async (end: () => Promise<Command>) => {
     host.clock.advance(5_000);
@@ -27,7 +21,7 @@ it('a run is told of with its end, until that is acknowledged', async () => {
     });
     return host.results.findLast(({ commandId }) => commandId === command.commandId)?.runs ?? [];
   };
-  await provisioned();
+  await host.provisioned();
   const stopped = await ran(async () => stop(2));
   expect(stopped).toHaveLength(1);
   expect(stopped[0]?.ranMs).toBeGreaterThanOrEqual(5_000);
@@ -58,7 +52,7 @@ it('a run is told of that nobody was ever shown: of an attempt that failed, and 
 });
 
 it('the run of an agent that was killed before it could tell is told of by the next one', async () => {
-  await provisioned();
+  await host.provisioned();
   host.clock.advance(7_000);
   const release = host.runtime.hold('remove');
   const end = destroy(2);

@@ -1,16 +1,14 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
-import { TestHost, provision, stop } from './host.js';
+import { TestHost, stop } from './host.js';
 
 const MINUTE_MS = 60_000;
 
 let host: TestHost;
 beforeEach(async () => {
   host = new TestHost();
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
+  await host.provisioned();
 });
 afterEach(() => host.close());
 
