@@ -40,10 +40,12 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
  * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
  */
 export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
-  for (const interval of unattestedOf(tx, instanceId)) {
-    const began = isSameRun(interval, run)
-      ? (interval.run_began_at ?? interval.opened_at - run.ms)
-      : endOf(tx, interval) - run.ms;
+  const intervals = unattestedOf(tx, instanceId);
+  const newest = intervals.at(-1);
+  if (!newest) return;
+  const unheard = (isSameRun(newest, run) ? newest.opened_at : endOf(tx, newest)) - run.ms;
+  const began = knownBeginning(tx, instanceId, run) ?? unheard;
+  for (const interval of intervals) {
     const attested = attest(tx, interval, run, began);
     tx.run(
       query
@@ -63,16 +65,25 @@ export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
 function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
-  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, began);
-  const run_began_at = Math.min(interval.run_began_at ?? Infinity, began);
+  const run_began_at = Math.min(began, knownBeginning(tx, interval.instance_id, run) ?? Infinity);
+  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
   // What lies before a run that is heard of for the first time was not had.
   const isFirst = interval.run_began_at === null;
-  const opened_at = isFirst ? clamp(began, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
+  const opened_at = isFirst ? clamp(run_began_at, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
   const attested_to = clamp(run_began_at + run.ms, Math.max(interval.attested_to, opened_at), endOf(tx, interval));
   const settled_to = Math.max(interval.settled_to, opened_at);
   const changes = { opened_at, attested_to, settled_to, run_id: run.runId, run_began_at };
   tx.run(query.updateTable('meter_intervals').set(changes).where('id', '=', interval.id));
   return interval.id;
+}
+
+/**
+ * When a run began, as the control plane has heard before, of any interval: an answer that comes late may say that a run is up
+ * whose end has been told, and charged, before.
+ */
+function knownBeginning(tx: Tx, instanceId: string, { runId }: Run): number | null {
+  const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
+  return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
 }
 
 /** Another run than the one before: what lies between them was not had. */
