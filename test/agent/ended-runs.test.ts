@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { graceOf } from '../../agent/domain/stop-grace.js';
+import { RunRecorder } from '../../agent/observation/run-recorder.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -71,4 +72,18 @@ it('a stop gives a share of what has run as its grace, within what its kind give
     1, 1, 2, 9, 10, 10,
   ]);
   expect(graceOf(0, { leastGraceS: 20, graceS: 100 })).toBe(20);
+});
+
+it('an exemption of a run from being told ends with its workload', async () => {
+  await host.provisioned();
+  const workload = await host.runtime.find('i');
+  if (workload.state !== 'running') throw new Error('not running');
+  const noted: string[] = [];
+  const journal = { noteEndedRun: ({ runId }: { runId: string }) => void noted.push(runId) };
+  const recorder = new RunRecorder(host.runtime, journal, host.observer, host.clock);
+  recorder.exempt(workload);
+  await recorder.remove('i');
+  expect(noted).toEqual([]);
+  recorder.note('i', workload);
+  expect(noted).toEqual([String(workload.startedAt)]);
 });
