@@ -231,6 +231,7 @@ export interface Schema {
     attested_to: number;
     settled_to: number;
     absorbed_ms: Generated<number>;
+    absorbed_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
     run_id: string | null;

@@ -317,8 +317,12 @@ export class FakeAgent {
     this.beat();
     this.report(instanceId);
     const number = this.reportNumbers.get(instanceId) ?? 0;
-    const acknowledged = () => this.acknowledgedReports.has(`${instanceId} ${number}`);
-    await eventually('the report to be acknowledged', acknowledged);
+    await eventually('the report to be acknowledged', () => this.hasAcknowledged(instanceId, number));
+  }
+
+  /** Whether the control plane has heard this report. */
+  hasAcknowledged(instanceId: string, number: number): boolean {
+    return this.acknowledgedReports.has(`${instanceId} ${number}`);
   }
 
   /** The workload prints. */

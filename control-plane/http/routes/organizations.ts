@@ -13,7 +13,7 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, isoOrNull, items, nameOf, nullable } from '../schemas.js';
 import { Email, RoleName } from './accounts.js';
 import { IdParams, NoContent, type Routes } from './routes.js';
 
@@ -24,6 +24,12 @@ const Organization = Type.Object(
     balance_micro: Micro,
     payments_frozen: Type.Boolean(),
     burn_per_hour_micro: Micro,
+    lasts_until: nullable(
+      Type.String({
+        ...Timestamp,
+        description: 'when the balance is used up by what is charged now; null: nothing is, or it lasts for a century',
+      }),
+    ),
     created_at: Timestamp,
   },
   { title: 'Organization' },
@@ -159,6 +165,7 @@ function organizationView(organization: OrganizationDetails) {
   return {
     ...organization,
     payments_frozen: organization.payments_frozen_at !== null,
+    lasts_until: isoOrNull(organization.lasts_until),
     created_at: iso(organization.created_at),
   };
 }

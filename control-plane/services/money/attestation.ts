@@ -1,18 +1,12 @@
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { HeardRun as Run, HostLinks } from '../hosts/host-links.js';
 import { UNATTESTED, settleSoon, type IntervalRow } from './meters.js';
 
 /** For so long a host that has spoken is taken to have its workloads running still. */
 export const SILENCE_MS = 2 * 60_000;
 /** What is attested is written down no more often than this, unless something has changed. */
 const GRAIN_MS = 30_000;
-
-/** A run of a workload, in its host's words. */
-export interface Run {
-  runId: string;
-  /** For how long it has lasted, by the host's own clock. */
-  ms: number;
-}
 
 /** Of a run that has come up by a command, or was removed while it was up: the time up to now was had. */
 export function attestUp(tx: Tx, instanceId: string, run: Run): void {
@@ -33,6 +27,18 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
     const run = runs.get(interval.instance_id);
     if (run && isNews(tx, interval, run)) attest(tx, interval, run, tx.now - run.ms);
   }
+}
+
+/**
+ * How far GPU time is certain: as far as it was written down, or as a heartbeat since has it, which is written down only at a
+ * coarser grain.
+ */
+export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow): number {
+  const { machine_id, instance_id, run_id, run_began_at, attested_to, closed_at } = interval;
+  const heard = hosts.lastHeard(machine_id, instance_id);
+  if (run_id === null || run_began_at === null || heard?.runId !== run_id) return attested_to;
+  const heardTo = Math.min(run_began_at + heard.ms, now - heard.agoMs);
+  return Math.max(attested_to, Math.min(heardTo, closed_at ?? now));
 }
 
 /**
