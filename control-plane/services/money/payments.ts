@@ -24,7 +24,7 @@ export function openCheckout(
   return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
 }
 
-/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID. */
+/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
 export function receiveEvent(platform: Platform, body: string, signature: string): void {
   const event = platform.payments.readEvent?.(body, signature, platform.clock.now());
   if (event) applyEvent(platform, event);
