@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { StripeDouble } from '../harness/stripe-double.js';
 
@@ -116,6 +117,17 @@ describe('a checkout', () => {
       code: 'VALIDATION_FAILED',
       details: [{ path: 'amount_micro' }],
     });
+  });
+
+  it('takes nothing that raises a balance above the most', async () => {
+    const renter = await test.renter(0);
+    const richest = query.updateTable('organizations').set({ balance_micro: 1_000_000_000_000_000 - 5 * DOLLAR });
+    test.core.platform.store.transact((tx) => tx.run(richest.where('id', '=', renter.organizationId)));
+    const before = stripe.sessions.length;
+    const { status, body } = await checkout(renter, 6 * DOLLAR);
+    expect({ status, ...body }).toMatchObject({ status: 422, details: [{ path: 'amount_micro' }] });
+    expect(stripe.sessions).toHaveLength(before);
+    expect((await checkout(renter, 5 * DOLLAR)).status).toBe(201);
   });
 
   it('says to try again while Stripe does not answer, and hides what is wrong with this installation', async () => {
