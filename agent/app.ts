@@ -29,7 +29,7 @@ import { dialer } from './link/dial.js';
 import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
 import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
-import { relayProcess } from './pulls/client.js';
+import { relayProcess, relayUnit } from './pulls/client.js';
 import { AccessFiles } from './runtime/docker/access-files.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
@@ -91,7 +91,8 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const freeShare = async () => freeShareOf(await root());
   const cache = new ImageCache(engine, clock, { file: join(config.stateDir, 'images.json'), freeShare }, logger);
   const policy = { limits: config.pulls, allowed: config.egress?.allowed ?? null, freeShare };
-  const puller = new ImagePuller(engine, clock, policy, logger, relayProcess(clock));
+  const startRelay = config.pullSocket === null ? relayProcess(clock) : relayUnit(clock, config.pullSocket);
+  const puller = new ImagePuller(engine, clock, policy, logger, startRelay);
   const images = new Images(engine, puller, cache, config.localImages);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };

@@ -38,6 +38,8 @@ export interface AgentConfig {
   tls: CertificateFiles | null;
   /** The socket of the unit that guards ports; null: the agent starts a process of its own for that. */
   proxySocket: string | null;
+  /** The socket behind which each connection is a pull relay; null: the agent starts them itself. */
+  pullSocket: string | null;
   ports: PortRange;
   /** Where instances' networks are taken from. */
   subnet: Subnet;
@@ -73,6 +75,7 @@ const DEFAULTS = {
   GPURENT_AGENT_TLS_CERTIFICATE_FILE: '',
   GPURENT_AGENT_TLS_KEY_FILE: '',
   GPURENT_AGENT_PROXY_SOCKET: '',
+  GPURENT_AGENT_PULL_SOCKET: '',
   GPURENT_AGENT_PORTS: '20000-20999',
   GPURENT_AGENT_SUBNET: '10.213.0.0/16',
   GPURENT_AGENT_DNS: '1.1.1.1,8.8.8.8',
@@ -133,6 +136,7 @@ export function parseConfig(
       get('GPURENT_AGENT_TLS_KEY_FILE'),
     ),
     proxySocket: get('GPURENT_AGENT_PROXY_SOCKET') || null,
+    pullSocket: get('GPURENT_AGENT_PULL_SOCKET') || null,
     ports: parsePorts(get('GPURENT_AGENT_PORTS')),
     subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
     resolvers,

@@ -73,7 +73,15 @@ export async function freeShareOf(path: string): Promise<number> {
   return bavail / blocks;
 }
 
-/** Changes when the kernel boots. */
+/** Changes when the kernel boots, and where this host is a system container of another: when its own first process starts. */
 export async function readBootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  const [kernel, init] = await Promise.all(
+    ['/proc/sys/kernel/random/boot_id', '/proc/1/stat'].map((path) => readFile(path, 'utf8')),
+  );
+  return `${kernel?.trim()}/${startTimeIn(init ?? '')}`;
+}
+
+/** Field 22 of proc_pid_stat(5), in ticks. The second is a name in parentheses, which may hold spaces. */
+function startTimeIn(stat: string): string {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }

@@ -38,7 +38,9 @@ export class Interruptions {
 
   /** Whether the host has booted since an agent last looked; so it seems where the journal is new. */
   isNewBoot(bootId: string): boolean {
-    return this.journal.meta('boot_id') !== bootId;
+    const last = this.journal.meta('boot_id');
+    // An agent up to 0.1.0 has noted the kernel's part alone.
+    return last !== bootId && last !== bootId.split('/')[0];
   }
 
   /**

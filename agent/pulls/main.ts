@@ -4,20 +4,22 @@ import { readJsonLines, writeJsonLine } from '../proxy/json-lines.js';
 import type { RelayOrder, RelayReply } from './order.js';
 import { Relay } from './relay.js';
 
-/** Where the agent puts the socket that it speaks by. */
+/** Where the agent, or systemd in its place, puts the socket that it speaks by. */
 const GIVEN = 3;
 const MOST_ORDER_BYTES = 4 * 1024 * 1024;
 /** The user and group `nobody`. */
 const NOBODY = 65_534;
 
-/** The pull relay of one pull, which the agent starts, and which ends with it. */
+/** The pull relay of one pull, which ends with the agent's connection. */
 giveUpRoot();
 const agent = new Socket({ fd: GIVEN, readable: true, writable: true });
 const end = () => process.kill(process.pid, 'SIGKILL');
 agent.on('error', end);
 agent.once('close', end);
 readJsonLines(agent, MOST_ORDER_BYTES, (order) => {
-  void new Relay(order as RelayOrder).listen().then((port) => writeJsonLine(agent, { port } satisfies RelayReply), end);
+  void new Relay(order as RelayOrder)
+    .listen()
+    .then((port) => writeJsonLine(agent, { port, pid: process.pid } satisfies RelayReply), end);
 });
 agent.resume();
 // A terminal sends it to all of its programs: the agent decides when the relay ends.

@@ -25,6 +25,7 @@ export interface Credentials {
 export interface RelayReply {
   /** On 127.0.0.1. */
   port: number;
+  pid: number;
 }
 
 /** By this user name, and this name of an image, Docker asks a relay. */

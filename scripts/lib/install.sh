@@ -79,7 +79,7 @@ install_unit() {
   fi
   mv "$unit.new" "$unit"
   systemctl daemon-reload
-  systemctl enable --quiet "$1"
+  if grep -q '^\[Install\]' "$unit"; then systemctl enable --quiet "$1"; fi
 }
 
 # remove_program PROGRAM UNIT...: what it knows stays.

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { shellExports } from '../../agent/domain/shell.js';
 import { eventually } from '../../scripts/eventually.js';
-import { TestHost, destroy, keep, provision, start, stop } from './host.js';
+import { TestHost, destroy, keep, start, stop } from './host.js';
 
 const APP = { port: 8000, protocol: 'http', label: 'App', openButton: true, guard: 'proxy', jupyter: false };
 
@@ -12,11 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => host.close());
 
-async function deploy() {
-  const command = await provision(host, 1, { ports: [APP], accessToken: 'secret' });
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
-}
+const deploy = () => host.provisioned({ ports: [APP], accessToken: 'secret' });
 
 const hashes = () => [...host.guarded.values()].map(({ tokenHash }) => tokenHash);
 

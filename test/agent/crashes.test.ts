@@ -28,12 +28,6 @@ async function crashOver(...commands: Command[]): Promise<void> {
   host.runtime.letGo('find');
 }
 
-async function running(): Promise<void> {
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
-}
-
 describe('a command in the middle of which the agent has crashed', () => {
   it('once is carried out when it is sent again', async () => {
     const command = await provision(host, 1);
@@ -54,7 +48,7 @@ describe('a command in the middle of which the agent has crashed', () => {
   });
 
   it('twice as a start leaves the workload stopped, with its disk', async () => {
-    await running();
+    await host.provisioned();
     const halt = stop(2);
     host.executor.receive(halt);
     await host.answered(halt, 'DONE');
@@ -70,7 +64,7 @@ describe('a command in the middle of which the agent has crashed', () => {
     ['stop', () => stop(2), 'stopped', 'stop'],
     ['destroy', () => destroy(2), 'absent', 'remove'],
   ] as const)('twice as a %s is carried out in a process of its own', async (_, make, state, operation) => {
-    await running();
+    await host.provisioned();
     const command = make();
     await crashOver(command);
     expect(host.inIsolation).toEqual([]);

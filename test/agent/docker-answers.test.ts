@@ -98,6 +98,18 @@ it('is not asked to pull where no relay can be started', async () => {
   expect(asked).toEqual(['/info']);
 });
 
+it('is not asked to pull through a proxy from a registry whose name, in whatever case, leads to this host', async () => {
+  const { engine, asked } = await engineThat((_, response) => response.end('{"HttpsProxy":"http://proxy.test"}'));
+  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
+  const noRelay = () => Promise.reject(new Error('there is a relay'));
+  const puller = new ImagePuller(engine, systemClock, policy, silentLogger, noRelay);
+  for (const image of ['LOCALHOST/team/app:1', 'localhost:5000/app', '[::1]/app']) {
+    const order = { spec: specOf(image), onProgress: () => undefined, signal: new AbortController().signal };
+    await expect(puller.pull(order)).rejects.toThrow(/at an address that instances may not reach/);
+  }
+  expect(asked).toEqual(['/info', '/info', '/info']);
+});
+
 it('is asked again for an image whose download was another pull’s, which has ended', async () => {
   const ports = [40_001, 40_002, 40_003, 40_004];
   let failures = 2;

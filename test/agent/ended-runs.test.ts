@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { graceOf } from '../../agent/domain/stop-grace.js';
+import { RunRecorder } from '../../agent/observation/run-recorder.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -9,12 +10,6 @@ beforeEach(() => {
   host = new TestHost();
 });
 afterEach(() => host.close());
-
-async function provisioned(): Promise<void> {
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
-}
 
 it('a run is told of with its end, until that is acknowledged', async () => {
   const ran = async (end: () => Promise<Command>) => {
@@ -27,7 +22,7 @@ it('a run is told of with its end, until that is acknowledged', async () => {
     });
     return host.results.findLast(({ commandId }) => commandId === command.commandId)?.runs ?? [];
   };
-  await provisioned();
+  await host.provisioned();
   const stopped = await ran(async () => stop(2));
   expect(stopped).toHaveLength(1);
   expect(stopped[0]?.ranMs).toBeGreaterThanOrEqual(5_000);
@@ -58,7 +53,7 @@ it('a run is told of that nobody was ever shown: of an attempt that failed, and 
 });
 
 it('the run of an agent that was killed before it could tell is told of by the next one', async () => {
-  await provisioned();
+  await host.provisioned();
   host.clock.advance(7_000);
   const release = host.runtime.hold('remove');
   const end = destroy(2);
@@ -77,4 +72,18 @@ it('a stop gives a share of what has run as its grace, within what its kind give
     1, 1, 2, 9, 10, 10,
   ]);
   expect(graceOf(0, { leastGraceS: 20, graceS: 100 })).toBe(20);
+});
+
+it('an exemption of a run from being told ends with its workload', async () => {
+  await host.provisioned();
+  const workload = await host.runtime.find('i');
+  if (workload.state !== 'running') throw new Error('not running');
+  const noted: string[] = [];
+  const journal = { noteEndedRun: ({ runId }: { runId: string }) => void noted.push(runId) };
+  const recorder = new RunRecorder(host.runtime, journal, host.observer, host.clock);
+  recorder.exempt(workload);
+  await recorder.remove('i');
+  expect(noted).toEqual([]);
+  recorder.note('i', workload);
+  expect(noted).toEqual([String(workload.startedAt)]);
 });

@@ -12,16 +12,9 @@ beforeEach(() => {
 });
 afterEach(() => host.close());
 
-async function provisioned() {
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
-  return command;
-}
-
 describe('identity', () => {
   it('a finished command that comes again is answered again, and touches nothing', async () => {
-    const command = await provisioned();
+    const command = await host.provisioned();
     host.executor.receive(command);
     expect(host.outcomes(command)).toEqual(['ACCEPTED', 'DONE', 'DONE']);
     host.restart();
@@ -44,7 +37,7 @@ describe('identity', () => {
   });
 
   it('a stop that is older than a start stops nothing', async () => {
-    await provisioned();
+    await host.provisioned();
     const late = stop(2);
     const [second, third] = [stop(3), await start(host, 4)];
     for (const command of [second, third]) {
@@ -86,7 +79,7 @@ describe('identity', () => {
 });
 
 it('a start that a crash has cut short starts no second run of a workload that has ended since', async () => {
-  await provisioned();
+  await host.provisioned();
   const halt = stop(2);
   host.executor.receive(halt);
   await host.answered(halt, 'DONE');
@@ -109,7 +102,7 @@ it.each([
   ['its own run is left alone', false],
   ['what it has undone is started again', true],
 ])('a start that crashes cut short after a stop that they cut short, too: %s', async (_name, undone) => {
-  await provisioned();
+  await host.provisioned();
   const before = await host.runtime.find('i');
   if (before.state !== 'running') throw new Error('not running');
   host.journal.begin({ ...stop(2), commandId: 'cut short' }, 'stopped');
@@ -132,7 +125,7 @@ it.each([
 });
 
 it('what was cut short and nobody wants any more is forgotten, and the instance is watched again', async () => {
-  await provisioned();
+  await host.provisioned();
   host.journal.begin({ ...stop(2), commandId: 'cut short' }, 'stopped');
   host.restart();
   host.executor.raiseFloor({ instanceId: 'i', sequence: 2, reportNumber: 0, running: true, commandOpen: false });
@@ -177,7 +170,7 @@ describe('a newer command', () => {
   });
 
   it('waits for a stop whose signal is out, and starts again', async () => {
-    await provisioned();
+    await host.provisioned();
     const release = host.runtime.hold('stop');
     const stopping = stop(2);
     host.executor.receive(stopping);
@@ -192,7 +185,7 @@ describe('a newer command', () => {
   });
 
   it('joins a destroy that is under way', async () => {
-    await provisioned();
+    await host.provisioned();
     const release = host.runtime.hold('remove');
     const [first, second] = [destroy(2), destroy(3)];
     host.executor.receive(first);
@@ -216,7 +209,7 @@ describe('a newer command', () => {
   });
 
   it('says done only when an earlier Docker call of the instance is answered', async () => {
-    await provisioned();
+    await host.provisioned();
     const answer = host.runtime.leaveUnanswered('i');
     const away = destroy(2);
     host.executor.receive(away);
@@ -229,7 +222,7 @@ describe('a newer command', () => {
 
 describe('what is already so is done:', () => {
   it('a start of what runs, a stop of what is stopped, a destroy of what is gone', async () => {
-    await provisioned();
+    await host.provisioned();
     const commands = [await start(host, 2), stop(3), stop(4), destroy(5), destroy(6)];
     for (const command of commands) {
       host.executor.receive(command);
@@ -266,7 +259,7 @@ describe('refusals and failures', () => {
   });
 
   it('a start whose port was stolen is refused before anything is touched', async () => {
-    await provisioned();
+    await host.provisioned();
     const stopping = stop(2);
     host.executor.receive(stopping);
     await host.answered(stopping, 'DONE');
@@ -278,7 +271,7 @@ describe('refusals and failures', () => {
   });
 
   it('a GPU that another workload uses is not attached', async () => {
-    await provisioned();
+    await host.provisioned();
     const other = await provision(host, 1, {}, 'other');
     host.executor.receive(other);
     expect((await host.answered(other, 'FAILED')).code).toBe('GPUS_UNAVAILABLE');
@@ -314,7 +307,7 @@ describe('refusals and failures', () => {
   });
 
   it('a stop is tried until Docker does it', async () => {
-    await provisioned();
+    await host.provisioned();
     for (let count = 0; count < 3; count++)
       host.runtime.failNext('stop', new Failure('DOCKER_UNREACHABLE', 'Docker does not answer'));
     const command = stop(2);
@@ -363,7 +356,7 @@ describe('refusals and failures', () => {
   });
 
   it('a start that was cut short by a crash is never called untouched', async () => {
-    await provisioned();
+    await host.provisioned();
     const stopping = stop(2);
     host.executor.receive(stopping);
     await host.answered(stopping, 'DONE');
@@ -376,7 +369,7 @@ describe('refusals and failures', () => {
   });
 
   it('a start that passed its deadline is undone only once its outcome is known: a late one must not stay', async () => {
-    await provisioned();
+    await host.provisioned();
     const stopping = stop(2);
     host.executor.receive(stopping);
     await host.answered(stopping, 'DONE');
@@ -400,7 +393,7 @@ describe('refusals and failures', () => {
   });
 
   it('a refused command leaves the instance meant to be what it was', async () => {
-    await provisioned();
+    await host.provisioned();
     const refused = { ...(await start(host, 2)), desired: undefined };
     host.executor.receive(refused);
     await host.answered(refused, 'REFUSED');

@@ -13,9 +13,7 @@ beforeEach(async () => {
 afterEach(() => host.close());
 
 async function deploy() {
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
+  await host.provisioned();
 }
 
 describe('A GPU', () => {

@@ -110,6 +110,14 @@ export class TestHost {
     ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
   }
 
+  /** Deploys the workload `i`, with command number 1. */
+  async provisioned(fields: Parameters<typeof specOf>[1] = {}): Promise<Command> {
+    const command = await provision(this, 1, fields);
+    this.executor.receive(command);
+    await this.answered(command, 'DONE');
+    return command;
+  }
+
   /** The host boots: everything is down. */
   async boots(): Promise<void> {
     this.journal.setMeta('boot_id', 'the one before');

@@ -1,9 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { afterEach, expect, it } from 'vitest';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { RELAY_USER, type RelayOrder } from '../../agent/pulls/order.js';
-import type { RunningRelay } from '../../agent/pulls/client.js';
+import { relayUnit, type RunningRelay } from '../../agent/pulls/client.js';
 import { eventually } from '../../scripts/eventually.js';
-import { startRelay } from '../harness/relay.js';
+import { systemClock } from '../../shared/clock.js';
+import { serveRelays, startRelay } from '../harness/relay.js';
 
 const ORDER: RelayOrder = {
   registries: [{ origin: 'https://192.0.2.1', isMirror: false, authorities: [] }],
@@ -21,8 +24,8 @@ afterEach(() => {
   for (const relay of started.splice(0)) relay.end();
 });
 
-async function start(order: Partial<RelayOrder> = {}): Promise<RunningRelay> {
-  const relay = await startRelay({ ...ORDER, ...order });
+async function start(order: Partial<RelayOrder> = {}, by = startRelay): Promise<RunningRelay> {
+  const relay = await by({ ...ORDER, ...order });
   started.push(relay);
   return relay;
 }
@@ -76,4 +79,34 @@ it('that cannot be started fails the pull', async () => {
   await expect(start({ registries: [{ origin: 'no address', isMirror: false, authorities: [] }] })).rejects.toThrow(
     /has ended/,
   );
+});
+
+describe('behind the socket of a unit', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'relays-'));
+  const path = join(folder, 'pull.sock');
+  const server = serveRelays(path);
+  const startUnit = relayUnit(systemClock, path);
+  afterAll(() => {
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('answers, checks addresses, and ends with the pull', async () => {
+    const registries = [{ origin: 'https://127.0.0.1', isMirror: false, authorities: [] }];
+    const relay = await start({ registries }, startUnit);
+    const answer = await ask(relay, 'gpurent/pulling/manifests/1');
+    expect(await answer.text()).toContain('forbidden_address');
+    relay.end();
+    await eventually('its end', () => !existsSync(`/proc/${relay.pid}`));
+  });
+
+  it('that crashes is told of', async () => {
+    const relay = await start({}, startUnit);
+    process.kill(relay.pid, 'SIGKILL');
+    await eventually('its end', () => relay.ended.aborted);
+  });
+
+  it('fails the pull where nobody serves it', async () => {
+    await expect(start({}, relayUnit(systemClock, `${path}.none`))).rejects.toThrow(/has ended/);
+  });
 });

@@ -1,15 +1,13 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
-import { TestHost, provision, stop } from './host.js';
+import { TestHost, stop } from './host.js';
 
 let host: TestHost;
 
 beforeEach(async () => {
   host = new TestHost();
-  const command = await provision(host, 1);
-  host.executor.receive(command);
-  await host.answered(command, 'DONE');
+  await host.provisioned();
 });
 afterEach(() => host.close());
 
@@ -216,8 +214,11 @@ it('stops what runs again after its end was reported', async () => {
   expect((await host.runtime.find('i')).state).toBe('stopped');
 });
 
-it('lets end what ended while a Docker that keeps its workloads was away', async () => {
-  host.dockerKeepsWorkloads = true;
+it.each([
+  ['a Docker that keeps its workloads was away', true],
+  ['the same Docker did not answer', false],
+])('lets end what ended while %s', async (_, hasRestarted) => {
+  host.dockerKeepsWorkloads = hasRestarted;
   host.dockerStartedAt = 1;
   await host.watch().compare();
   host.clock.advance(60_000);
@@ -226,20 +227,7 @@ it('lets end what ended while a Docker that keeps its workloads was away', async
   host.runtime.exit('i', 0);
   host.clock.advance(10_000);
   host.dockerUp = true;
-  host.dockerStartedAt = host.clock.now();
-  await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
-  expect(host.runtime.calls).not.toContain('start i');
-});
-
-it('lets end what ended while the same Docker did not answer', async () => {
-  host.dockerStartedAt = 1;
-  await host.watch().compare();
-  host.clock.advance(60_000);
-  host.dockerUp = false;
-  host.emitEvent();
-  host.runtime.exit('i', 0);
-  host.clock.advance(10_000);
-  host.dockerUp = true;
+  if (hasRestarted) host.dockerStartedAt = host.clock.now();
   await asTimePasses('the report', () => host.journal.instance('i')?.desired === 'ended');
   expect(host.runtime.calls).not.toContain('start i');
 });

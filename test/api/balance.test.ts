@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
-import { sql, statement } from '../../control-plane/store/sql.js';
+import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -42,6 +42,25 @@ async function away(poor: Poor, ms: number, meanwhile: () => void = () => {}): P
   await poor.agent.connect();
   await poor.pass(1_000);
 }
+
+it('no credit raises a balance above what a number holds exactly', async () => {
+  const { organizationId } = await test.renter(0);
+  const most = 1_000_000_000_000_000;
+  test.core.platform.store.transact((tx) =>
+    tx.run(
+      query
+        .updateTable('organizations')
+        .set({ balance_micro: most - 10 })
+        .where('id', '=', organizationId),
+    ),
+  );
+  const path = `/v1/operator/organizations/${organizationId}/credits`;
+  const before = test.dump();
+  const refused = await test.operator.request('POST', path, { amount_micro: 11, reason: 'too much' });
+  expect(refused).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  expect(test.dump()).toEqual(before);
+  expect((await test.operator.request('POST', path, { amount_micro: 10, reason: 'enough' })).status).toBe(201);
+});
 
 describe('What is charged', () => {
   it('is GPU time by the millisecond while running, and disk while stopped, in rows that sum to spend_micro', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PullRefused } from '../../agent/domain/pull-failure.js';
 import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
@@ -18,6 +19,7 @@ let session = '';
 let token = '';
 let instanceId = '';
 let renterKey = '';
+let wanted: Record<string, unknown> = {};
 const secrets = [PASSWORD, SECRET];
 
 beforeAll(async () => {
@@ -134,7 +136,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     renterKey = await machine.sh('cat /root/renter');
     const key = { name: 'key', public_key: await machine.sh('cat /root/renter.pub') };
     const { id: sshKeyId } = await api<{ id: string }>('POST', '/v1/ssh-keys', key);
-    const wanted = { offer_id: offer.id, template_id: template.id, disk_gb: 10, ssh_key_id: sshKeyId };
+    wanted = { offer_id: offer.id, template_id: template.id, disk_gb: 10, ssh_key_id: sshKeyId };
     instanceId = (await api<{ id: string }>('POST', '/v1/instances', wanted)).id;
     await becomes('running');
     expect(await overSsh('echo kept > /root/mine; echo $PRIVATE')).toBe(SECRET);
@@ -152,6 +154,21 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     );
     // Without systemd's module for names, its user shows as a number of those that systemd gives away.
     expect(users).toMatch(/^(gpurent-agent-proxy|6[1-5]\d{3})$/);
+  });
+
+  it('speaks to registries in a process that can do little beside', async () => {
+    expect(await exposure('gpurent-agent-pull@0.service')).toBeLessThanOrEqual(2);
+    const template = { name: 'Neighbour', image: '127.0.0.1:5000/team/app:1', mode: ['ssh'] };
+    const { id } = await api<{ id: string }>('POST', '/v1/operator/templates', template, operator);
+    const refused = await api<{ id: string }>('POST', '/v1/instances', { ...wanted, template_id: id });
+    const reason = async () =>
+      (await api<{ error_message: string | null }>('GET', `/v1/instances/${refused.id}`)).error_message ?? undefined;
+    expect(await eventually('the refusal', reason, PATIENCE_MS)).toContain(
+      new PullRefused('forbidden_address').message,
+    );
+    await api('DELETE', `/v1/instances/${refused.id}`);
+    const relays = () => machine.sh("ps -eo args | grep -c '[p]ulls/main.js' || true");
+    await eventually('the end of the relay', async () => (await relays()) === '0', PATIENCE_MS);
   });
 });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Placed, Runtime } from '../../agent/runtime/workload.js';
 import { eventually } from '../../scripts/eventually.js';
 
@@ -24,21 +24,16 @@ const PRINTS_FILE = ['sh', '-c', 'touch /out; exec tail -f /out'];
 
 export function specOf(image: string, fields: Partial<WorkloadSpec> = {}): WorkloadSpec {
   return {
-    image,
-    registry: undefined,
-    env: [],
-    command: [],
-    onstart: '',
-    interactive: true,
-    sshUser: 'root',
-    sshAuthorizedKey: PUBLIC_KEY,
-    ports: [],
-    gpuUuids: ['GPU-1'],
-    diskGb: 10,
-    cpuMillis: 500,
-    memoryMb: 128,
-    accessToken: '',
-    virtualMachine: false,
+    ...WorkloadSpec.fromPartial({
+      image,
+      interactive: true,
+      sshUser: 'root',
+      sshAuthorizedKey: PUBLIC_KEY,
+      gpuUuids: ['GPU-1'],
+      diskGb: 10,
+      cpuMillis: 500,
+      memoryMb: 128,
+    }),
     ...fields,
   };
 }

@@ -5,6 +5,7 @@ import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import { parseImageReference } from '../../../shared/image-reference.js';
 import { Failure } from '../../domain/failure.js';
+import type { DockerRegistries } from '../../domain/registries.js';
 
 export const DEADLINE_MS = {
   create: 240_000,
@@ -17,7 +18,7 @@ export const DEADLINE_MS = {
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
 
 /** What Docker tells of itself, as far as it is of interest here. */
-export interface DockerInfo {
+export interface DockerInfo extends DockerRegistries {
   ServerVersion: string;
   /** Of its storage. */
   Driver: string;

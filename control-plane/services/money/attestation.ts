@@ -46,10 +46,12 @@ export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow):
  * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
  */
 export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
-  for (const interval of unattestedOf(tx, instanceId)) {
-    const began = isSameRun(interval, run)
-      ? (interval.run_began_at ?? interval.opened_at - run.ms)
-      : endOf(tx, interval) - run.ms;
+  const intervals = unattestedOf(tx, instanceId);
+  const newest = intervals.at(-1);
+  if (!newest) return;
+  const unheard = (isSameRun(newest, run) ? newest.opened_at : endOf(tx, newest)) - run.ms;
+  const began = knownBeginning(tx, instanceId, run) ?? unheard;
+  for (const interval of intervals) {
     const attested = attest(tx, interval, run, began);
     tx.run(
       query
@@ -66,15 +68,14 @@ export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
  * least delayed one tells best when that was, so no time is had twice however late a word comes. Answers the interval that is
  * the run's own.
  */
-function attest(tx: Tx, interval: IntervalRow, run: Run, heardToBegin: number): number {
-  const began = interval.run_id === run.runId ? heardToBegin : Math.min(heardToBegin, knownToBegin(tx, interval, run));
+function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
-  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, began);
-  const run_began_at = Math.min(interval.run_began_at ?? Infinity, began);
+  const run_began_at = Math.min(began, knownBeginning(tx, interval.instance_id, run) ?? Infinity);
+  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
   // What lies before a run that is heard of for the first time was not had.
   const isFirst = interval.run_began_at === null;
-  const opened_at = isFirst ? clamp(began, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
+  const opened_at = isFirst ? clamp(run_began_at, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
   const attested_to = clamp(run_began_at + run.ms, Math.max(interval.attested_to, opened_at), endOf(tx, interval));
   const settled_to = Math.max(interval.settled_to, opened_at);
   const changes = { opened_at, attested_to, settled_to, run_id: run.runId, run_began_at };
@@ -83,12 +84,12 @@ function attest(tx: Tx, interval: IntervalRow, run: Run, heardToBegin: number): 
 }
 
 /**
- * When the run began as an earlier interval of it has it: it may be over and charged already, told of beside older words of the same
- * host.
+ * When a run began, as the control plane has heard before, of any interval: an answer that comes late may say that a run is up
+ * whose end has been told, and charged, before.
  */
-function knownToBegin(tx: Tx, { instance_id }: IntervalRow, { runId }: Run): number {
-  const its = query.selectFrom('meter_intervals').select('run_began_at').where('instance_id', '=', instance_id);
-  return tx.get(its.where('run_id', '=', runId).orderBy('id', 'desc').limit(1))?.run_began_at ?? Infinity;
+function knownBeginning(tx: Tx, instanceId: string, { runId }: Run): number | null {
+  const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
+  return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
 }
 
 /** Another run than the one before: what lies between them was not had. */
