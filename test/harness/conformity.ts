@@ -32,7 +32,7 @@ export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
   return (await (await fetch(`${baseUrl}/v1/openapi.json`)).json()) as ApiDocument;
 }
 
-const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'RATE_LIMITED', 'UNAVAILABLE'];
+const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'ORG_MISMATCH', 'RATE_LIMITED', 'UNAVAILABLE'];
 
 class Checker {
   private readonly ajv = new Ajv2020({ strict: false });

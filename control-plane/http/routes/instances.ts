@@ -69,8 +69,8 @@ export const Instance = Type.Object(
   { title: 'Instance' },
 );
 
-/** A hundred overrides of the longest kind. */
-const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
+/** A hundred overrides of the longest kind fit in, with each character written as two escapes. */
+const DEPLOY_LIMIT_BYTES = 6 * 1024 * 1024;
 
 export const DiskGb = Type.Integer({ minimum: 10, maximum: 20000 });
 export const Label = Type.Optional(nullable(nameOf(64, 0)));

@@ -70,7 +70,8 @@ export const Template = Type.Object(
 
 const text = (maxLength: number) => nullable(Type.String({ maxLength }));
 
-export const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
+/** The longest template fits in, with each character written as two escapes. */
+export const TEMPLATE_LIMIT_BYTES = 7 * 1024 * 1024;
 
 export const requiredTemplateFields = {
   name: nameOf(64),

@@ -12,7 +12,7 @@ export const webhookRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/webhooks/stripe',
     {
-      config: { policy: PUBLIC, refusals: ['SIGNATURE_INVALID'] },
+      config: { policy: PUBLIC, rawBody: true, refusals: ['SIGNATURE_INVALID'] },
       schema: {
         summary: 'Events of Stripe, signed by it',
         headers: Type.Object({ 'stripe-signature': Type.String({ maxLength: 1_024, default: '' }) }),
