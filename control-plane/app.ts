@@ -51,7 +51,7 @@ export interface Overrides {
 const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore = WorkerName | 'auto-destroy' | 'last-used' | 'held-gpus' | 'logs' | 'purge' | 'time-outs';
+type Chore = WorkerName | 'auto-destroy' | 'idle-log' | 'last-used' | 'held-gpus' | 'logs' | 'purge' | 'time-outs';
 
 export interface Addresses {
   /** `host:port` */
@@ -121,6 +121,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
       purge: purgerOf(platform),
+      'idle-log': () => ({ truncated: Number(store.truncateIdleLog()) }),
     },
     logger,
     defer,

@@ -30,7 +30,8 @@ export interface PaymentProvider {
   openCheckout(request: CheckoutRequest): Promise<Checkout>;
   /**
    * Reads what the provider has sent, once its signature is verified; undefined: it is of no concern here. `now` is in
-   * milliseconds since 1970. Refuses with SIGNATURE_INVALID. Absent where nothing is sent.
+   * milliseconds since 1970. Refuses with SIGNATURE_INVALID, and with VALIDATION_FAILED what is signed and no event. Absent where
+   * nothing is sent.
    */
   readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
 }

@@ -19,7 +19,11 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: stri
   MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
 };
 
+/** Who asks may be anybody; the operator reads the log. */
+const unavailable = new Refusal('UNAVAILABLE', 'the database cannot be written now; what is only read is answered');
+
 const FAREWELL_MS = 2_000;
+const RETRY_AFTER_S = 5;
 
 /** What Node's parser turns down, by its own error code. */
 const CLIENT_ERRORS: Readonly<Record<string, ErrorCode>> = {
@@ -37,6 +41,10 @@ export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(error, request, reply);
     if (error.validation) return sendError(reply, request, describeValidation(error));
+    if (error.code === 'STORE_UNAVAILABLE') {
+      request.log.error({ err: error }, error.message);
+      return sendRefusal(unavailable, request, reply);
+    }
     const known = FRAMEWORK_ERRORS[error.code];
     if (known) return sendError(reply, request, known);
     request.log.error({ err: error }, 'request failed');
@@ -55,8 +63,11 @@ export function sendRefusal({ code, message, extra }: Refusal, request: FastifyR
 
 /** Answers with an error of the table, with its status. */
 export function sendError(reply: FastifyReply, request: FastifyRequest, body: Omit<ErrorBody, 'request_id'>) {
+  const { status } = ERRORS[body.code];
+  if (status === 401) void reply.header('WWW-Authenticate', 'Bearer');
+  if (status === 503) void reply.header('Retry-After', RETRY_AFTER_S);
   return reply
-    .code(ERRORS[body.code].status)
+    .code(status)
     .header('X-Request-Id', request.id)
     .send({ ...body, request_id: request.id });
 }

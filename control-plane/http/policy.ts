@@ -48,6 +48,8 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
     // It is what keeps columns that are nobody's business out of an answer.
     if (!schema?.response) throw new Error(`${String(method)} ${url} declares no response`);
     if (!schema.summary) throw new Error(`${String(method)} ${url} does not say what it does`);
+    // Generated clients call it by this name.
+    if (!schema.operationId) throw new Error(`${String(method)} ${url} names no operation`);
   });
   app.addHook('onRequest', async (request) => {
     const { policy } = request.routeOptions.config;

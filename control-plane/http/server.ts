@@ -27,13 +27,14 @@ import { offerRoutes } from './routes/offers.js';
 import {
   credentialRoutes,
   enrollmentTokenRoutes,
+  machineTermsRoutes,
   operatorMachineRoutes,
-  operatorOfferRoutes,
 } from './routes/operator-machines.js';
+import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
-import { operatorOversightRoutes } from './routes/operator-oversight.js';
-import { operatorRoutes } from './routes/operator.js';
-import { organizationRoutes } from './routes/organizations.js';
+import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
+import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
+import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
@@ -106,6 +107,9 @@ export async function createHttpServer(
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
+    inviteRoutes,
+    machineTermsRoutes,
+    memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
     operatorOfferRoutes,
@@ -113,7 +117,9 @@ export async function createHttpServer(
     operatorIgnoredStopRoutes,
     operatorRoutes,
     organizationRoutes,
+    quarantineRoutes,
     sshKeyRoutes,
+    systemTemplateRoutes,
     templateEditingRoutes,
     templateRoutes,
     transactionsCsvRoutes,

@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
-import type { InstanceStatus } from '../domain/instance-state.js';
+import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
 
 type Flag = 0 | 1;
@@ -163,7 +163,7 @@ export interface Schema {
     error_code: string | null;
     error_message: string | null;
     gpus_released: Flag;
-    gpu_release: 'pending' | 'released' | 'unsupported' | null;
+    gpu_release: GpuRelease | null;
     gpu_release_requested_at: number | null;
     spend_micro: number;
     gpu_settled_ms: number;
@@ -231,6 +231,7 @@ export interface Schema {
     attested_to: number;
     settled_to: number;
     absorbed_ms: Generated<number>;
+    absorbed_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
     run_id: string | null;

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { StripeDouble } from '../harness/stripe-double.js';
 
@@ -118,6 +119,17 @@ describe('a checkout', () => {
     });
   });
 
+  it('takes nothing that raises a balance above the most', async () => {
+    const renter = await test.renter(0);
+    const richest = query.updateTable('organizations').set({ balance_micro: 1_000_000_000_000_000 - 5 * DOLLAR });
+    test.core.platform.store.transact((tx) => tx.run(richest.where('id', '=', renter.organizationId)));
+    const before = stripe.sessions.length;
+    const { status, body } = await checkout(renter, 6 * DOLLAR);
+    expect({ status, ...body }).toMatchObject({ status: 422, details: [{ path: 'amount_micro' }] });
+    expect(stripe.sessions).toHaveLength(before);
+    expect((await checkout(renter, 5 * DOLLAR)).status).toBe(201);
+  });
+
   it('says to try again while Stripe does not answer, and hides what is wrong with this installation', async () => {
     const renter = await test.renter(0);
     stripe.failure = { status: 500, error: { type: 'api_error', message: 'internal' } };
@@ -142,7 +154,9 @@ describe('an event', () => {
       post(payload.replace('"paid"', '"Paid"'), signature),
       post(payload, stripe.sign(payload, now, 'whsec_other')),
       post(payload, stripe.sign(payload, now - 6 * 60_000)),
-      post(payload, ''),
+      ...['', ' ', ',', '=', 't=', 'v1=', 't=x,v1=', 't=1', `t=${now},v1=\u00e9`, 'x'.repeat(1_000)].map((none) =>
+        post(payload, none),
+      ),
       post('', signature),
     ];
     for (const answer of await Promise.all(wrong))
@@ -150,6 +164,38 @@ describe('an event', () => {
     expect((await balance(renter)).balance_micro).toBe(0);
     expect((await post(payload, signature)).status).toBe(200);
     expect((await balance(renter)).balance_micro).toBe(10 * DOLLAR);
+  });
+
+  it.each(['no JSON', '""', 'null', '[]', '{"type":"charge.refunded"}', '{"data":{}}', '{"data":{"object":null}}'])(
+    'is an event: %s is signed, and none',
+    async (body) => {
+      const before = test.dump();
+      const answer = await post(body, stripe.sign(body, test.clock.now()));
+      expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+      expect(test.dump()).toEqual(before);
+    },
+  );
+
+  it('says of what amount and of which payment', async () => {
+    const before = test.dump();
+    const { completed, refunded, lost } = paymentOf(await test.renter(0), 10);
+    const ones = [completed, refunded(1), lost] as const;
+    const wrong = {
+      payment_intent: [{}, 7],
+      amount_total: ['1', 1.5, -1, 1e300],
+      amount_refunded: ['1'],
+      amount: ['1'],
+    };
+    for (const [type, object] of ones) {
+      for (const [field, values] of Object.entries(wrong).filter(([name]) => name in object)) {
+        for (const value of values) {
+          const answer = await tell(type, { ...object, [field]: value });
+          expect(answer, `${type} ${field}`).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+        }
+      }
+      expect((await tell(type, { ...object, metadata: 7 })).status, type).toBe(200);
+    }
+    expect(before['transactions']).toBe(test.dump()['transactions']);
   });
 
   it('that is of no concern here is heard and changes nothing', async () => {

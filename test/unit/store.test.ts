@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../control-plane/config.js';
 import { restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
@@ -156,4 +156,56 @@ it.each([
   [{ GPURENT_LOG_LEVEL: 'loud' }, /GPURENT_LOG_LEVEL/],
 ])('a wrong setting %j is named', (environment, saying) => {
   expect(() => parseConfig({ GPURENT_DATABASE: file, ...environment })).toThrow(saying);
+});
+
+describe('the write-ahead log', () => {
+  let store: Store;
+  beforeEach(() => {
+    store = new Store(file, new ManualClock());
+  });
+  afterEach(() => store.close());
+
+  const logSize = () => statSync(`${file}-wal`).size;
+  const write = (megabytes: number) => {
+    for (let written = 0; written < megabytes; written++)
+      store.transact((tx) => tx.run(query.updateTable('meta').set({ value: String(written % 10).repeat(1_048_576) })));
+  };
+  const slowReader = () => {
+    const reader = new BetterSqlite3(file, { readonly: true });
+    const held = reader.prepare('SELECT * FROM meta').iterate();
+    held.next();
+    return () => {
+      held.return?.();
+      reader.close();
+    };
+  };
+
+  it('gives back what it has grown to behind a slow reader', () => {
+    const end = slowReader();
+    write(60);
+    expect(logSize()).toBeGreaterThan(50 * 1024 * 1024);
+    end();
+    write(2);
+    expect(logSize()).toBeLessThanOrEqual(20 * 1024 * 1024);
+  });
+
+  it('gives back everything once nothing is written any more', () => {
+    write(3);
+    expect(store.truncateIdleLog()).toBe(false);
+    expect(store.truncateIdleLog()).toBe(true);
+    expect(logSize()).toBe(0);
+    expect(store.truncateIdleLog()).toBe(false);
+  });
+
+  it('waits for nobody who reads', () => {
+    write(3);
+    const end = slowReader();
+    write(1);
+    store.truncateIdleLog();
+    const before = Date.now();
+    expect(store.truncateIdleLog()).toBe(false);
+    expect(Date.now() - before).toBeLessThan(2_500);
+    end();
+    expect(store.truncateIdleLog()).toBe(true);
+  });
 });

@@ -1,9 +1,8 @@
 import { stringify } from 'csv-stringify';
 import { Readable } from 'node:stream';
-import { Type } from 'typebox';
 import { listTransactions } from '../../services/money/billing.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { iso } from '../schemas.js';
+import { iso, text } from '../schemas.js';
 import { TransactionFilter } from './billing.js';
 import type { Routes } from './routes.js';
 
@@ -17,10 +16,11 @@ export const transactionsCsvRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'What moved the balance, newest first, as a CSV file',
+        operationId: 'exportTransactions',
+        summary: 'Download what moved the balance as a CSV file, newest first',
         produces: ['text/csv'],
         querystring: TransactionFilter,
-        response: { 200: Type.String() },
+        response: { 200: text('A line for each transaction, below a line of headings') },
       },
     },
     (request, reply) => {

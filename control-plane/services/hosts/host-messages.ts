@@ -296,12 +296,13 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
   platform.hosts.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
-  const runs = heartbeat.running.map(
-    ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,
+  const runs = new Map(
+    heartbeat.running.map(({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }]),
   );
+  platform.hosts.setRunning(machineId, runs);
   platform.store.transact((tx) => {
-    attestRunning(tx, machineId, new Map(runs));
-    const ids = runs.map(([instanceId]) => instanceId);
+    attestRunning(tx, machineId, runs);
+    const ids = [...runs.keys()];
     // It says on connecting what it has, GPUs and all.
     if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.hosts.close(machineId, SAY_AGAIN));
     reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));

@@ -8,7 +8,7 @@ import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { findInstance, type Instance } from './queries.js';
 import { considerRelease, undoStart } from './release.js';
-import { NO_ERROR, fail, recordEvent, transition } from './transitions.js';
+import { NO_ERROR, closeChargeWindows, fail, recordEvent, transition } from './transitions.js';
 
 const REASON = 'the machine was declared lost';
 
@@ -42,6 +42,16 @@ function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): v
   recordCommand(tx, ids, fail(tx, instance, error_code, REASON), 'release');
 }
 
+/**
+ * Writes off what the host of a lost machine has not told of: its renters hear that it is over, so nothing is charged any more for
+ * what was before, should the host come back and tell of it.
+ */
+export function writeOffUnheard(tx: Tx, machineId: string): void {
+  stopMeteringDisks(tx, machineId);
+  forgetUnattested(tx, 'machine_id', machineId);
+  closeChargeWindows(tx, machineId);
+}
+
 /** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */
 export function settleLostMachines(platform: Platform): { destroyed: number } {
   const stranded = platform.store.transact((tx) =>
@@ -66,8 +76,7 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
 
 /** A removed machine never comes back: nothing on it is held or waited for any more. */
 export function forgetHost(tx: Tx, machineId: string): void {
-  stopMeteringDisks(tx, machineId);
-  forgetUnattested(tx, 'machine_id', machineId);
+  writeOffUnheard(tx, machineId);
   tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));
   tx.run(
     query

@@ -1,6 +1,6 @@
-import type { Caller } from '../../domain/caller.js';
+import type { ApiKeyKind, Caller } from '../../domain/caller.js';
 import { instancePorts } from '../../domain/template-port.js';
-import { allowedActions, type InstanceStatus } from '../../domain/instance-state.js';
+import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -12,9 +12,9 @@ import { ACCESS_TOKEN_PURPOSE } from './workload.js';
 
 export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_sealed' | 'access_token_sealed'> & {
   access_token: string | null;
-  allowed_actions: readonly string[];
+  allowed_actions: readonly InstanceAction[];
   stop_releases_gpus: boolean;
-  deployed_via_api_key: { id: string; name: string; kind: string; prefix: string; revoked: boolean } | null;
+  deployed_via_api_key: { id: string; name: string; kind: ApiKeyKind; prefix: string; revoked: boolean } | null;
   template: TemplateDetails;
 };
 

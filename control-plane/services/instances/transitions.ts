@@ -1,6 +1,6 @@
 import { windowAfter } from '../../domain/charge-window.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../money/meters.js';
 import type { Instance } from './queries.js';
@@ -62,6 +62,15 @@ export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
 /** A provision or start of the instance goes out for the first time: no run of it can have begun before. */
 export function openChargeWindow(tx: Tx, instanceId: string): void {
   tx.run(query.updateTable('instances').set({ charge_from: tx.now, charge_to: null }).where('id', '=', instanceId));
+}
+
+/**
+ * The machine is declared lost: no run that was begun there before, and is told of later, is charged, whatever has become of its
+ * instance.
+ */
+export function closeChargeWindows(tx: Tx, machineId: string): void {
+  const instances = query.updateTable('instances').set({ charge_from: null }).where('machine_id', '=', machineId);
+  tx.run(instances.where('status', '<>', sql.lit('destroyed')));
 }
 
 /** What stands in `error_code` and `error_message` of an instance that nothing is wrong with. */

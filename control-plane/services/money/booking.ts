@@ -40,7 +40,8 @@ function moveIntervals(tx: Tx, intervals: Settlement['intervals']): void {
       UPDATE meter_intervals SET
         settled_to = json_extract(value, '$.settledTo'),
         attested_to = max(attested_to, json_extract(value, '$.settledTo')),
-        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs')
+        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs'),
+        absorbed_micro = absorbed_micro + json_extract(value, '$.absorbedMicro')
       FROM json_each(${JSON.stringify(intervals)}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
   );
 }

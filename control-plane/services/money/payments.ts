@@ -1,4 +1,5 @@
 import type { SessionCaller } from '../../domain/caller.js';
+import { checkRaisedBalance } from '../../domain/money.js';
 import type { Checkout, PaymentEvent } from '../../domain/payment.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
@@ -14,17 +15,19 @@ type Payment = Row<'payments'>;
  * Admins: a page on which the organisation tops its balance up. With an idempotency key, the same request is one page. Refuses
  * with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
  */
-export function openCheckout(
+export async function openCheckout(
   platform: Platform,
   caller: SessionCaller,
   request: { amount_micro: number },
   idempotencyKey?: string,
 ): Promise<Checkout> {
   const { organizationId } = caller;
+  const { balance_micro } = platform.store.transact((tx) => getOrganization(tx, organizationId));
+  checkRaisedBalance(balance_micro + request.amount_micro);
   return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
 }
 
-/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID. */
+/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
 export function receiveEvent(platform: Platform, body: string, signature: string): void {
   const event = platform.payments.readEvent?.(body, signature, platform.clock.now());
   if (event) applyEvent(platform, event);
