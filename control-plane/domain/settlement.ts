@@ -40,8 +40,15 @@ export interface Account {
   meters: readonly Metered[];
 }
 
+/** What of a charge is for one UTC day, by when it was used. */
+export interface DayCharge {
+  /** Since 1970. */
+  day: number;
+  micro: number;
+}
+
 export interface Settlement {
-  bookings: { instanceId: string; meter: Meter; ms: number; chargedMicro: number }[];
+  bookings: { instanceId: string; meter: Meter; ms: number; chargedMicro: number; days: DayCharge[] }[];
   /** `absorbedMicro` is what of the millisecond in which the balance ran out it did not cover. */
   intervals: { id: number; settledTo: number; absorbedMs: number; absorbedMicro: number }[];
   /** Since when nothing is left: GPU time ends there. Absent while the balance lasts, or as long as that cannot be known. */
@@ -50,12 +57,13 @@ export interface Settlement {
   nextAt: number | null;
 }
 
+const DAY_MS = 24 * 3_600_000;
 /** A balance that lasts for longer is settled again after this time anyway. */
 const PERIOD_MS = 60_000;
 /** Hosts that are awaited speak soon. */
 const AWAITED_AGAIN_MS = 5_000;
 /** For which {@link lastsUntil} looks ahead. */
-const LONGEST_MS = 100 * 365 * 24 * 3_600_000;
+const LONGEST_MS = 100 * 365 * DAY_MS;
 
 interface Span {
   from: number;
@@ -116,6 +124,34 @@ function isAwaited(interval: Interval, now: number): boolean {
   return interval.beyond === 'awaited' && isOutstanding(interval, now);
 }
 
+/** For which of a meter's time nothing was left. */
+interface Exhaustion {
+  empty: readonly Span[];
+  uncovered: readonly Uncovered[];
+}
+
+/** Disks are charged into debt. */
+const NEVER: Exhaustion = { empty: [], uncovered: [] };
+
+function absorbedIn(
+  { from, to }: Span,
+  { empty, uncovered }: Exhaustion,
+): { absorbedMs: number; absorbedMicro: number } {
+  const micros = uncovered.filter(({ at }) => at > from && at <= to).map(({ micro }) => micro);
+  return { absorbedMs: overlap(empty, from, to), absorbedMicro: sum(micros) };
+}
+
+/** Cuts a time at every UTC midnight. */
+function byDay({ from, to }: Span): Span[] {
+  const midnight = (Math.floor(from / DAY_MS) + 1) * DAY_MS;
+  return midnight >= to ? [{ from, to }] : [{ from, to: midnight }, ...byDay({ from: midnight, to })];
+}
+
+/** What so much time costs beyond what was charged so far. */
+function costOf({ ratePerHourMicro, settledMs }: Metered, ms: number): number {
+  return charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
+}
+
 /** What is charged for the time up to `frontier`, and what of it is absorbed. */
 function book(
   meters: readonly Metered[],
@@ -125,22 +161,32 @@ function book(
 ): Pick<Settlement, 'bookings' | 'intervals'> {
   const bookings: Settlement['bookings'] = [];
   const intervals: Settlement['intervals'] = [];
-  for (const { instanceId, meter, ratePerHourMicro, settledMs, intervals: its } of meters) {
-    const isGpu = meter === 'gpu';
-    const own = isGpu ? uncovered.filter((one) => one.instanceId === instanceId) : [];
+  for (const metered of meters) {
+    const isGpu = metered.meter === 'gpu';
+    const its = isGpu ? { empty, uncovered: uncovered.filter((one) => one.instanceId === metered.instanceId) } : NEVER;
+    const days = new Map<number, number>();
     let ms = 0;
-    let allAbsorbedMicro = 0;
-    for (const { id, settledTo, attestedTo } of its) {
+    for (const { id, settledTo, attestedTo } of metered.intervals) {
       const to = Math.min(attestedTo, frontier);
       if (to <= settledTo) continue;
-      const absorbedMs = isGpu ? overlap(empty, settledTo, to) : 0;
-      const absorbedMicro = sum(own.filter(({ at }) => at > settledTo && at <= to).map(({ micro }) => micro));
-      ms += to - settledTo - absorbedMs;
-      allAbsorbedMicro += absorbedMicro;
+      const parts = byDay({ from: settledTo, to }).map((span) => ({ ...span, ...absorbedIn(span, its) }));
+      for (const { from, to: end, absorbedMs, absorbedMicro } of parts) {
+        const before = ms;
+        ms += end - from - absorbedMs;
+        const micro = costOf(metered, ms) - costOf(metered, before) - absorbedMicro;
+        const day = Math.floor(from / DAY_MS);
+        days.set(day, (days.get(day) ?? 0) + micro);
+      }
+      const [absorbedMs, absorbedMicro] = [
+        sum(parts.map((one) => one.absorbedMs)),
+        sum(parts.map((one) => one.absorbedMicro)),
+      ];
       intervals.push({ id, settledTo: to, absorbedMs, absorbedMicro });
     }
-    const costMicro = charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
-    if (ms > 0) bookings.push({ instanceId, meter, ms, chargedMicro: costMicro - allAbsorbedMicro });
+    const chargedMicro = sum([...days.values()]);
+    const { instanceId, meter } = metered;
+    if (ms > 0)
+      bookings.push({ instanceId, meter, ms, chargedMicro, days: [...days].map(([day, micro]) => ({ day, micro })) });
   }
   return { bookings, intervals };
 }
@@ -228,13 +274,13 @@ function dueAt(meters: readonly Metered[], empty: readonly Span[], at: number): 
   return sum(meters.map((one) => dueOf(one, empty, at)));
 }
 
-function dueOf({ meter, ratePerHourMicro, settledMs, intervals }: Metered, empty: readonly Span[], at: number): number {
+function dueOf(metered: Metered, empty: readonly Span[], at: number): number {
   let ms = 0;
-  for (const interval of intervals) {
+  for (const interval of metered.intervals) {
     const to = Math.max(reach(interval, at), interval.settledTo);
-    ms += to - interval.settledTo - (meter === 'gpu' ? overlap(empty, interval.settledTo, to) : 0);
+    ms += to - interval.settledTo - (metered.meter === 'gpu' ? overlap(empty, interval.settledTo, to) : 0);
   }
-  return charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
+  return costOf(metered, ms);
 }
 
 /** How far an interval is taken to have been had at `at`. */

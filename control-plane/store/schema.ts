@@ -249,6 +249,8 @@ export interface Schema {
     author_id: string | null;
     created_at: number;
   };
+  organization_days: { organization_id: string; day: number; gpu_micro: number; disk_micro: number };
+  machine_days: { id: Generated<number>; machine_id: string; day: number; gpu_micro: number; disk_micro: number };
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   payments: {
     id: string;

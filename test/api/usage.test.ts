@@ -42,6 +42,40 @@ describe('Usage that a heartbeat has told of and that is not written down yet', 
   });
 });
 
+it('A run that is told of as over, beside an older word that it is up, is charged once', async () => {
+  const poor = await poorOf();
+  await poor.renter.api.delete(`/v1/instances/${poor.id}`);
+  await statusIs(poor.renter.api, poor.id, 'destroyed');
+  const { agent, renter, offerId } = poor;
+  agent.automatic = false;
+  const body = { offer_id: offerId, template_id: templateId, disk_gb: 10 };
+  const { id } = await renter.api.post<{ id: string }>('/v1/instances', body);
+  const { commandId, sequence } = await eventually('the command', () =>
+    agent.held.find(({ instanceId }) => instanceId === id),
+  );
+  test.clock.advance(10 * MINUTE_MS);
+  const result = { commandId, instanceId: id, sequence, outcome: 'COMMAND_OUTCOME_DONE' };
+  const runs = (endedMsAgo: number) => [{ runId: 'run', ranMs: MINUTE_MS, endedMsAgo }];
+  const up = { state: 'WORKLOAD_STATE_RUNNING', runId: 'run', runningMs: 0, sshPort: 40_000 };
+  agent.say({ commandResult: { ...result, observation: up, runs: runs(8 * MINUTE_MS) } });
+  await statusIs(renter.api, id, 'running');
+  test.clock.advance(20_000);
+  const exit = { code: 1, ranMs: MINUTE_MS, lastLines: [] };
+  const down = { state: 'WORKLOAD_STATE_STOPPED', runId: 'run', exit };
+  const report = {
+    instanceId: id,
+    number: 1,
+    sequence,
+    observation: down,
+    note: '',
+    runs: runs(8 * MINUTE_MS + 20_000),
+  };
+  agent.say({ workloadReport: report });
+  await statusIs(renter.api, id, 'error');
+  test.advance(MINUTE_MS);
+  expect((await poor.read(id)).spend_micro).toBe(GPU_MICRO / 60);
+});
+
 describe('How long a balance lasts', () => {
   const lastsUntil = async ({ renter }: Poor) => {
     const { lasts_until } = await renter.api.get<{ lasts_until: string | null }>('/v1/orgs/current');

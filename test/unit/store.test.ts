@@ -102,6 +102,38 @@ it('keeps the commands of a store that is older than replaced access', () => {
   store.close();
 });
 
+it('sums up what each day has cost in a ledger that is older than these sums', () => {
+  new Store(file, new ManualClock(), () => {}, migrations.slice(0, 5)).close();
+  const database = new BetterSqlite3(file);
+  database.pragma('foreign_keys = OFF');
+  const HOUR_MS = 3_600_000;
+  const charge = (id: number, instance: string, meter: string, hour: number, micro: number) =>
+    database.exec(`INSERT INTO transactions (id, organization_id, kind, amount_micro, instance_id, meter, hour, created_at)
+      VALUES ('${id}', 'o', 'charge', ${-micro}, '${instance}', '${meter}', ${hour * HOUR_MS}, 0)`);
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO organizations (id, name, created_at) VALUES ('o', '', 0);
+    INSERT INTO instances (id, organization_id, machine_id, offer_id, template_id, status, num_gpus, disk_gb, price_per_hour_micro,
+    storage_price_per_gb_hour_micro, template_snapshot, ssh_user, deployed_by, created_at, status_changed_at, progress_at)
+    VALUES ('i', 'o', 'm', '', '', 'stopped', 1, 1, 1, 1, '', '', '', 0, 0, 0)`);
+  charge(1, 'i', 'gpu', 24, 10);
+  charge(2, 'i', 'gpu', 47, 5);
+  charge(3, 'i', 'disk', 47, 3);
+  charge(4, 'i', 'disk', 48, 4);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const days = [
+    { day: 1, gpu_micro: 15, disk_micro: 3 },
+    { day: 2, gpu_micro: 0, disk_micro: 4 },
+  ];
+  const sums = ['day', 'gpu_micro', 'disk_micro'] as const;
+  store.transact((tx) => {
+    expect(tx.all(query.selectFrom('organization_days').select(sums).orderBy('day'))).toEqual(days);
+    expect(tx.all(query.selectFrom('machine_days').select(sums).orderBy('day'))).toEqual(days);
+  });
+  store.close();
+});
+
 it('refuses a file of a newer release, and one that is no database, without harm', () => {
   new Store(file, new ManualClock()).close();
   const database = new BetterSqlite3(file);

@@ -73,8 +73,8 @@ export const billingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'listDailySpend',
-        summary: 'List what was charged on each UTC day, today last',
-        description: 'Days without a charge are there, too.',
+        summary: 'List what was charged for the use of each UTC day, today last',
+        description: 'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
         querystring: Type.Object({
           days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
         }),
