@@ -12,7 +12,7 @@ import { markOf, PullRefused, type PullRefusal } from '../domain/pull-failure.js
 import { Connections } from './connections.js';
 import { refuseOtherPlaces, withoutOtherPlaces } from './manifest.js';
 import { RELAY_REPOSITORY, RELAY_USER, type RelayOrder } from './order.js';
-import { Reach, type Resolve } from './reach.js';
+import { PATIENCE, Reach, type Patience, type Resolve } from './reach.js';
 import { readWhole } from './read-whole.js';
 import { Upstream, type Ask } from './upstream.js';
 
@@ -43,7 +43,7 @@ const FINAL = [403, 'DENIED'] as const;
 export interface RelayParts {
   resolve?: Resolve;
   ownAddresses?: readonly string[];
-  silenceMs?: number;
+  patience?: Partial<Patience>;
   mostRequests?: number;
 }
 
@@ -67,9 +67,10 @@ export class Relay {
       trustedOrigins: registries.filter(({ isMirror }) => isMirror).map(({ origin }) => new URL(origin).origin),
       insecureOrigins: withoutTls.map(({ origin }) => new URL(origin).origin),
     };
-    this.reach = new Reach(policy, parts.resolve, parts.ownAddresses);
+    const patience = { ...PATIENCE, ...parts.patience };
+    this.reach = new Reach(policy, parts.resolve, parts.ownAddresses, patience);
     const authorities = new Map(registries.map(({ origin, authorities: own }) => [new URL(origin).origin, own]));
-    this.connections = new Connections(this.reach, authorities, parts.silenceMs, parts.mostRequests);
+    this.connections = new Connections(this.reach, authorities, patience, parts.mostRequests);
     const limits = { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 10_000 };
     this.server = createServer(limits, (request, response) => void this.answer(request, response));
     this.server.maxConnections = 2 * MOST_AT_ONCE;

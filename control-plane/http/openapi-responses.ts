@@ -20,6 +20,11 @@ const HEADERS: Readonly<Record<string, Header>> = {
     required: true,
     schema: { type: 'integer', minimum: 1 },
   },
+  'WWW-Authenticate': {
+    description: 'How to say who you are: `Authorization: Bearer TOKEN`',
+    required: true,
+    schema: { type: 'string', enum: ['Bearer'] },
+  },
   Allow: {
     description: 'The methods that the address takes, with commas between them',
     required: true,
@@ -30,7 +35,12 @@ const HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', enum: ['true'] },
   },
 };
-const HEADERS_BY_STATUS: Readonly<Record<string, string>> = { 405: 'Allow', 429: 'Retry-After' };
+const HEADERS_BY_STATUS: Readonly<Record<string, string>> = {
+  401: 'WWW-Authenticate',
+  405: 'Allow',
+  429: 'Retry-After',
+  503: 'Retry-After',
+};
 
 /** The components of every error's body, by the code. */
 export function errorSchemas(): Record<string, object> {

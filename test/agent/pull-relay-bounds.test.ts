@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { DIGEST, blob, manifest, reason, redirect, relayTo, serve, stopAll } from './relays.js';
+import { eventually } from '../../scripts/eventually.js';
+import { DIGEST, LOOPBACK, blob, manifest, reason, redirect, relayTo, serve, stopAll } from './relays.js';
 
 afterEach(stopAll);
 
@@ -115,6 +118,30 @@ describe('What a registry may send', () => {
   });
 
   it.each([
+    ['without control characters', 'a\nb'],
+    ['32 KiB at most', 'x'.repeat(32_769)],
+    ['text', 7],
+  ])('as a token is %s', async (_, token) => {
+    const registry = await serve(({ url = '' }, response) => {
+      if (url.startsWith('/token')) return void response.end(JSON.stringify({ token }));
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="${registry.origin}/token"` }).end();
+    });
+    expect(reason(await manifest(await relayTo(registry.origin)))).toContain('(unauthorized)');
+  });
+
+  it('in an answer that nobody wants is not read for long', async () => {
+    let isCutOff = false;
+    const store = await serve((_, response) => {
+      void eventually('the end of the answer before', () => isCutOff).then(() => response.end('a blob'));
+    });
+    const registry = await serve((_, response) => {
+      response.writeHead(307, { location: store.origin }).write('x');
+      response.once('close', () => (isCutOff = true));
+    });
+    expect((await blob(await relayTo(registry.origin))).body).toBe('a blob');
+  });
+
+  it.each([
     ['more than 16 KiB', 'not a sound image', 20_000, 0],
     ['without an end', 'cannot be reached', 10, 20],
   ])('as headers is bounded: %s', async (_, expected, bytes, everyMs) => {
@@ -123,7 +150,7 @@ describe('What a registry may send', () => {
       socket?.write(`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(bytes)}`);
       if (everyMs > 0) timer = setInterval(() => socket?.write('x'), everyMs);
     });
-    const ask = await relayTo(registry.origin, {}, { silenceMs: 300 });
+    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: 300 } });
     expect(reason(await manifest(ask))).toContain(expected);
     clearInterval(timer);
   });
@@ -132,9 +159,32 @@ describe('What a registry may send', () => {
     const registry = await serve((_, response) => {
       response.writeHead(200, { 'content-length': 10 }).write('half');
     });
-    const ask = await relayTo(registry.origin, {}, { silenceMs: 300 });
+    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: 300 } });
     expect(reason(await manifest(ask))).toContain('cannot be reached');
     expect((await blob(ask)).body).toBe('cut off');
+  });
+
+  it('has to come soon: its address, and its handshake', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const origin = `https://registry.test:${(silent.address() as AddressInfo).port}`;
+    const ask = (resolve: () => Promise<string[]>) =>
+      relayTo(origin, { insecureNetworks: [] }, { resolve, patience: { resolveMs: 50, handshakeMs: 50 } });
+    const unresolved = await ask(() => new Promise(() => undefined));
+    expect(reason(await manifest(unresolved))).toContain('cannot be resolved');
+    const unshaken = await ask(async () => ['127.0.0.1']);
+    expect(reason(await manifest(unshaken))).toContain('cannot be reached');
+    silent.close();
+  });
+
+  it('as addresses of a name is tried four times', async () => {
+    const registry = await serve((_, response) => void response.end('{}'), '127.0.0.5');
+    const order = { allowed: LOOPBACK };
+    const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+    const ask = async (resolved: string[]) =>
+      relayTo(`http://registry.test:${registry.port}`, order, { resolve: async () => resolved });
+    expect(reason(await manifest(await ask(addresses)))).toContain('cannot be reached');
+    expect(reason(await manifest(await ask(addresses.slice(1))))).toBe('served');
   });
 
   it.each([[true], [false]])('in all is what the host takes; declared: %s', async (isDeclared) => {
@@ -161,6 +211,20 @@ describe('What a registry may send', () => {
     const ask = await relayTo(registry.origin);
     expect(reason(await manifest(ask))).toContain('not a sound image');
     expect(reason(await blob(ask))).toBe('served');
+  });
+
+  it('is asked for 32 times at once at most', async () => {
+    const letGo: (() => void)[] = [];
+    const registry = await serve((_, response) => void letGo.push(() => response.end('{}')));
+    const ask = await relayTo(registry.origin);
+    const asked = Array.from({ length: 33 }, () => blob(ask));
+    expect(reason(await Promise.race(asked))).toContain('more requests than this machine makes');
+    await eventually('the others', () => {
+      for (const answer of letGo.splice(0)) answer();
+      return registry.asked.length === 32;
+    });
+    for (const answer of letGo.splice(0)) answer();
+    expect((await Promise.all(asked)).map(reason).filter((each) => each === 'served')).toHaveLength(32);
   });
 
   it('takes so many requests of one pull at most', async () => {

@@ -83,6 +83,19 @@ describe('The pull relay', () => {
     expect([registry.asked.length, target.asked.length]).toEqual([2, 0]);
   });
 
+  it('asks again where the registry has closed a connection that was kept', async () => {
+    const used = new Set<unknown>();
+    const registry = await serve(({ socket }, response) => {
+      if (used.has(socket)) return void socket.destroy();
+      used.add(socket);
+      response.end('{}');
+    });
+    const ask = await relayTo(registry.origin);
+    expect(reason(await blob(ask))).toBe('served');
+    expect(reason(await blob(ask))).toBe('served');
+    expect([used.size, registry.asked.length]).toEqual([2, 3]);
+  });
+
   it('takes, of many addresses of a name, one that may be reached', async () => {
     const registry = await serve((_, response) => void response.end('{}'));
     const resolve = async () => ['fe80::1%eth0', '10.1.2.3', '127.0.0.1'];

@@ -10,7 +10,7 @@ export const DIGEST = `sha256:${'a1'.repeat(32)}`;
 export const AUTHORIZATION = `Basic ${Buffer.from(`${RELAY_USER}:${SECRET}`).toString('base64')}`;
 /** What a registry may be at in these tests; 127.0.0.2 stands for the host's networks. */
 const ALLOWED = ['127.0.0.1/32'];
-const LOOPBACK = ['127.0.0.0/8', '::1/128'];
+export const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 const open: { stop(): void }[] = [];
 

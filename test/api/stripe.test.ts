@@ -178,8 +178,8 @@ describe('an event', () => {
 
   it('says of what amount and of which payment', async () => {
     const before = test.dump();
-    const { completed, refunded, lost } = paymentOf(await test.renter(0), 10);
-    const ones = [completed, refunded(1), lost] as const;
+    const payment = paymentOf(await test.renter(0), 10);
+    const ones = [payment.completed, payment.refunded(1), payment.lost];
     const wrong = {
       payment_intent: [{}, 7],
       amount_total: ['1', 1.5, -1, 1e300],

@@ -52,6 +52,11 @@ describe('Where an image is pulled from', () => {
     ]);
   });
 
+  it('is four mirrors at most', () => {
+    const Mirrors = Array.from({ length: 9 }, (_, index) => `https://${index}.example/`);
+    expect(route('debian:1', { RegistryConfig: { Mirrors } })).toHaveLength(4 + 3);
+  });
+
   it('is a proxy where Docker has one', () => {
     expect([{}, { HttpProxy: '' }, { HttpsProxy: 'http://proxy' }].map(pullsThroughProxy)).toEqual([
       false,

@@ -74,8 +74,7 @@ export const billingRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listDailySpend',
         summary: 'List what was charged for the use of each UTC day, today last',
-        description:
-          'Days without a charge are there, too. Usage that a host tells of late adds to the day on which it was had, also when that is over.',
+        description: 'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
         querystring: Type.Object({
           days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
         }),

@@ -123,8 +123,8 @@ export const Instance = Type.Object(
   { title: 'Instance' },
 );
 
-/** A hundred overrides of the longest kind. */
-const DEPLOY_LIMIT_BYTES = 2 * 1024 * 1024;
+/** A hundred overrides of the longest kind fit in, with each character written as two escapes. */
+const DEPLOY_LIMIT_BYTES = 6 * 1024 * 1024;
 
 export const DiskGb = integer("The size of the disk in GB, at most that of the machine's whole disk", {
   minimum: 10,

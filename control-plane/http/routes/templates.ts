@@ -103,7 +103,8 @@ export const Template = Type.Object(
   { title: 'Template' },
 );
 
-export const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
+/** The longest template fits in, with each character written as two escapes. */
+export const TEMPLATE_LIMIT_BYTES = 7 * 1024 * 1024;
 
 const RegistryBody = body({
   username: text('The user', { maxLength: 256 }),

@@ -13,7 +13,7 @@ export const webhookRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/webhooks/stripe',
     {
-      config: { policy: PUBLIC, refusals: ['SIGNATURE_INVALID'] },
+      config: { policy: PUBLIC, rawBody: true, refusals: ['SIGNATURE_INVALID'] },
       schema: {
         operationId: 'receiveStripeEvent',
         summary: 'Receive an event of Stripe, signed by it',
