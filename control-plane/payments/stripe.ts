@@ -125,15 +125,35 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
       return { kind: 'refunded', paymentId: idOf('payment_intent', payment_intent), amountMicro };
     }
     case 'charge.dispute.created':
+    case 'charge.dispute.updated':
     case 'charge.dispute.closed': {
       const { id, payment_intent, amount, status } = event.data.object;
-      if (!payment_intent) return undefined;
-      const isOpen = event.type === 'charge.dispute.created';
-      const state = isOpen ? 'open' : status === 'lost' ? 'lost' : 'won';
+      const state = stateOf(status);
+      if (!payment_intent || state === undefined) return undefined;
       const amountMicro = microOf('amount', amount);
       const ids = { paymentId: idOf('payment_intent', payment_intent), disputeId: idOf('id', id) };
       return { kind: 'dispute', ...ids, state, amountMicro };
     }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * How a dispute stands; undefined: it moves no money, and freezes nothing. An inquiry (`warning_...`) is no dispute, and becomes one
+ * when its status changes; an appeal is of one that is lost already.
+ */
+function stateOf(status: string): 'open' | 'won' | 'lost' | undefined {
+  switch (status) {
+    case 'needs_response':
+    case 'under_review':
+      return 'open';
+    case 'lost':
+      return 'lost';
+    case 'won':
+    case 'prevented':
+    case 'warning_closed':
+      return 'won';
     default:
       return undefined;
   }

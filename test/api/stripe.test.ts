@@ -268,6 +268,22 @@ describe('a payment', () => {
     );
   });
 
+  it('is not frozen by an inquiry, but by the dispute that it becomes', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    const inquiry = (type: string, status: string): Event => [type, { ...payment.disputed[1], status }];
+    await heard(payment.completed);
+    await heard(inquiry('charge.dispute.created', 'warning_needs_response'));
+    await heard(inquiry('charge.dispute.updated', 'warning_under_review'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false });
+    await heard(inquiry('charge.dispute.updated', 'needs_response'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: true });
+    await heard(inquiry('charge.dispute.closed', 'warning_closed'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 20 * DOLLAR });
+    await heard(inquiry('charge.dispute.updated', 'needs_response'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false });
+  });
+
   it('never takes back more than was paid', async () => {
     const renter = await test.renter(0);
     const payment = paymentOf(renter, 20);
