@@ -124,6 +124,16 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
       const amountMicro = microOf('amount_refunded', amount_refunded);
       return { kind: 'refunded', paymentId: idOf('payment_intent', payment_intent), amountMicro };
     }
+    case 'refund.created':
+    case 'refund.updated':
+    case 'refund.failed':
+    case 'charge.refund.updated': {
+      const { id, payment_intent, amount, currency, status } = event.data.object;
+      if (!payment_intent || currency !== 'usd') return undefined;
+      const state = status === 'failed' || status === 'canceled' ? 'failed' : 'made';
+      const ids = { paymentId: idOf('payment_intent', payment_intent), refundId: idOf('id', id) };
+      return { kind: 'refund', ...ids, state, amountMicro: microOf('amount', amount) };
+    }
     case 'charge.dispute.created':
     case 'charge.dispute.updated':
     case 'charge.dispute.closed': {
@@ -132,7 +142,7 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
       if (!payment_intent || state === undefined) return undefined;
       const amountMicro = microOf('amount', amount);
       const ids = { paymentId: idOf('payment_intent', payment_intent), disputeId: idOf('id', id) };
-      return { kind: 'dispute', ...ids, state, amountMicro };
+      return { kind: 'dispute', ...ids, state, amountMicro, at: madeAt(event) };
     }
     default:
       return undefined;
@@ -179,6 +189,13 @@ function microOf(field: string, cents: unknown): number {
   const micro = Number.isSafeInteger(cents) ? (cents as number) * MICRO_PER_CENT : NaN;
   if (!Number.isSafeInteger(micro) || micro < 0) throw invalidField(`data.object.${field}`, 'is no amount');
   return micro;
+}
+
+/** In milliseconds since 1970. Refuses with VALIDATION_FAILED what is no time. */
+function madeAt({ created }: { created: unknown }): number {
+  const at = Number.isSafeInteger(created) ? (created as number) * 1_000 : NaN;
+  if (!Number.isSafeInteger(at)) throw invalidField('created', 'is no time');
+  return at;
 }
 
 /** Refuses with VALIDATION_FAILED what names nothing. */

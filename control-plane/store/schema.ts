@@ -269,7 +269,9 @@ export interface Schema {
     state: 'open' | 'lifted' | 'won' | 'lost';
     amount_micro: number;
     opened_at: number;
+    decided_at: number | null;
   };
+  refunds: { id: string; payment_id: string; state: 'made' | 'failed'; amount_micro: number };
   quarantine: {
     id: string;
     machine_id: string;

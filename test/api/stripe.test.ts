@@ -35,8 +35,8 @@ const post = async (body: string, signature: string) => {
   const response = await fetch(url, { method: 'POST', headers, body });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
-const tell = async (type: string, object: object) => {
-  const { payload, signature } = stripe.event(type, object, test.clock.now());
+const tell = async (type: string, object: object, created = test.clock.now()) => {
+  const { payload, signature } = stripe.event(type, object, test.clock.now(), created);
   return post(payload, signature);
 };
 const balance = async ({ api }: Renter) =>
@@ -48,12 +48,17 @@ const rows = async ({ api }: Renter) =>
     )
   ).items;
 
-type Event = readonly [type: string, object: object];
+type Event = readonly [type: string, object: object, created?: number];
 
-interface Payment extends Record<'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost', Event> {
+interface Payment extends Record<
+  'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost' | 'wonLater',
+  Event
+> {
   id: string;
   /** So many dollars, in all. */
   refunded(dollars: number): Event;
+  /** One refund of so many dollars. */
+  refund(name: string, status: string, dollars: number): Event;
 }
 
 let payments = 0;
@@ -76,9 +81,14 @@ function paymentOf({ organizationId }: Renter, dollars: number): Payment {
     disputed: ['charge.dispute.created', { ...dispute, status: 'needs_response' }],
     won: ['charge.dispute.closed', { ...dispute, status: 'won' }],
     lost: ['charge.dispute.closed', { ...dispute, status: 'lost' }],
+    wonLater: ['charge.dispute.closed', { ...dispute, status: 'won' }, test.clock.now() + 86_400_000],
+    refund: (name: string, status: string, part: number) => [
+      status === 'failed' ? 'refund.failed' : 'refund.created',
+      { ...money, id: `re_${id}_${name}`, amount: part * 100, status },
+    ],
   };
 }
-const heard = async ([type, object]: Event) => expect((await tell(type, object)).status).toBe(200);
+const heard = async (event: Event) => expect((await tell(...event)).status).toBe(200);
 
 describe('a checkout', () => {
   it('is a page of Stripe for the amount in dollars, and comes back here', async () => {
@@ -303,8 +313,42 @@ describe('a payment', () => {
     expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 5 * DOLLAR });
   });
 
+  it('is given back what a refund has taken that failed', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.refunded(5), payment.refund('1', 'pending', 5)]) await heard(event);
+    expect((await balance(renter)).balance_micro).toBe(15 * DOLLAR);
+    await heard(payment.refund('1', 'failed', 5));
+    expect((await balance(renter)).balance_micro).toBe(20 * DOLLAR);
+    // Another one, after which Stripe tells of so much in all again.
+    for (const event of [payment.refunded(5), payment.refund('2', 'succeeded', 5), payment.refund('1', 'pending', 5)])
+      await heard(event);
+    expect((await rows(renter)).map(({ kind, amount_micro }) => [kind, amount_micro / DOLLAR])).toEqual([
+      ['refund', -5],
+      ['refund', 5],
+      ['refund', -5],
+      ['payment', 20],
+    ]);
+  });
+
+  it('is given back what a dispute has taken that is won after it was lost, what lifts the balance first', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.disputed, payment.lost, payment.refunded(12)]) await heard(event);
+    expect((await balance(renter)).balance_micro).toBe(0);
+    await heard(payment.wonLater);
+    expect(await balance(renter)).toMatchObject({ balance_micro: 8 * DOLLAR, payments_frozen: false });
+    await heard(payment.lost);
+    expect((await rows(renter)).map(({ kind, amount_micro }) => [kind, amount_micro / DOLLAR])).toEqual([
+      ['refund', -12],
+      ['dispute', 20],
+      ['dispute', -20],
+      ['payment', 20],
+    ]);
+  });
+
   it('comes to the same, in whichever order and however often its events come', { timeout: 120_000 }, async () => {
-    const kinds = ['completed', 'refunded', 'disputed', 'lost'] as const;
+    const kinds = ['completed', 'refunded', 'made', 'failed', 'again', 'disputed', 'lost', 'wonLater'] as const;
     const orders = fc
       .tuple(
         fc.shuffledSubarray([...kinds], { minLength: kinds.length }),
@@ -316,11 +360,13 @@ describe('a payment', () => {
       fc.asyncProperty(orders, async (order) => {
         const payment = paymentOf(renter, 20);
         const before = (await balance(renter)).balance_micro;
-        const events = { ...payment, refunded: payment.refunded(5) };
+        const [made, failed] = [payment.refund('1', 'pending', 5), payment.refund('1', 'failed', 5)];
+        const again = payment.refund('2', 'succeeded', 8);
+        const events = { ...payment, refunded: payment.refunded(5), made, failed, again };
         for (const kind of order) await heard(events[kind]);
-        expect(await balance(renter)).toMatchObject({ balance_micro: before, payments_frozen: false });
+        expect(await balance(renter)).toMatchObject({ balance_micro: before + 12 * DOLLAR, payments_frozen: false });
         const its = (await rows(renter)).filter(({ reason }) => reason === payment.id);
-        expect(its.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(0);
+        expect(its.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(12 * DOLLAR);
       }),
       { numRuns: 25 },
     );

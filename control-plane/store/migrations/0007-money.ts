@@ -28,6 +28,18 @@ INSERT INTO machine_days (machine_id, day, gpu_micro, disk_micro)
   SELECT machine_id, hour / 86400000, -sum(iif(meter = 'gpu', amount_micro, 0)), -sum(iif(meter = 'disk', amount_micro, 0))
   FROM transactions JOIN instances ON instances.id = instance_id WHERE kind = 'charge' GROUP BY 2, 1;
 
+-- Single refunds of payments, for one that has failed is given back.
+CREATE TABLE refunds (
+  id TEXT PRIMARY KEY,
+  payment_id TEXT NOT NULL REFERENCES payments (id),
+  state TEXT NOT NULL CHECK (state IN ('made', 'failed')),
+  amount_micro INTEGER NOT NULL
+) STRICT;
+CREATE INDEX refunds_by_payment ON refunds (payment_id);
+-- When the provider has told of its decision; a newer decision counts instead.
+ALTER TABLE disputes ADD COLUMN decided_at INTEGER;
+UPDATE disputes SET decided_at = opened_at WHERE state IN ('won', 'lost');
+
 -- The ledger is read in the order of its rows, newest first, whatever it is filtered by.
 DROP INDEX transactions_by_organization;
 CREATE INDEX transactions_by_organization ON transactions (organization_id);
