@@ -85,6 +85,7 @@ export function assembleAgent(parts: Parts): Agent {
     observer,
     endpoints,
     canary: parts.canary,
+    journal,
     clock,
     logger,
   };

@@ -79,6 +79,7 @@ export class Session implements Subscriber {
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { interruptions, canary } = this.hands;
+    const obstacle = [canary.obstacle, this.journal.obstacle].filter(Boolean).join('; ');
     const isAway = !interruptions.dockerAvailable;
     const [gpus, running, diskFreeGb] = await Promise.all([
       this.latestGpus(),
@@ -86,7 +87,7 @@ export class Session implements Subscriber {
       isAway ? 0 : this.soon(this.facts.diskFreeGb(), 0),
     ]);
     const dockerAvailable = running !== undefined;
-    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: canary.obstacle };
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle };
   }
 
   /** What `look` comes to, or `otherwise` where that takes too long or fails. */

@@ -7,6 +7,7 @@ import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Canary } from '../canary/canary.js';
 import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
+import type { Journal } from '../journal/journal.js';
 import type { Observer } from '../observation/observer.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Remover, RunRecorder } from '../observation/run-recorder.js';
@@ -27,6 +28,7 @@ export interface Hands {
   observer: Observer;
   endpoints: Endpoints;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
+  journal: Pick<Journal, 'obstacle'>;
   clock: Clock;
   logger: Logger;
 }
@@ -116,6 +118,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     // What is sent again after its workload has run and ended has taken effect.
     const hasRun = mayCreate || attempt.hasRun(found.startedAt);
     if (hasRun && (await hands.interruptions.judge(found, signal)) === 'ended') return found;
+    requireJournal(hands);
     await runtime.checkPorts(found);
     await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
       signal.throwIfAborted();
@@ -131,6 +134,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       );
     }
     if (found.state === 'created') await remover.remove(instanceId);
+    requireJournal(hands);
     await hands.gpuAccess.check(instanceId, spec.gpuUuids);
     attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
@@ -141,6 +145,16 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     });
   }
   return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
+}
+
+/** What is brought up without a record of it, an agent that restarts would take for something that should not be there. */
+function requireJournal({ journal, logger }: Hands): void {
+  if (journal.obstacle === '') return;
+  logger.error(journal.obstacle);
+  throw new Failure(
+    'JOURNAL_UNWRITABLE',
+    'the host cannot keep its records at the moment, for its own disk is full or broken, and takes nothing new; nothing is charged: take another machine, or try again later',
+  );
 }
 
 /** GPUs go back to the market only when nothing computes on them any more. */
