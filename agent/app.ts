@@ -164,6 +164,8 @@ export async function createAgent(
     return obstacle === undefined;
   };
   const journal = new Journal(journalFile(config));
+  const restoreJournal = async () => journal.restore();
+  await restoreJournal();
   const etcBound = new EtcBound(engine, runtime, logger);
   const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
   const dialProxy = config.proxySocket === null ? proxyChild() : proxyUnit(config.proxySocket);
@@ -184,6 +186,7 @@ export async function createAgent(
     upkeep: {
       'the guard of egress': () => guard.ensure(),
       'the canary': () => canary.lookAgain(),
+      'the journal': restoreJournal,
       'files of /etc outside of disks': () => etcBound.check(),
       'the cache of images': async () => {
         await cache.collect();

@@ -1,101 +1,109 @@
-import { EventEmitter } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { assembleAgent, type Agent } from '../../agent/assemble.js';
-import { Journal } from '../../agent/journal/journal.js';
-import type { Wire } from '../../agent/link/dial.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '../../agent/domain/failure.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { AgentMessage, Heartbeat } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { silentLogger } from '../../shared/logger.js';
-import { PROTOCOL_MAX } from '../../shared/protocol.js';
-import { BusyGpus } from '../harness/busy-gpus.js';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { INVENTORY } from '../harness/inventory.js';
-import { ManualClock } from '../harness/manual-clock.js';
+import { specOf } from '../suites/runtime-suite.js';
+import { AssembledHost } from './assembled-host.js';
 
-const HEARTBEAT_MS = 10_000;
 /** After which the control plane takes a silent host for gone. */
 const LIVENESS_MS = 30_000;
 
-let agent: Agent;
-let folder: string;
-let clock: ManualClock;
-let runtime: FakeRuntime;
-let beats: { at: number; heartbeat: Heartbeat }[];
-let diskFreeGb: () => Promise<number>;
+let host: AssembledHost;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'gpurent-hanging-'));
-  clock = new ManualClock();
-  runtime = new FakeRuntime(clock);
-  beats = [];
-  diskFreeGb = async () => 100;
-  const gpus = new BusyGpus(1, 'test');
-  const wire = Object.assign(new EventEmitter(), {
-    cancel: () => undefined,
-    write: ({ message }: AgentMessage) => {
-      if (message?.$case === 'heartbeat') beats.push({ at: clock.monotonic(), heartbeat: message.value });
-      if (message?.$case !== 'hello') return true;
-      const value = { protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i', floors: [], heartbeatMs: HEARTBEAT_MS };
-      setImmediate(() => wire.emit('data', { message: { $case: 'welcome', value } }));
-      return true;
-    },
-  });
-  agent = assembleAgent({
-    runtime,
-    isolated: runtime,
-    docker: {
-      isAvailable: async () => true,
-      startedAt: async () => 0,
-      keepsWorkloads: async () => false,
-      events: () => new Promise(() => {}),
-    },
-    canary: { answers: async () => true, obstacle: '' },
-    gpus,
-    dial: () => wire as unknown as Wire,
-    clock,
-    random: () => 0.5,
-    logger: silentLogger,
-    journal: new Journal(join(folder, 'journal.db')),
-    web: {
-      portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
-      addressOf: async () => '',
-      answers: async () => true,
-    },
-    upkeep: {},
-    prepare: async () => {},
-    describe: async () => ({ ...INVENTORY, gpus: (await gpus.inventory()).gpus }),
-    diskFreeGb: () => diskFreeGb(),
-    boot: async () => ({ id: 'b', at: 0 }),
-  });
-  await agent.start();
-  await eventually('the first heartbeat', () => beats.length > 0);
+  host = new AssembledHost();
+  await host.start();
+  await eventually('the first heartbeat', () => host.beats.length > 0);
 });
 afterEach(async () => {
-  runtime.letGo('list');
-  await agent.stop();
-  rmSync(folder, { recursive: true });
+  host.runtime.letGo('list');
+  await host.close();
 });
 
 it('a Docker that hangs does not keep the host from being heard, and is told of', async () => {
+  const { beats } = host;
   expect(beats[0]?.heartbeat.dockerAvailable).toBe(true);
-  const answer = runtime.hold('list');
-  diskFreeGb = () => new Promise(() => {});
+  const answer = host.runtime.hold('list');
+  host.diskFreeGb = () => new Promise(() => {});
   const from = beats.length;
-  await eventually('some heartbeats', () => {
-    clock.advance(500);
-    return beats.length > from + 4;
-  });
+  await host.inTime('some heartbeats', () => beats.length > from + 4);
   const heard = beats.slice(from + 1);
   expect(heard.map(({ heartbeat }) => heartbeat.dockerAvailable)).not.toContain(true);
   const gaps = heard.slice(1).map(({ at }, index) => at - (heard[index]?.at ?? 0));
   expect(Math.max(...gaps)).toBeLessThanOrEqual(LIVENESS_MS / 2);
   answer();
-  diskFreeGb = async () => 100;
-  await eventually('Docker to be back', () => {
-    clock.advance(500);
-    return beats.at(-1)?.heartbeat.dockerAvailable;
+  host.diskFreeGb = async () => 100;
+  await host.inTime('Docker to be back', () => beats.at(-1)?.heartbeat.dockerAvailable);
+});
+
+describe('a host whose Docker does not answer while it has to connect', () => {
+  const hello = () => host.hellos.at(-1);
+  const stateOf = (id: string) => hello()?.instances.find(({ instanceId }) => instanceId === id)?.observation?.state;
+
+  /** One that runs, one that is stopped, one that is gone. */
+  async function withInstances(): Promise<void> {
+    for (const [instanceId, desired] of [
+      ['up', 'running'],
+      ['down', 'stopped'],
+    ] as const) {
+      await host.runtime.create(instanceId, 3, specOf('image:1'));
+      host.journal.remember({ instanceId, sequence: 3, desired });
+    }
+    await host.runtime.stop('down');
+    host.journal.remember({ instanceId: 'gone', sequence: 3, desired: 'absent' });
+  }
+
+  it.each(['hangs', 'is down'])(
+    'comes back by what it knows, and says anew what it has once it can see: it %s',
+    async (how) => {
+      await withInstances();
+      const answer = host.runtime.hold('list');
+      if (how === 'is down') {
+        host.dockerAnswers = async () => false;
+        host.runtime.list = async () => Promise.reject(new Failure('DOCKER_UNREACHABLE', 'Docker does not answer'));
+      }
+      host.cut();
+      await host.inTime('a second hello', () => host.hellos[1]);
+      expect(hello()).toMatchObject({ unseen: true, inventory: { name: INVENTORY.name } });
+      expect(hello()?.instances.map(({ instanceId, sequence }) => [instanceId, sequence])).toEqual([
+        ['down', 3],
+        ['up', 3],
+      ]);
+      expect(stateOf('up')).toBe(WorkloadState.WORKLOAD_STATE_STARTING);
+      expect(stateOf('down')).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
+      const from = host.beats.length;
+      await host.inTime('heartbeats', () => host.beats.length > from + 2);
+      expect(host.beats.slice(from).map(({ heartbeat }) => heartbeat.dockerAvailable)).not.toContain(true);
+      expect(host.hellos).toHaveLength(2);
+      answer();
+      host.dockerAnswers = async () => true;
+      host.runtime.list = FakeRuntime.prototype.list.bind(host.runtime);
+      await host.inTime('a third hello', () => host.hellos[2]);
+      expect(hello()?.unseen).toBe(false);
+      expect(stateOf('up')).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
+      const seen = host.beats.length;
+      await host.inTime('more heartbeats', () => host.beats.length > seen + 2);
+      expect(host.beats.at(-1)?.heartbeat.dockerAvailable).toBe(true);
+      expect(host.hellos).toHaveLength(3);
+    },
+  );
+
+  it('waits where its control plane would take that for seen', async () => {
+    host.takesUnseen = false;
+    host.cut();
+    await host.inTime('a second hello', () => host.hellos[1]);
+    await withInstances();
+    const answer = host.runtime.hold('list');
+    host.cut();
+    for (let passed = 0; passed < 120_000; passed += 10_000) {
+      host.clock.advance(10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(host.hellos).toHaveLength(2);
+    answer();
+    await host.inTime('a third hello', () => host.hellos[2]);
+    expect(hello()?.unseen).toBe(false);
   });
 });

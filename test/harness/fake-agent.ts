@@ -200,7 +200,7 @@ export class FakeAgent {
     this.client.close();
   }
 
-  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number } = {}): void {
+  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number; obstacle?: string } = {}): void {
     const running = [...this.workloads].filter(([, { state }]) => state === 'WORKLOAD_STATE_RUNNING');
     this.send({
       heartbeat: {
