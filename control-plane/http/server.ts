@@ -29,6 +29,7 @@ import {
   machineTermsRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
+import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
@@ -113,6 +114,7 @@ export async function createHttpServer(
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    operatorMoneyRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,

@@ -19,7 +19,7 @@ import {
 } from '../schemas.js';
 import { pageFields, page, type Routes } from './routes.js';
 
-const Transaction = Type.Object(
+export const Transaction = Type.Object(
   {
     id: uuid('The id of the transaction'),
     kind: choice(TRANSACTION_KINDS, 'What moved the balance'),
@@ -46,7 +46,7 @@ const filterFields = optional({
   kind: choice(TRANSACTION_KINDS, 'Only transactions of this kind'),
 });
 export const TransactionFilter = Type.Object(filterFields);
-const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
+export const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
 
 export const billingRoutes: Routes = (app, platform) => {
   app.get(
@@ -74,7 +74,8 @@ export const billingRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listDailySpend',
         summary: 'List what was charged for the use of each UTC day, today last',
-        description: 'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
+        description:
+          'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
         querystring: Type.Object({
           days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
         }),
@@ -113,6 +114,6 @@ export const billingRoutes: Routes = (app, platform) => {
   );
 };
 
-function transactionView(row: TransactionDetails) {
+export function transactionView(row: TransactionDetails) {
   return { ...row, created_at: iso(row.created_at) };
 }

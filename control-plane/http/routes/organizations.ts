@@ -13,7 +13,20 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { body, flag, iso, isoOrNull, items, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  flag,
+  iso,
+  isoOrNull,
+  items,
+  meaning,
+  micro,
+  nameOf,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { emailOf, roleOf } from './accounts.js';
 import { idOf, NoContent, type Routes } from './routes.js';
 
