@@ -46,6 +46,8 @@ computing_lane() { # [MODE]
   phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 2)"
   phase deep vitest deep
   phase load vitest load
+  if [ "$mode" != --nightly ]; then return; fi
+  phase mutants npm run --silent mutants
 }
 
 # Everything that comes from elsewhere: with the network that sandboxes do not have.

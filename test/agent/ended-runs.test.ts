@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { graceOf } from '../../agent/domain/stop-grace.js';
 import { TestHost, destroy, provision, stop } from './host.js';
@@ -49,6 +49,17 @@ it('a run is told of that nobody was ever shown: of an attempt that failed, and 
   host.clock.advance(1_000);
   host.executor.receive(other);
   expect((await host.answered(other, 'FAILED')).runs).toHaveLength(1);
+});
+
+it('the answer to a destroy tells up to when its run was up', async () => {
+  await host.provisioned();
+  const workload = await host.runtime.find('i');
+  host.clock.advance(7_000);
+  const end = destroy(2);
+  host.executor.receive(end);
+  const { observation } = await host.answered(end, 'DONE');
+  const runId = workload.state === 'running' ? String(workload.startedAt) : '';
+  expect(observation).toMatchObject({ state: WorkloadState.WORKLOAD_STATE_ABSENT, runId, runningMs: 7_000 });
 });
 
 it('the run of an agent that was killed before it could tell is told of by the next one', async () => {
