@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
-import { graceOf } from '../../agent/domain/stop-grace.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -74,12 +73,4 @@ it('the run of an agent that was killed before it could tell is told of by the n
   host.executor.receive(end);
   const { runs } = await host.answered(end, 'DONE');
   expect(runs[0]?.ranMs).toBeGreaterThanOrEqual(7_000);
-});
-
-it('a stop gives a share of what has run as its grace, within what its kind gives', () => {
-  const container = { leastGraceS: 1, graceS: 10 };
-  expect([0, 30_000, 60_000, 299_999, 300_000, 3_600_000].map((ranMs) => graceOf(ranMs, container))).toEqual([
-    1, 1, 2, 9, 10, 10,
-  ]);
-  expect(graceOf(0, { leastGraceS: 20, graceS: 100 })).toBe(20);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ipv4Rules, ipv6Rules, type EgressPolicy } from '../../agent/domain/egress.js';
+import { BRIDGE_PREFIX, ipv4Rules, ipv6Rules, type EgressPolicy } from '../../agent/domain/egress.js';
 import { FORBIDDEN_IPV4, isWithin } from '../../shared/forbidden-networks.js';
 
 const POLICY: EgressPolicy = {
@@ -68,6 +68,10 @@ it('the rules are what iptables-restore takes: chains emptied, everything at onc
   expect(lines.slice(0, 3)).toEqual(['*filter', ':GPURENT-FORWARD - [0:0]', ':GPURENT-INPUT - [0:0]']);
   expect(lines.slice(-2)).toEqual(['COMMIT', '']);
   expect(lines.filter((line) => line.includes('fd00::'))).toEqual([]);
+});
+
+it('renters are known by how their bridges are named', () => {
+  expect(BRIDGE_PREFIX).toBe('gpr');
 });
 
 it('replies come through, and nothing on the host itself is reached', () => {
