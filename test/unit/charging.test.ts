@@ -22,9 +22,9 @@ describe('A charge', () => {
   });
 
   it('is exact where the product is beyond what a double holds', () => {
-    const rate = 1_000_000_000_007;
-    const ms = 10 * HOUR_MS + 3_599_999;
-    expect(charge(rate, ms)).toBe(Number((BigInt(rate) * BigInt(ms)) / BigInt(HOUR_MS)));
+    // As doubles, the product would be rounded up to the next whole micro-dollar.
+    expect(charge(997_203_600_001, HOUR_MS - 1)).toBe(997_203_322_999);
+    expect(charge(997_203_600_001, 11 * HOUR_MS - 1)).toBe(10 * 997_203_600_001 + 997_203_322_999);
   });
 });
 

@@ -56,6 +56,14 @@ describe('While the balance lasts', () => {
     expect(chargedOf(account(1_000_000, meters), 1_000)).toEqual([1_000, 100]);
   });
 
+  it('nor because of a payment, whenever that was', () => {
+    for (const at of [500, 1_000, 2_000]) {
+      const meters = [gpu([interval(3_000, { settledTo: 1_000 })]), gpu([interval(1_500, { settledTo: 1_000 })])];
+      const balance = at < 2_000 ? 1_000_000 : 1_100_000;
+      expect(chargedOf(account(balance, meters, [{ at, amountMicro: 1_000_000 }]), 3_000)).toEqual([2_000, 500]);
+    }
+  });
+
   it('nothing is booked of what was settled before', () => {
     const meters = [gpu([interval(500, { settledTo: 500 }), interval(900, { settledTo: 800 })])];
     const { bookings, intervals } = settle(account(1_000_000, meters), 1_000);
@@ -135,6 +143,29 @@ describe('Once the balance has run out', () => {
       intervals: [{ settledTo: 3_000, absorbedMs: 0 }],
       emptySince: 1_000,
     });
+  });
+
+  it('a disk alone runs out with its first micro-dollar', () => {
+    expect(settle(account(0, [disk([interval(3_000)])]), 3_000)).toMatchObject({ emptySince: 1 });
+  });
+
+  it('a disk has cost what it has cost when a payment comes', () => {
+    const given = account(2_000, [disk([interval(3_000)])], [{ at: 1_500, amountMicro: 1_000 }]);
+    expect(settle(given, 3_000)).toMatchObject({ bookings: [{ ms: 3_000 }], emptySince: 2_000 });
+  });
+
+  it('in this very millisecond, it is not settled again in the same one', () => {
+    expect(settle(account(2_000, [gpu([interval(2_000)])]), 2_000)).toMatchObject({
+      bookings: [{ ms: 2_000 }],
+      emptySince: 2_000,
+      nextAt: 2_000 + PERIOD_MS,
+    });
+  });
+
+  it('a payment in this very millisecond leaves nothing to be stopped', () => {
+    const given = account(11_000, [gpu([interval(3_000)])], [{ at: 3_000, amountMicro: 10_000 }]);
+    expect(settle(given, 3_000)).toMatchObject({ bookings: [{ ms: 1_000 }], nextAt: 13_000 });
+    expect(settle(given, 3_000).emptySince).toBeUndefined();
   });
 
   it('several share it in the order of time', () => {
@@ -218,6 +249,16 @@ describe('Where it has run out and not everything is certain', () => {
     ]);
     // Who runs is stopped all the same.
     expect(settle(account(1_000, meters), 2_000)).toMatchObject({ emptySince: 500 });
+  });
+
+  it('also where it runs out in this very millisecond', () => {
+    const meters = [gpu([interval(2_000)]), gpu([interval(400)])];
+    expect(chargedOf(account(4_000, meters), 2_000)).toEqual([400, 400]);
+  });
+
+  it('one interval of many for which a host is waited for is enough', () => {
+    const its = [interval(100, { closedAt: 100 }), interval(400, { settledTo: 200, beyond: 'awaited' })];
+    expect(settle(account(1_000, [gpu([interval(2_000)]), gpu(its)]), 2_000).emptySince).toBeUndefined();
   });
 
   it('nobody is stopped before a host that is about to speak has done so', () => {
