@@ -32,7 +32,7 @@ import {
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorOversightRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes } from './routes/operator.js';
-import { organizationRoutes } from './routes/organizations.js';
+import { inviteRoutes, organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
@@ -107,6 +107,7 @@ export async function createHttpServer(
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
+    inviteRoutes,
     offerRoutes,
     operatorMachineRoutes,
     operatorOfferRoutes,

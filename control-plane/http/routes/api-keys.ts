@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, nullable, nameOf } from '../schemas.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const Kind = Type.Union([Type.Literal('personal'), Type.Literal('team')]);
 const ApiKey = Type.Object(
@@ -45,11 +45,13 @@ export const apiKeyRoutes: Routes = (app, platform) => {
     '/v1/api-keys',
     {
       config: { policy: MEMBER },
-      schema: { summary: "The organization's active API keys, newest first", response: { 200: items(ApiKey) } },
+      schema: {
+        summary: "The organization's active API keys, newest first",
+        querystring: PageQuery,
+        response: { 200: page(ApiKey) },
+      },
     },
-    (request) => ({
-      items: listApiKeys(platform, callerOf(request)).map(apiKeyView),
-    }),
+    (request) => viewPage(listApiKeys(platform, callerOf(request), request.query), apiKeyView),
   );
 
   app.delete(

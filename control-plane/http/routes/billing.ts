@@ -3,8 +3,8 @@ import { TRANSACTION_KINDS } from '../../domain/money.js';
 import { listTransactions, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
 import { openCheckout } from '../../services/money/payments.js';
 import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
-import { pageFields, page, type Routes } from './routes.js';
+import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, nullable, optional } from '../schemas.js';
+import { page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Transaction = Type.Object(
   {
@@ -24,9 +24,10 @@ const DailySpend = Type.Object(
   { title: 'DailySpend' },
 );
 
-const filterFields = optional({ instance_id: Uuid, kind: Type.Enum([...TRANSACTION_KINDS]) });
-export const TransactionFilter = Type.Object(filterFields);
-const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
+export const TransactionQuery = Type.Object({
+  ...pageFields,
+  ...optional({ instance_id: Uuid, kind: Type.Enum([...TRANSACTION_KINDS]) }),
+});
 
 export const billingRoutes: Routes = (app, platform) => {
   app.get(
@@ -39,10 +40,7 @@ export const billingRoutes: Routes = (app, platform) => {
         response: { 200: page(Transaction) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listTransactions(platform, callerOf(request), request.query);
-      return { items: rows.map(transactionView), ...rest };
-    },
+    (request) => viewPage(listTransactions(platform, callerOf(request), request.query), transactionView),
   );
 
   app.get(
@@ -51,11 +49,11 @@ export const billingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         summary: 'What was charged on each UTC day, today last',
-        querystring: Type.Object({ days: Type.Integer({ minimum: 1, maximum: 366, default: 30 }) }),
-        response: { 200: items(DailySpend) },
+        querystring: Type.Object({ ...pageFields, days: Type.Integer({ minimum: 1, maximum: 366, default: 30 }) }),
+        response: { 200: page(DailySpend) },
       },
     },
-    (request) => ({ items: spendDaily(platform, callerOf(request), request.query.days) }),
+    (request) => spendDaily(platform, callerOf(request), request.query),
   );
 
   app.post(

@@ -6,19 +6,8 @@ import { getInstance, listEvents, listInstances, type InstanceDetails } from '..
 import { start } from '../../services/instances/start.js';
 import { stop } from '../../services/instances/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import {
-  IdempotencyHeaders,
-  Micro,
-  Timestamp,
-  Uuid,
-  body,
-  iso,
-  isoOrNull,
-  items,
-  nullable,
-  nameOf,
-} from '../schemas.js';
-import { IdParams, type Routes } from './routes.js';
+import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, isoOrNull, nullable, nameOf } from '../schemas.js';
+import { IdParams, PageQuery, page, pageFields, viewPage, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
 export const Instance = Type.Object(
@@ -193,13 +182,11 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         summary: "The organization's instances, newest first",
-        querystring: Type.Object({ include_destroyed: Type.Boolean({ default: false }) }),
-        response: { 200: items(Instance) },
+        querystring: Type.Object({ ...pageFields, include_destroyed: Type.Boolean({ default: false }) }),
+        response: { 200: page(Instance) },
       },
     },
-    (request) => ({
-      items: listInstances(platform, callerOf(request), request.query.include_destroyed).map(instanceView),
-    }),
+    (request) => viewPage(listInstances(platform, callerOf(request), request.query), instanceView),
   );
 
   app.get(
@@ -234,15 +221,15 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       schema: {
         summary: 'What happened to the instance, newest first',
         params: IdParams,
-        response: { 200: items(Event) },
+        querystring: PageQuery,
+        response: { 200: page(Event) },
       },
     },
-    (request) => ({
-      items: listEvents(platform, callerOf(request), request.params.id).map((event) => ({
+    (request) =>
+      viewPage(listEvents(platform, callerOf(request), request.params.id, request.query), (event) => ({
         ...event,
         at: iso(event.at),
       })),
-    }),
   );
 };
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/catalogue/offers.js';
 import { MEMBER } from '../policy.js';
-import { Micro, Timestamp, Uuid, iso, isoOrNull, items, nullable } from '../schemas.js';
-import { IdParams, type Routes } from './routes.js';
+import { Micro, Timestamp, Uuid, iso, isoOrNull, nullable } from '../schemas.js';
+import { IdParams, PageQuery, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Machine = Type.Object(
   {
@@ -41,6 +41,7 @@ export const Offer = Type.Object(
 
 const OfferQuery = Type.Partial(
   Type.Object({
+    ...pageFields,
     gpu_model: Type.String(),
     num_gpus: Type.Integer({ minimum: 1 }),
     max_price_per_hour_micro: Type.Integer({ minimum: 0 }),
@@ -66,9 +67,9 @@ export const offerRoutes: Routes = (app, platform) => {
     '/v1/offers',
     {
       config: { policy: MEMBER },
-      schema: { summary: 'What can be rented now', querystring: OfferQuery, response: { 200: items(Offer) } },
+      schema: { summary: 'What can be rented now', querystring: OfferQuery, response: { 200: page(Offer) } },
     },
-    (request) => ({ items: listOffers(platform, request.query).map(offerView) }),
+    (request) => viewPage(listOffers(platform, request.query), offerView),
   );
 
   app.get(
@@ -86,12 +87,13 @@ export const offerRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         summary: 'Per GPU model: what is connected, what is free, and from what price',
-        response: { 200: Type.Object({ items: Type.Array(ModelStatus), updated_at: Timestamp }) },
+        querystring: PageQuery,
+        response: { 200: Type.Object({ ...page(ModelStatus).properties, updated_at: Timestamp }) },
       },
     },
-    () => {
-      const { models, updatedAt } = catalogStatus(platform);
-      return { items: models, updated_at: iso(updatedAt) };
+    (request) => {
+      const { updatedAt, ...models } = catalogStatus(platform, request.query);
+      return { ...models, updated_at: iso(updatedAt) };
     },
   );
 };

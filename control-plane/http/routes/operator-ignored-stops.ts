@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { creditIgnoredStop, listIgnoredStops } from '../../services/money/ignored-stops.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, nameOf } from '../schemas.js';
 import { Credit } from './operator.js';
-import { IdParams, type Routes } from './routes.js';
+import { IdParams, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const IgnoredStop = Type.Object(
   {
@@ -27,10 +27,11 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
       config,
       schema: {
         summary: 'What instances were charged after a stop that their host has not confirmed',
-        response: { 200: items(IgnoredStop) },
+        querystring: PageQuery,
+        response: { 200: page(IgnoredStop) },
       },
     },
-    () => ({ items: listIgnoredStops(platform).map((stop) => ({ ...stop, since: iso(stop.since) })) }),
+    (request) => viewPage(listIgnoredStops(platform, request.query), (stop) => ({ ...stop, since: iso(stop.since) })),
   );
   app.post(
     '/v1/operator/instances/:id/credit-ignored-stop',

@@ -19,9 +19,9 @@ import { revokeCredentials } from '../../services/hosts/credentials.js';
 import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, nullable, optional } from '../schemas.js';
 import { Offer, heldMs, offerView } from './offers.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(
   {
@@ -123,10 +123,11 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
   );
   app.get(
     '/v1/operator/enrollment-tokens',
-    { config, schema: { summary: 'Enrolment tokens, newest first', response: { 200: items(Token) } } },
-    () => ({
-      items: listEnrollmentTokens(platform).map(tokenView),
-    }),
+    {
+      config,
+      schema: { summary: 'Enrolment tokens, newest first', querystring: PageQuery, response: { 200: page(Token) } },
+    },
+    (request) => viewPage(listEnrollmentTokens(platform, request.query), tokenView),
   );
   app.delete(
     '/v1/operator/enrollment-tokens/:id',
@@ -166,10 +167,8 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/operator/machines',
-    { config, schema: { summary: 'Machines, newest first', response: { 200: items(Machine) } } },
-    () => ({
-      items: listMachines(platform).map(machineView),
-    }),
+    { config, schema: { summary: 'Machines, newest first', querystring: PageQuery, response: { 200: page(Machine) } } },
+    (request) => viewPage(listMachines(platform, request.query), machineView),
   );
   app.get(
     '/v1/operator/machines/:id',
@@ -261,10 +260,15 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/operator/offers',
-    { config, schema: { summary: 'Offers in every state, newest first', response: { 200: items(Offer) } } },
-    () => ({
-      items: allOffers(platform).map(offerView),
-    }),
+    {
+      config,
+      schema: {
+        summary: 'Offers in every state, newest first',
+        querystring: PageQuery,
+        response: { 200: page(Offer) },
+      },
+    },
+    (request) => viewPage(allOffers(platform, request.query), offerView),
   );
   app.post(
     '/v1/operator/offers',

@@ -4,9 +4,9 @@ import { listAuditLog, type AuditEntry } from '../../services/audit.js';
 import { confirmClock, getClockState, type ClockState } from '../../services/clock.js';
 import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/hosts/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, nullable } from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';
-import { IdParams, NoContent, page, pageFields, type Routes } from './routes.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(
   {
@@ -51,8 +51,15 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/operator/quarantine',
-    { config, schema: { summary: 'Workloads that the store cannot explain', response: { 200: items(Quarantined) } } },
-    () => ({ items: listQuarantine(platform).map(quarantinedView) }),
+    {
+      config,
+      schema: {
+        summary: 'Workloads that the store cannot explain',
+        querystring: PageQuery,
+        response: { 200: page(Quarantined) },
+      },
+    },
+    (request) => viewPage(listQuarantine(platform, request.query), quarantinedView),
   );
   app.post(
     '/v1/operator/quarantine/:id/adopt',
@@ -122,14 +129,11 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       config,
       schema: {
         summary: 'Who did what with the powers of an operator, newest first',
-        querystring: Type.Object(pageFields),
+        querystring: PageQuery,
         response: { 200: page(Entry) },
       },
     },
-    (request) => {
-      const { items: entries, ...rest } = listAuditLog(platform, request.query);
-      return { items: entries.map(entryView), ...rest };
-    },
+    (request) => viewPage(listAuditLog(platform, request.query), entryView),
   );
 };
 

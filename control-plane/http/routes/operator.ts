@@ -9,8 +9,8 @@ import {
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { Micro, Timestamp, Uuid, body, iso, nullable, optional, nameOf } from '../schemas.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
   Template,
@@ -94,10 +94,11 @@ export const operatorRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/operator/organizations',
-    { config, schema: { summary: 'Organizations, newest first', response: { 200: items(Organization) } } },
-    () => ({
-      items: listOrganizations(platform).map(organizationView),
-    }),
+    {
+      config,
+      schema: { summary: 'Organizations, newest first', querystring: PageQuery, response: { 200: page(Organization) } },
+    },
+    (request) => viewPage(listOrganizations(platform, request.query), organizationView),
   );
   app.post(
     '/v1/operator/organizations/:id/credits',

@@ -13,9 +13,9 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
+import { Micro, Timestamp, Uuid, body, iso, nameOf } from '../schemas.js';
 import { Email, RoleName } from './accounts.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const Organization = Type.Object(
   {
@@ -83,8 +83,11 @@ export const organizationRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/orgs/current/members',
-    { config: { policy: ADMIN }, schema: { summary: 'Members, first joined first', response: { 200: items(Member) } } },
-    (request) => ({ items: listMembers(platform, sessionOf(request)).map(memberView) }),
+    {
+      config: { policy: ADMIN },
+      schema: { summary: 'Members, first joined first', querystring: PageQuery, response: { 200: page(Member) } },
+    },
+    (request) => viewPage(listMembers(platform, sessionOf(request), request.query), memberView),
   );
 
   app.patch(
@@ -117,11 +120,17 @@ export const organizationRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
 
+/** Who is asked to join an organisation. */
+export const inviteRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/invites',
-    { config: { policy: ADMIN }, schema: { summary: 'Invitations that are open', response: { 200: items(Invite) } } },
-    (request) => ({ items: listInvites(platform, sessionOf(request)).map(inviteView) }),
+    {
+      config: { policy: ADMIN },
+      schema: { summary: 'Invitations that are open', querystring: PageQuery, response: { 200: page(Invite) } },
+    },
+    (request) => viewPage(listInvites(platform, sessionOf(request), request.query), inviteView),
   );
 
   app.post(

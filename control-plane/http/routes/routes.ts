@@ -7,6 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import type { Page } from '../../services/pages.js';
 import type { Platform } from '../../services/platform.js';
 
 /** Registers the routes of one resource. */
@@ -29,8 +30,16 @@ export const NoContent = Type.Null();
 /** Query parameters of a list that is read in pages. */
 export const pageFields = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
-  cursor: Type.Optional(Type.String({ pattern: '^\\d{1,15}$', description: 'next_cursor of the page before' })),
+  cursor: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z0-9_-]{1,1024}$', description: 'next_cursor of the page before' }),
+  ),
 };
+export const PageQuery = Type.Object(pageFields);
+
+/** A page as the API shows it. */
+export function viewPage<Item, View>({ items, ...rest }: Page<Item>, view: (item: Item) => View) {
+  return { ...rest, items: items.map(view) };
+}
 
 /** A list that has `next_cursor` where a page was asked for: null on the last one. */
 export function page<T extends TSchema>(schema: T) {

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { Timestamp, Uuid, body, iso, nameOf } from '../schemas.js';
+import { IdParams, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const SshKey = Type.Object(
   {
@@ -18,10 +18,11 @@ const SshKey = Type.Object(
 export const sshKeyRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/ssh-keys',
-    { config: { policy: ACCOUNT }, schema: { summary: "The user's SSH keys", response: { 200: items(SshKey) } } },
-    (request) => ({
-      items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
-    }),
+    {
+      config: { policy: ACCOUNT },
+      schema: { summary: "The user's SSH keys", querystring: PageQuery, response: { 200: page(SshKey) } },
+    },
+    (request) => viewPage(listSshKeys(platform, accountOf(request), request.query), sshKeyView),
   );
 
   app.post(

@@ -13,8 +13,8 @@ import {
   type TemplateDetails,
 } from '../../services/catalogue/templates.js';
 import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { Timestamp, Uuid, body, iso, isoOrNull, nullable, optional, nameOf } from '../schemas.js';
+import { IdParams, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
@@ -101,7 +101,11 @@ const TemplateBody = body({
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
 const TemplateQuery = Type.Partial(
-  Type.Object({ tab: Type.Enum(['recommended', 'system', 'public', 'organization']), mode: TemplateMode }),
+  Type.Object({
+    ...pageFields,
+    tab: Type.Enum(['recommended', 'system', 'public', 'organization']),
+    mode: TemplateMode,
+  }),
 );
 
 export const templateRoutes: Routes = (app, platform) => {
@@ -112,10 +116,10 @@ export const templateRoutes: Routes = (app, platform) => {
       schema: {
         summary: 'The templates that the organization can see, by name',
         querystring: TemplateQuery,
-        response: { 200: items(Template) },
+        response: { 200: page(Template) },
       },
     },
-    (request) => ({ items: listTemplates(platform, callerOf(request), request.query).map(templateView) }),
+    (request) => viewPage(listTemplates(platform, callerOf(request), request.query), templateView),
   );
 
   app.get(

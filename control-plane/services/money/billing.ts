@@ -2,7 +2,8 @@ import type { Caller } from '../../domain/caller.js';
 import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import type { Tx } from '../../store/store.js';
+import { pageFrom, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -20,12 +21,10 @@ export function listTransactions(
       .selectFrom('transactions')
       .selectAll()
       .select(sql<number>`rowid`.as('position'))
-      .where('organization_id', '=', caller.organizationId)
-      .orderBy('position', 'desc');
+      .where('organization_id', '=', caller.organizationId);
     if (request.instance_id !== undefined) rows = rows.where('instance_id', '=', request.instance_id);
     if (request.kind !== undefined) rows = rows.where('kind', '=', request.kind);
-    if (request.cursor !== undefined) rows = rows.where(sql`rowid`, '<', Number(request.cursor));
-    return pageOf(tx, rows, request, ({ position }) => position);
+    return pageOf(tx, rows, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
   });
 }
 
@@ -37,25 +36,32 @@ export interface DailySpend {
 }
 
 /** What was charged on each of the last `days` UTC days, today included and last, without gaps. */
-export function spendDaily(platform: Platform, caller: Caller, days: number): DailySpend[] {
-  return platform.store.transact((tx) => {
-    const today = Math.floor(tx.now / DAY_MS);
-    const first = today - days + 1;
-    const day = sql<number>`hour / ${sql.lit(DAY_MS)}`;
-    const rows = tx.all(
-      query
-        .selectFrom('transactions')
-        .select(['meter', day.as('day'), (eb) => eb.fn.sum<number>('amount_micro').as('amount_micro')])
-        .where('organization_id', '=', caller.organizationId)
-        .where('kind', '=', 'charge')
-        .where('hour', '>=', first * DAY_MS)
-        .groupBy(['meter', 'day']),
-    );
-    const charged = new Map(rows.map((row) => [`${row.day} ${row.meter}`, -row.amount_micro]));
-    return Array.from({ length: days }, (_, index) => ({
-      date: new Date((first + index) * DAY_MS).toISOString().slice(0, 10),
-      gpu_micro: charged.get(`${first + index} gpu`) ?? 0,
-      disk_micro: charged.get(`${first + index} disk`) ?? 0,
-    }));
-  });
+export function spendDaily(
+  platform: Platform,
+  caller: Caller,
+  { days, ...request }: PageRequest & { days: number },
+): Page<DailySpend> {
+  const spent = platform.store.transact((tx) => spentIn(tx, caller, days));
+  return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
+}
+
+function spentIn(tx: Tx, caller: Caller, days: number): DailySpend[] {
+  const today = Math.floor(tx.now / DAY_MS);
+  const first = today - days + 1;
+  const day = sql<number>`hour / ${sql.lit(DAY_MS)}`;
+  const rows = tx.all(
+    query
+      .selectFrom('transactions')
+      .select(['meter', day.as('day'), (eb) => eb.fn.sum<number>('amount_micro').as('amount_micro')])
+      .where('organization_id', '=', caller.organizationId)
+      .where('kind', '=', 'charge')
+      .where('hour', '>=', first * DAY_MS)
+      .groupBy(['meter', 'day']),
+  );
+  const charged = new Map(rows.map((row) => [`${row.day} ${row.meter}`, -row.amount_micro]));
+  return Array.from({ length: days }, (_, index) => ({
+    date: new Date((first + index) * DAY_MS).toISOString().slice(0, 10),
+    gpu_micro: charged.get(`${first + index} gpu`) ?? 0,
+    disk_micro: charged.get(`${first + index} disk`) ?? 0,
+  }));
 }
