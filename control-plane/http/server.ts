@@ -30,6 +30,7 @@ import {
   operatorOfferRoutes,
 } from './routes/operator-machines.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
+import { operatorInstanceRoutes } from './routes/operator-instances.js';
 import { operatorOversightRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes } from './routes/operator.js';
 import { inviteRoutes, organizationRoutes } from './routes/organizations.js';
@@ -113,6 +114,7 @@ export async function createHttpServer(
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
+    operatorInstanceRoutes,
     operatorRoutes,
     organizationRoutes,
     sshKeyRoutes,
