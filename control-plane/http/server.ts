@@ -31,6 +31,7 @@ import {
 } from './routes/operator-machines.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
+import { operatorInstanceRoutes } from './routes/operator-instances.js';
 import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
@@ -116,6 +117,7 @@ export async function createHttpServer(
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
+    operatorInstanceRoutes,
     operatorRoutes,
     organizationRoutes,
     quarantineRoutes,

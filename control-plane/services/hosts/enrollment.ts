@@ -11,6 +11,7 @@ import { requireNewMachine, type Belongings } from './gpu-owners.js';
 import { judgeEarlier, judgeInventory } from './host-judgement.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { hashToken } from '../accounts/tokens.js';
 
@@ -51,10 +52,9 @@ export function createEnrollmentToken(
 }
 
 /** Operators: tokens, newest first; never the secrets. */
-export function listEnrollmentTokens(platform: Platform): Row<'enrollment_tokens'>[] {
-  return platform.store.transact((tx) =>
-    tx.all(query.selectFrom('enrollment_tokens').selectAll().orderBy('created_at', 'desc').orderBy('id')),
-  );
+export function listEnrollmentTokens(platform: Platform, request: PageRequest): Page<Row<'enrollment_tokens'>> {
+  const all = query.selectFrom('enrollment_tokens').selectAll();
+  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
 /** Operators: no further host may enrol with the token; those that have stay. Refuses with NOT_FOUND. */

@@ -102,7 +102,7 @@ export function restartDeadlines(tx: Tx): void {
     query
       .updateTable('instances')
       .set({ progress_at: tx.now })
-      .where('status', 'in', ['creating', 'starting', 'stopping']),
+      .where('status', 'in', ['creating', 'starting', 'stopping', 'error']),
   );
 }
 
