@@ -11,6 +11,7 @@ import { followRequests } from './current-request.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
 import { answerClientErrors, handleErrors } from './errors.js';
 import { answerUnknownRoutes, answerUnreadable } from './not-found.js';
+import { boundLargeBodies } from './large-bodies.js';
 import { documentApi } from './openapi.js';
 import { enforcePolicies } from './policy.js';
 import type { Metrics } from './metrics.js';
@@ -97,6 +98,7 @@ export async function createHttpServer(
   await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
+  boundLargeBodies(app, BODY_LIMIT_BYTES);
   const routes = [
     credentialRoutes,
     enrollmentTokenRoutes,
