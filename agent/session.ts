@@ -30,6 +30,11 @@ function stateOf(listed: Listed['state'] | undefined, desired: Desired): Workloa
   return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;
 }
 
+/** Why this host takes nothing new; empty: it does. */
+export function obstacleOf({ canary, journal }: Pick<Hands, 'canary' | 'journal'>): string {
+  return [canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
+}
+
 export interface HostFacts {
   bootId: string;
   describe: () => Promise<Inventory>;
@@ -78,8 +83,7 @@ export class Session implements Subscriber {
    */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
-    const { interruptions, canary } = this.hands;
-    const obstacle = [canary.obstacle, this.journal.obstacle].filter(Boolean).join('; ');
+    const { interruptions } = this.hands;
     const isAway = !interruptions.dockerAvailable;
     const [gpus, running, diskFreeGb] = await Promise.all([
       this.latestGpus(),
@@ -87,7 +91,7 @@ export class Session implements Subscriber {
       isAway ? 0 : this.soon(this.facts.diskFreeGb(), 0),
     ]);
     const dockerAvailable = running !== undefined;
-    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle };
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: obstacleOf(this.hands) };
   }
 
   /** What `look` comes to, or `otherwise` where that takes too long or fails. */

@@ -220,7 +220,7 @@ export class Watcher {
       await gpuAccess.give(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
       const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
-      this.outbox.progress({ instanceId, kind: 'interrupted', message });
+      this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
       throw error;
     }
   }

@@ -16,6 +16,7 @@ import { restoredAt } from '../../store/meta.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';
+import { dropClaims } from '../instances/claims.js';
 import { findCommand, findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
 import { NOTHING } from '../../../shared/observation.js';
 import {
@@ -254,6 +255,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     if (!instance) return;
     // Only a provision may take as long as it goes on.
     if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
+    if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
     const last = tx.get(
       query
@@ -266,6 +268,11 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     if (last?.kind !== kind) return recordEvent(tx, instance.id, kind, message);
     tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
   });
+}
+
+/** A disk that Docker does not manage to remove keeps no GPU from others: its host has said that nothing can use them. */
+function freeGpusOfDestroy(tx: Tx, instance: Instance): void {
+  if (instance.status === 'destroying' && findOpenChange(tx, instance)?.kind === 'destroy') dropClaims(tx, instance.id);
 }
 
 /** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
