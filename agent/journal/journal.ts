@@ -15,7 +15,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times';
+export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times' | 'takes_unseen';
 
 export type CommandEntry =
   | {

@@ -35,6 +35,8 @@ export class AssembledHost {
   describe = async () => ({ ...INVENTORY, gpus: (await this.gpus.inventory()).gpus });
   dockerAnswers: () => Promise<boolean> = async () => true;
   floors: SequenceFloor[] = [];
+  /** Whether its control plane knows Hello.unseen. */
+  takesUnseen = true;
   journal: Journal;
   private agent: Agent | undefined;
   private wire: EventEmitter | undefined;
@@ -126,7 +128,7 @@ export class AssembledHost {
     this.hellos.push(hello);
     const value = {
       ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },
-      ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS },
+      ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: this.takesUnseen },
     };
     setImmediate(() => wire.emit('data', { message: { $case: 'welcome', value } }));
   }

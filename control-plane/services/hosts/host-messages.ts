@@ -60,23 +60,18 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
   judgeHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
-    const { is_ahead } = findMachine(tx, machineId);
+    const machine = findMachine(tx, machineId);
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
     const identity = {
       boot_id: hello.bootId,
       agent_version: hello.agentVersion,
       last_seen_at: tx.now,
       lost_at: null,
-      is_ahead: 0 as const,
+      // One that cannot see what it has has not been heard.
+      is_ahead: hello.unseen ? machine.is_ahead : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    const present = hello.instances.filter(
-      ({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT,
-    );
-    reviewUnknown(platform, tx, machineId, present);
-    reviewLive(tx, platform.ids, machineId, hello.instances, is_ahead ? restoredAt(tx) : undefined);
-    reviewKnown(tx, platform.ids, machineId, present);
-    meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
+    if (!hello.unseen) review(platform, tx, machineId, hello.instances, machine.is_ahead ? restoredAt(tx) : undefined);
     tx.run(
       query
         .updateTable('commands')
@@ -87,6 +82,21 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
     tx.nudge('dispatch');
     return floorsOf(tx, machineId);
   });
+}
+
+/** Compares what a host has seen of its workloads with the store. */
+function review(
+  platform: Platform,
+  tx: Tx,
+  machineId: string,
+  instances: readonly InstanceState[],
+  restored: number | undefined,
+): void {
+  const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
+  reviewUnknown(platform, tx, machineId, present);
+  reviewLive(tx, platform.ids, machineId, instances, restored);
+  reviewKnown(tx, platform.ids, machineId, present);
+  meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
 }
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
