@@ -16,7 +16,7 @@ import { Link } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
-import { Session } from './session.js';
+import { Session, obstacleOf } from './session.js';
 import { Interruptions } from './interruptions/interruptions.js';
 import { Upkeep } from './host/upkeep.js';
 import { PaidTimes } from './watch/paid-times.js';
@@ -85,6 +85,7 @@ export function assembleAgent(parts: Parts): Agent {
     observer,
     endpoints,
     canary: parts.canary,
+    journal,
     clock,
     logger,
   };
@@ -149,7 +150,8 @@ export function assembleAgent(parts: Parts): Agent {
         version: VERSION,
         connected: link?.connected ?? false,
         dockerAvailable,
-        obstacle: parts.canary.obstacle,
+        obstacle: obstacleOf(hands),
+        unanswered: runtime.unansweredCalls(),
         diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
         workloads: listed.map(({ instanceId, kind, state, gpuUuids, diskGb, sshPort, ports }) => {
           const desired = journal.instance(instanceId)?.desired ?? 'unknown';

@@ -1,5 +1,5 @@
 import { withTimeout } from '../shared/clock.js';
-import { SetupError } from '../shared/coded-error.js';
+import { SetupError, messageOf } from '../shared/coded-error.js';
 import {
   WorkloadState,
   type ControlMessage,
@@ -10,6 +10,7 @@ import {
   type Observation,
   type Welcome,
 } from '../shared/gen/gpurent/agent/v1/agent.js';
+import { NOTHING } from '../shared/observation.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
@@ -22,12 +23,22 @@ import type { Listed } from './runtime/workload.js';
 import type { Watcher } from './watch/watcher.js';
 
 const LOOK_MS = 5_000;
+/** For a Docker that is only slow, as it is after a boot; then the host connects without having seen its workloads. */
+const HELLO_LOOK_MS = 20_000;
+
+/** What Hello says of this host and its workloads. */
+type Sight = Pick<Hello, 'inventory' | 'instances' | 'unseen'>;
 
 /** What is down and meant to run was interrupted, and is about to be brought back, or its end is still to be reported. */
 function stateOf(listed: Listed['state'] | undefined, desired: Desired): WorkloadState {
   if (listed === 'running') return WorkloadState.WORKLOAD_STATE_RUNNING;
   if (listed !== 'stopped') return WorkloadState.WORKLOAD_STATE_ABSENT;
   return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;
+}
+
+/** Why this host takes nothing new; empty: it does. */
+export function obstacleOf({ canary, journal }: Pick<Hands, 'canary' | 'journal'>): string {
+  return [canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
 }
 
 export interface HostFacts {
@@ -40,6 +51,12 @@ export interface HostFacts {
 /** What this host says to its control plane, and what it does with what it hears. */
 export class Session implements Subscriber {
   private gpus: Gpu[] = [];
+  private inventory: Inventory | undefined;
+  /** Whether the last Hello was said without having seen the workloads. */
+  private isUnseen = false;
+  /** Under way since. */
+  private looking: Promise<Sight> | undefined;
+  private canSee = false;
 
   constructor(
     private readonly facts: HostFacts,
@@ -51,24 +68,60 @@ export class Session implements Subscriber {
     private readonly logs: LogStreams,
   ) {}
 
-  /** Compares with Docker first: what stands in Hello is what the control plane acts upon. */
+  /**
+   * Compares with Docker first: what stands in Hello is what the control plane acts upon. Where Docker does not answer soon, the host
+   * tells what it knows of by its journal, and says hello again once it can see.
+   */
   async hello(): Promise<Hello> {
-    await this.watcher.compare();
+    const sight = this.mayBeUnseen() ? await this.sightOrJournal() : await this.look();
+    this.isUnseen = sight.unseen;
     return {
       protocolMin: PROTOCOL_MIN,
       protocolMax: PROTOCOL_MAX,
       agentVersion: VERSION,
       bootId: this.facts.bootId,
-      inventory: await this.describe(),
-      instances: await this.describeInstances(),
+      ...sight,
       heedsPaidTimes: true,
       ...this.seen(),
     };
   }
 
+  /** One look at a time, however often somebody asks for it. */
+  private look(): Promise<Sight> {
+    this.canSee = false;
+    this.looking ??= (async () => {
+      try {
+        await this.watcher.compare();
+        const sight = { inventory: await this.describe(), instances: await this.describeInstances(), unseen: false };
+        this.canSee = true;
+        return sight;
+      } finally {
+        this.looking = undefined;
+      }
+    })();
+    return this.looking;
+  }
+
+  private sightOrJournal(): Promise<Sight> {
+    const fromJournal = () => ({ inventory: this.inventory, instances: this.knownInstances(), unseen: true });
+    return withTimeout(this.hands.clock, HELLO_LOOK_MS, this.look(), fromJournal).catch(fromJournal);
+  }
+
+  /** Throws once the workloads can be seen of which the last Hello did not tell: the link dials again, and says hello anew. */
+  private requireSight(dockerAnswers: boolean): void {
+    if (!this.isUnseen || !dockerAnswers) return;
+    if (this.canSee) throw new Error('Docker answers again: the host says anew what it has');
+    this.look().catch((error: unknown) => this.hands.logger.warn(`Docker cannot be looked at: ${messageOf(error)}`));
+  }
+
+  private mayBeUnseen(): boolean {
+    return this.journal.meta('takes_unseen') === 'yes';
+  }
+
   private async describe(): Promise<Inventory> {
     const inventory = await this.facts.describe();
     this.gpus = inventory.gpus;
+    this.inventory = inventory;
     return inventory;
   }
 
@@ -78,7 +131,7 @@ export class Session implements Subscriber {
    */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
-    const { interruptions, canary } = this.hands;
+    const { interruptions } = this.hands;
     const isAway = !interruptions.dockerAvailable;
     const [gpus, running, diskFreeGb] = await Promise.all([
       this.latestGpus(),
@@ -86,7 +139,8 @@ export class Session implements Subscriber {
       isAway ? 0 : this.soon(this.facts.diskFreeGb(), 0),
     ]);
     const dockerAvailable = running !== undefined;
-    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: canary.obstacle };
+    this.requireSight(dockerAvailable);
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: obstacleOf(this.hands) };
   }
 
   /** What `look` comes to, or `otherwise` where that takes too long or fails. */
@@ -136,6 +190,7 @@ export class Session implements Subscriber {
       );
     }
     this.journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
+    this.journal.setMeta('takes_unseen', welcome.takesUnseen ? 'yes' : 'no');
     for (const floor of welcome.floors) this.executor.raiseFloor(floor);
     this.watcher.dropUnstarted(new Set(welcome.floors.map(({ instanceId }) => instanceId)));
     this.outbox.connect(send);
@@ -170,6 +225,15 @@ export class Session implements Subscriber {
   private seen(): { epoch: number; incarnation: string } {
     const [epoch, incarnation] = JSON.parse(this.journal.meta('epoch') ?? '[0, ""]') as [number, string];
     return { epoch, incarnation };
+  }
+
+  /** Without a word on how they stand: a control plane that takes these for seen ends and stops nothing by them. */
+  private knownInstances(): Hello['instances'] {
+    const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
+    return known.map(({ instanceId, sequence, desired }) => {
+      const observation = { ...NOTHING, state: stateOf('stopped', desired) };
+      return { instanceId, sequence, gpuUuids: [], diskGb: 0, observation };
+    });
   }
 
   private async describeInstances(): Promise<Hello['instances']> {

@@ -11,6 +11,10 @@ export interface ImageReference {
 const MAX_NAME = 255;
 export const MAX_REFERENCE = 512;
 
+/** Docker's own registry, in names of images. */
+export const DOCKER_HUB = 'docker.io';
+const HUB_NAMES: readonly (string | null)[] = [null, DOCKER_HUB, 'index.docker.io'];
+
 const LABEL = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const HOST = `(?:${LABEL}(?:\\.${LABEL})*|\\[[a-fA-F0-9:]+\\])`;
 const REGISTRY = new RegExp(`^${HOST}(?::[0-9]{1,5})?$`);
@@ -37,4 +41,10 @@ export function parseImageReference(text: string): ImageReference | undefined {
   const [registry, repository] = hasRegistry ? [first, name.slice(slash + 1)] : [null, name];
   if ((registry !== null && !REGISTRY.test(registry)) || !REPOSITORY.test(repository)) return undefined;
   return { registry, repository, tag, digest };
+}
+
+/** The registry and repository that an image is of, which have several names: `debian` is `docker.io/library/debian`. */
+export function canonicalName({ registry, repository }: ImageReference): { registry: string; repository: string } {
+  if (registry !== null && !HUB_NAMES.includes(registry)) return { registry: registry.toLowerCase(), repository };
+  return { registry: DOCKER_HUB, repository: repository.includes('/') ? repository : `library/${repository}` };
 }

@@ -10,6 +10,8 @@ const ANSWER_MS = 5_000;
 const POLL_MS = 200;
 /** A good verdict holds for so long: whoever makes SSH silent does not make this host start containers all day. */
 const VALID_MS = 10_000;
+/** While so many earlier ones are still to be removed, no further one is made. */
+const MOST_LEFT = 3;
 const SILENT = 'SSH of this host does not answer, also not that of a test workload of its own';
 
 /** Where the canary lives: workloads that are none of any instance. */
@@ -25,6 +27,8 @@ export class Canary {
   private isSilent = false;
   private trying: Promise<boolean> | undefined;
   private goodUntil = -Infinity;
+  /** Those that are being removed. */
+  private readonly leaving = new Set<string>();
 
   constructor(
     private readonly runtime: CanaryRuntime,
@@ -60,6 +64,7 @@ export class Canary {
   private async judge(): Promise<boolean> {
     const instanceId = randomUUID();
     try {
+      await this.requireRoom();
       await this.runtime.create(instanceId, 1, specOf(await this.image()));
       const answers = await this.isReached(instanceId);
       if (answers) this.goodUntil = this.clock.monotonic() + VALID_MS;
@@ -70,10 +75,25 @@ export class Canary {
       this.logger.warn(`the test workload of this host could not be made: ${messageOf(error)}`);
       return true;
     } finally {
-      void this.runtime
-        .remove(instanceId)
-        .catch((error: unknown) => this.logger.warn(`the test workload stays: ${messageOf(error)}`));
+      this.drop(instanceId);
     }
+  }
+
+  /** Has earlier ones removed that are still there. Throws where these are too many. */
+  private async requireRoom(): Promise<void> {
+    const left = await this.runtime.list();
+    for (const { instanceId } of left) this.drop(instanceId);
+    if (left.length >= MOST_LEFT) throw new Error(`${left.length} earlier ones are still there`);
+  }
+
+  /** Not waited for: nobody's start hangs on a removal. */
+  private drop(instanceId: string): void {
+    if (this.leaving.has(instanceId)) return;
+    this.leaving.add(instanceId);
+    void this.runtime
+      .remove(instanceId)
+      .catch((error: unknown) => this.logger.warn(`the test workload stays: ${messageOf(error)}`))
+      .finally(() => this.leaving.delete(instanceId));
   }
 
   private async isReached(instanceId: string): Promise<boolean> {

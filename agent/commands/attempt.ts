@@ -22,7 +22,7 @@ export class Attempt {
     private readonly says: {
       onAccept: () => void;
       onStart: (runBefore: number) => void;
-      onProgress: OnProgress;
+      onProgress: (kind: string, message: string, gpusFree?: boolean) => void;
     },
   ) {
     this.crashes = earlier?.crashes ?? 0;
@@ -36,7 +36,12 @@ export class Attempt {
   }
 
   get onProgress(): OnProgress {
-    return this.says.onProgress;
+    return (kind, message) => this.says.onProgress(kind, message);
+  }
+
+  /** It is still tried; `gpusFree`: whether nothing of the workload is on its GPUs any more. */
+  tellOfTrying(kind: 'stop_attempt' | 'destroy_attempt', message: string, gpusFree: boolean): void {
+    this.says.onProgress(kind, message, gpusFree);
   }
 
   /** Aborted when the attempt is to give way; only what leaves no trace heeds it. */

@@ -100,7 +100,7 @@ export class Executor {
     return new Attempt(command, earlier, isStopOut, {
       onAccept: () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
       onStart: (runBefore) => this.journal.noteRun(commandId, runBefore),
-      onProgress: (kind, message) => this.outbox.progress({ instanceId, kind, message }),
+      onProgress: (kind, message, gpusFree = false) => this.outbox.progress({ instanceId, kind, message, gpusFree }),
     });
   }
 
@@ -156,36 +156,46 @@ export class Executor {
   private async run(job: Job): Promise<void> {
     const { commandId } = job.attempt.command;
     this.journal.beginAttempt(commandId);
-    await this.carryOut(job);
-    if (!this.stopping) this.journal.endAttempt(commandId);
+    try {
+      await this.carryOut(job);
+    } finally {
+      if (!this.stopping) this.journal.endAttempt(commandId);
+    }
   }
 
+  /** What was achieved is answered outside of what undoes an attempt: an answer that cannot be kept takes nothing back. */
   private async carryOut(job: Job): Promise<void> {
     const { attempt } = job;
     const { command } = attempt;
+    let achieved: { result: CommandResult; desired?: Desired };
     try {
-      const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
-      const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
-      if (isKept(command)) return this.answer(job, doneBy(attempt));
-      await this.hands.endpoints.note(command.instanceId, workload);
-      const { observer, remover } = this.hands;
-      // One that ended while it was brought up has run all the same.
-      if (workload.state === 'stopped') remover.note(command.instanceId, workload);
-      // What a dangerous one has printed is not read in this process either.
-      const observation = attempt.isDangerous
-        ? observer.observe(workload)
-        : await observer.observeWithLog(command.instanceId, workload);
-      const result = {
-        ...doneBy(attempt),
-        observation: { ...observation, ...last },
-      };
-      if (workload.state === 'absent') this.hands.observer.forget(command.instanceId);
-      this.answer(job, result, desiredAfter(command, workload));
+      achieved = await this.achieve(attempt);
     } catch (error) {
       if (!attempt.signal.aborted) await this.fail(job, error);
       // What comes next brings the instance to where it should be, whatever this one has left.
       if (attempt.signal.aborted && !this.stopping) this.answer(job, staleResult(command, this.highestOf(command)));
+      return;
     }
+    this.answer(job, achieved.result, achieved.desired);
+  }
+
+  /** Brings the instance to where the command wants it. Returns the answer, and what the instance is meant to be from now on. */
+  private async achieve(attempt: Attempt): Promise<{ result: CommandResult; desired?: Desired }> {
+    const { command } = attempt;
+    const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
+    const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
+    if (isKept(command)) return { result: doneBy(attempt) };
+    await this.hands.endpoints.note(command.instanceId, workload);
+    const { observer, remover } = this.hands;
+    // One that ended while it was brought up has run all the same.
+    if (workload.state === 'stopped') remover.note(command.instanceId, workload);
+    // What a dangerous one has printed is not read in this process either.
+    const observation = attempt.isDangerous
+      ? observer.observe(workload)
+      : await observer.observeWithLog(command.instanceId, workload);
+    if (workload.state === 'absent') observer.forget(command.instanceId);
+    const result = { ...doneBy(attempt), observation: { ...observation, ...last } };
+    return { result, desired: desiredAfter(command, workload) };
   }
 
   /** What is removed while it runs is paid for up to here. */

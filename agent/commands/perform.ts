@@ -7,6 +7,7 @@ import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Canary } from '../canary/canary.js';
 import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
+import type { Journal } from '../journal/journal.js';
 import type { Observer } from '../observation/observer.js';
 import type { Endpoints } from '../endpoints/endpoints.js';
 import type { Remover, RunRecorder } from '../observation/run-recorder.js';
@@ -27,6 +28,7 @@ export interface Hands {
   observer: Observer;
   endpoints: Endpoints;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
+  journal: Pick<Journal, 'obstacle'>;
   clock: Clock;
   logger: Logger;
 }
@@ -36,13 +38,30 @@ const REACHED_MS = { container: 10_000, vm: 5 * 60_000 } as const;
 /** So long before that, a silent SSH has the canary asked. */
 const CANARY_LEAD_MS = 7_000;
 const POLL_MS = 200;
-/** How often a stop that takes its time is told of. */
+/** How often a stop or destroy that takes its time is told of. */
 const ATTEMPT_TOLD_MS = 60_000;
+const MINUTES_UNTIL_ERROR = 5;
 const DOCKER_PATIENCE_MS = 60_000;
 const LONGEST_RETRY_MS = 30_000;
 
+interface Trying {
+  kind: 'stop_attempt' | 'destroy_attempt';
+  words: string;
+}
+
+/** How it is told that a command, which has no end but being done, is still tried. */
+const TRYING: Partial<Record<string, Trying>> = {
+  stopped: { kind: 'stop_attempt', words: 'the host has tried to stop the workload' },
+  absent: { kind: 'destroy_attempt', words: 'the host has tried to remove the workload' },
+};
+
 /** Brings the instance to what the command wants and answers how it stands then. Throws Failure. */
 export async function perform(hands: Hands, attempt: Attempt): Promise<Workload> {
+  const trying = TRYING[attempt.command.desired?.$case ?? 'kept'];
+  return trying ? tellingOfTrying(hands, attempt, trying, () => bring(hands, attempt)) : bring(hands, attempt);
+}
+
+async function bring(hands: Hands, attempt: Attempt): Promise<Workload> {
   const { instanceId, desired } = attempt.command;
   await hands.runtime.settled(instanceId);
   await replaceAccess(hands, attempt);
@@ -55,10 +74,8 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
         );
       return toRunning(hands, attempt, desired.value);
     case 'stopped':
-      return tellingOfAttempts(hands, attempt, () =>
-        untilDone(hands, attempt, (remover) =>
-          toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
-        ),
+      return untilDone(hands, attempt, (remover) =>
+        toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
       );
     case 'absent':
       return untilDone(hands, attempt, absence(hands.gpuAccess, instanceId));
@@ -116,6 +133,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     // What is sent again after its workload has run and ended has taken effect.
     const hasRun = mayCreate || attempt.hasRun(found.startedAt);
     if (hasRun && (await hands.interruptions.judge(found, signal)) === 'ended') return found;
+    requireJournal(hands);
     await runtime.checkPorts(found);
     await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
       signal.throwIfAborted();
@@ -131,6 +149,7 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       );
     }
     if (found.state === 'created') await remover.remove(instanceId);
+    requireJournal(hands);
     await hands.gpuAccess.check(instanceId, spec.gpuUuids);
     attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
@@ -141,6 +160,16 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
     });
   }
   return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
+}
+
+/** What is brought up without a record of it, an agent that restarts would take for something that should not be there. */
+function requireJournal({ journal, logger }: Hands): void {
+  if (journal.obstacle === '') return;
+  logger.error(journal.obstacle);
+  throw new Failure(
+    'JOURNAL_UNWRITABLE',
+    'the host cannot keep its records at the moment, for its own disk is full or broken, and takes nothing new; nothing is charged: take another machine, or try again later',
+  );
 }
 
 /** GPUs go back to the market only when nothing computes on them any more. */
@@ -231,13 +260,19 @@ async function untilDone(
   }
 }
 
-/** Says every minute that a stop is still tried: a host that says nothing is taken for one that does nothing. */
-async function tellingOfAttempts<T>({ clock }: Hands, { onProgress }: Attempt, work: () => Promise<T>): Promise<T> {
+/** Says every minute that a stop or destroy is still tried: a host that says nothing is taken for one that does nothing. */
+async function tellingOfTrying<T>(hands: Hands, attempt: Attempt, trying: Trying, work: () => Promise<T>): Promise<T> {
+  const { clock, logger } = hands;
+  const { commandId, instanceId } = attempt.command;
   const done = new AbortController();
   const telling = (async () => {
     for (let minutes = 1; ; minutes++) {
       await sleep(clock, ATTEMPT_TOLD_MS, done.signal);
-      onProgress('stop_attempt', `the host has tried to stop the workload for ${minutes} minutes; it is still up`);
+      const gpusFree = trying.kind === 'destroy_attempt' && (await hasLeftGpus(hands, instanceId));
+      done.signal.throwIfAborted();
+      const message = `${trying.words} for ${minutes} minutes${obstacleOf(hands, instanceId, gpusFree)}`;
+      logger[minutes < MINUTES_UNTIL_ERROR ? 'warn' : 'error']({ commandId, instanceId }, message);
+      attempt.tellOfTrying(trying.kind, message, gpusFree);
     }
   })().catch(() => undefined);
   try {
@@ -245,6 +280,26 @@ async function tellingOfAttempts<T>({ clock }: Hands, { onProgress }: Attempt, w
   } finally {
     done.abort();
     await telling;
+  }
+}
+
+/** What is in the way, and what to do about it. */
+function obstacleOf({ runtime }: Hands, instanceId: string, gpusFree: boolean): string {
+  const [call] = runtime.unansweredCalls().filter((each) => each.instanceId === instanceId);
+  if (call)
+    return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / 60_000)} minutes: its owner has to restart it ("systemctl restart docker")`;
+  return gpusFree ? '; nothing of it is on its GPUs any more' : '';
+}
+
+/** Whether no process of the workload is left, and none can come up: Docker answers for it, and owes no answer. */
+async function hasLeftGpus({ runtime, gpuAccess }: Hands, instanceId: string): Promise<boolean> {
+  try {
+    const found = await runtime.find(instanceId);
+    if (found.state === 'running') return false;
+    await gpuAccess.free(instanceId, found.state === 'absent' ? [] : found.gpuUuids);
+    return !runtime.hasUnanswered(instanceId);
+  } catch {
+    return false;
   }
 }
 

@@ -12,6 +12,7 @@ export type FailureCode =
   | 'WORKLOAD_GONE'
   | 'AGENT_CRASHED'
   | 'HOST_UNREACHABLE'
+  | 'JOURNAL_UNWRITABLE'
   | 'SUPERSEDED';
 
 /** Why a command could not be done, in words for the renter. */

@@ -1,4 +1,4 @@
-import type { ImageReference } from '../../shared/image-reference.js';
+import { DOCKER_HUB, canonicalName, type ImageReference } from '../../shared/image-reference.js';
 
 /** What `docker info` says of registries, as far as it is of interest here. */
 export interface DockerRegistries {
@@ -30,26 +30,20 @@ export interface PullRoute {
   insecureNetworks: string[];
 }
 
-const DOCKER_HUB = 'registry-1.docker.io';
-const HUB_NAMES: readonly (string | null)[] = [null, 'docker.io', 'index.docker.io'];
+/** By which Docker Hub is reached. */
+const HUB_HOST = 'registry-1.docker.io';
 const MOST_MIRRORS = 4;
-
-/** The host and port of Docker Hub and a repository of it are named in many ways; these are one. */
-export function canonicalName({ registry, repository }: ImageReference): { registry: string; repository: string } {
-  if (registry !== null && !HUB_NAMES.includes(registry)) return { registry: registry.toLowerCase(), repository };
-  return { registry: 'docker.io', repository: repository.includes('/') ? repository : `library/${repository}` };
-}
 
 /** Where Docker itself would look for an image. */
 export function pullRoute(image: ImageReference, { RegistryConfig }: DockerRegistries): PullRoute {
   const { registry, repository } = canonicalName(image);
-  const isHub = registry === 'docker.io';
+  const isHub = registry === DOCKER_HUB;
   const isSecure = RegistryConfig?.IndexConfigs?.[registry]?.Secure !== false;
   const mirrors = isHub ? (RegistryConfig?.Mirrors ?? []).slice(0, MOST_MIRRORS) : [];
   return {
     registries: [
       ...mirrors.map((origin) => ({ origin, isMirror: true })),
-      { origin: isHub ? `https://${DOCKER_HUB}` : `${isSecure ? 'https' : 'http'}://${registry}`, isMirror: false },
+      { origin: isHub ? `https://${HUB_HOST}` : `${isSecure ? 'https' : 'http'}://${registry}`, isMirror: false },
     ],
     repository,
     reference: image.digest ?? image.tag ?? 'latest',

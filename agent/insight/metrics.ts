@@ -8,10 +8,11 @@ export class Metrics {
     info: this.gauge('agent_info', 'The agent’s version', 'version'),
     connected: this.gauge('agent_connected', 'Whether the control plane is connected'),
     docker: this.gauge('agent_docker_available', 'Whether Docker answers'),
-    obstacle: this.gauge('agent_obstacle', 'Whether the host takes nothing new, for its SSH does not answer'),
+    obstacle: this.gauge('agent_obstacle', 'Whether the host takes nothing new'),
     diskFree: this.gauge('agent_disk_free_gigabytes', 'What renters’ disks may still take'),
     gpuHealthy: this.gauge('agent_gpu_healthy', 'Whether a GPU is sound', 'uuid', 'model'),
     gpuUsed: this.gauge('agent_gpu_rented', 'Whether a workload that runs has the GPU', 'uuid', 'model'),
+    unanswered: this.gauge('agent_docker_unanswered_seconds', 'For how long Docker has owed an answer, at most'),
     workloads: this.gauge('agent_workloads', 'Workloads by state', 'state'),
     commands: this.gauge('agent_commands_finished', 'Commands since the start', 'kind', 'outcome'),
   };
@@ -26,13 +27,15 @@ export class Metrics {
 
   /** In Prometheus' text format. */
   async render(snapshot: Snapshot): Promise<string> {
-    const { info, connected, docker, obstacle, diskFree, gpuHealthy, gpuUsed, workloads, commands } = this.gauges;
+    const { info, connected, docker, obstacle, diskFree, unanswered, gpuHealthy, gpuUsed, workloads, commands } =
+      this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: snapshot.version }, 1);
     connected.set(Number(snapshot.connected));
     docker.set(Number(snapshot.dockerAvailable));
     obstacle.set(Number(snapshot.obstacle !== ''));
     diskFree.set(snapshot.diskFreeGb);
+    unanswered.set(Math.max(0, ...snapshot.unanswered.map(({ ms }) => ms)) / 1_000);
     const used = new Set(snapshot.workloads.flatMap(({ state, gpuUuids }) => (state === 'running' ? gpuUuids : [])));
     for (const { uuid, model, healthy } of snapshot.gpus) {
       gpuHealthy.set({ uuid, model }, Number(healthy));

@@ -1,4 +1,5 @@
 import type { PublishedPort } from '../domain/ports.js';
+import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuInventory } from '../host/gpus/driver.js';
 
 /** How this host stands at one moment, for its owner. */
@@ -9,6 +10,8 @@ export interface Snapshot extends GpuInventory {
   /** Why this host takes nothing new; empty: it does. */
   obstacle: string;
   diskFreeGb: number;
+  /** What Docker owes an answer for. */
+  unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];
   /** Finished since the agent started. */
   commands: CommandCount[];
@@ -32,6 +35,9 @@ export interface CommandCount {
   count: number;
 }
 
+/** Past the deadline of every call. */
+const LATE_MS = 5 * 60_000;
+
 /** Tells a host's owner what `gpurent-agent status` shows. */
 export function describeSnapshot(snapshot: Snapshot): string {
   const { gpus, workloads } = snapshot;
@@ -39,6 +45,12 @@ export function describeSnapshot(snapshot: Snapshot): string {
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
     `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or not for this host (see doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
     ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
+    ...snapshot.unanswered
+      .filter(({ ms }) => ms >= LATE_MS)
+      .map(
+        ({ instanceId, what, ms }) =>
+          `Docker does NOT ${what} of ${instanceId} and has not said so for ${Math.floor(ms / 60_000)} minutes: restart it ("systemctl restart docker")`,
+      ),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,
     ...gpus.map(({ index, uuid, model, healthy, reason }) => {

@@ -1,7 +1,6 @@
-import BetterSqlite3 from 'better-sqlite3';
 import { CommandResult, WorkloadReport, type EndedRun } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { nameOfReport, type EndedRunEntry } from '../domain/ended-run.js';
+import { JournalStorage } from './journal-storage.js';
 
 /**
  * What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. `unsure`:
@@ -16,7 +15,7 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times';
+export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times' | 'takes_unseen';
 
 export type CommandEntry =
   | {
@@ -82,36 +81,24 @@ const MAX_RUNS = 16;
  * so that no crash repeats one or forgets one. Holds no environment and no secret: those come with each command.
  */
 export class Journal {
-  private readonly db: BetterSqlite3.Database;
+  private readonly storage: JournalStorage;
 
   constructor(file: string) {
-    try {
-      this.db = new BetterSqlite3(file, { timeout: 0 });
-      this.db.pragma('locking_mode = EXCLUSIVE');
-      this.db.pragma('journal_mode = WAL');
-      this.db.pragma('synchronous = FULL');
-      if (this.db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous is not FULL');
-      this.migrate();
-    } catch (error) {
-      const busy = error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
-      throw new SetupError(
-        busy
-          ? `another agent is running on this host (it holds ${file})`
-          : `the journal ${file} cannot be used: ${messageOf(error)}`,
-      );
-    }
+    this.storage = new JournalStorage(file, MIGRATIONS);
   }
 
-  private migrate(): void {
-    const version = this.db.pragma('user_version', { simple: true }) as number;
-    if (version > MIGRATIONS.length)
-      throw new Error(`a newer release has written it (version ${version}): install that again`);
-    this.db
-      .transaction(() => {
-        for (const [index, sql] of MIGRATIONS.entries()) if (index >= version) this.db.exec(sql);
-        this.db.pragma(`user_version = ${MIGRATIONS.length}`);
-      })
-      .exclusive();
+  private get db() {
+    return this.storage.db;
+  }
+
+  /** Why nothing that is written now would outlive this process, and what to do; empty: all of it would. */
+  get obstacle(): string {
+    return this.storage.obstacle;
+  }
+
+  /** Writes what the disk has not taken so far. Throws while it does not take it. */
+  restore(): void {
+    this.storage.restore();
   }
 
   meta(key: MetaKey): string | undefined {
@@ -119,9 +106,11 @@ export class Journal {
   }
 
   setMeta(key: MetaKey, value: string): void {
-    this.db
-      .prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
-      .run(key, value);
+    this.storage.write(() =>
+      this.db
+        .prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
+        .run(key, value),
+    );
   }
 
   instances(): InstanceEntry[] {
@@ -154,7 +143,9 @@ export class Journal {
 
   /** Right before a start: a crash after it must not make the command start a second run. */
   noteRun(commandId: string, runBefore: number): void {
-    this.db.prepare('UPDATE commands SET run_before = ? WHERE command_id = ?').run(runBefore, commandId);
+    this.storage.write(() =>
+      this.db.prepare('UPDATE commands SET run_before = ? WHERE command_id = ?').run(runBefore, commandId),
+    );
   }
 
   /** Whether a command of the instance was begun and cut short: it is sent again, or a newer one comes. */
@@ -173,16 +164,14 @@ export class Journal {
 
   /** Before the first side effect: the command, its sequence, and what it wants. */
   begin(command: { commandId: string; instanceId: string; sequence: number }, desired: Desired): void {
-    this.db
-      .transaction(() => {
-        this.remember({ instanceId: command.instanceId, sequence: command.sequence, desired });
-        this.db
-          .prepare(
-            'INSERT INTO commands (command_id, instance_id, sequence, desired) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-          )
-          .run(command.commandId, command.instanceId, command.sequence, desired);
-      })
-      .immediate();
+    this.storage.write(() => {
+      this.remember({ instanceId: command.instanceId, sequence: command.sequence, desired });
+      this.db
+        .prepare(
+          'INSERT INTO commands (command_id, instance_id, sequence, desired) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+        )
+        .run(command.commandId, command.instanceId, command.sequence, desired);
+    });
   }
 
   /**
@@ -190,13 +179,15 @@ export class Journal {
    * the host itself went down.
    */
   countCrashes(isNewBoot: boolean): void {
-    const crashes = isNewBoot ? 0 : 1;
-    this.db.prepare('UPDATE commands SET crashes = crashes + ?, under_way = 0 WHERE under_way = 1').run(crashes);
+    this.storage.write(() => {
+      const crashes = isNewBoot ? 0 : 1;
+      this.db.prepare('UPDATE commands SET crashes = crashes + ?, under_way = 0 WHERE under_way = 1').run(crashes);
+    });
   }
 
   /** Notes that a command is worked on: should the process end now, it may be the cause. */
   beginAttempt(commandId: string): void {
-    this.db.prepare('UPDATE commands SET under_way = 1 WHERE command_id = ?').run(commandId);
+    this.storage.write(() => this.db.prepare('UPDATE commands SET under_way = 1 WHERE command_id = ?').run(commandId));
   }
 
   isUnderWay(commandId: string): boolean {
@@ -206,64 +197,65 @@ export class Journal {
 
   /** Notes that a command is worked on no longer, whatever has come of it; without one, none is. */
   endAttempt(commandId?: string): void {
-    this.db
-      .prepare('UPDATE commands SET under_way = 0 WHERE command_id = coalesce(?, command_id)')
-      .run(commandId ?? null);
+    this.storage.write(() =>
+      this.db
+        .prepare('UPDATE commands SET under_way = 0 WHERE command_id = coalesce(?, command_id)')
+        .run(commandId ?? null),
+    );
   }
 
   /** After the last side effect. `desired` where the outcome changes it. Older answers of the instance are forgotten. */
   finish(result: CommandResult, desired?: Desired): void {
-    this.db
-      .transaction(() => {
-        this.db
-          .prepare('UPDATE commands SET result = ?, acknowledged = 0 WHERE command_id = ?')
-          .run(CommandResult.encode(result).finish(), result.commandId);
-        this.db
-          .prepare(
-            'DELETE FROM commands WHERE instance_id = ? AND sequence < ? AND (acknowledged = 1 OR result IS NULL)',
-          )
-          .run(result.instanceId, result.sequence);
-        if (!desired) return;
-        this.setDesired(result.instanceId, desired);
-        // What was reported before is overtaken by this answer.
-        this.db.prepare('UPDATE instances SET report = NULL WHERE instance_id = ?').run(result.instanceId);
-      })
-      .immediate();
+    this.storage.write(() => {
+      this.db
+        .prepare('UPDATE commands SET result = ?, acknowledged = 0 WHERE command_id = ?')
+        .run(CommandResult.encode(result).finish(), result.commandId);
+      this.db
+        .prepare('DELETE FROM commands WHERE instance_id = ? AND sequence < ? AND (acknowledged = 1 OR result IS NULL)')
+        .run(result.instanceId, result.sequence);
+      if (!desired) return;
+      this.setDesired(result.instanceId, desired);
+      // What was reported before is overtaken by this answer.
+      this.db.prepare('UPDATE instances SET report = NULL WHERE instance_id = ?').run(result.instanceId);
+    });
   }
 
   acknowledge(commandId: string): void {
-    this.db.prepare('UPDATE commands SET acknowledged = 1 WHERE command_id = ?').run(commandId);
-    this.forgetRuns(commandId);
+    this.storage.write(() => {
+      this.db.prepare('UPDATE commands SET acknowledged = 1 WHERE command_id = ?').run(commandId);
+      this.forgetRuns(commandId);
+    });
   }
 
   /** Notes a run that is about to be ended, or has ended; what is noted of the same run later is more exact. */
   noteEndedRun({ instanceId, runId, ranMs, endedAt }: EndedRunEntry): void {
-    this.db
-      .transaction(() => {
-        this.db
-          .prepare(
-            `INSERT INTO runs (instance_id, run_id, ran_ms, ended_at) VALUES (?, ?, ?, ?)
+    this.storage.write(() => {
+      this.db
+        .prepare(
+          `INSERT INTO runs (instance_id, run_id, ran_ms, ended_at) VALUES (?, ?, ?, ?)
              ON CONFLICT (instance_id, run_id)
              DO UPDATE SET ran_ms = excluded.ran_ms, ended_at = excluded.ended_at, told_by = NULL`,
-          )
-          .run(instanceId, runId, ranMs, endedAt);
-        this.db
-          .prepare(
-            `DELETE FROM runs WHERE instance_id = @instanceId AND run_id NOT IN
+        )
+        .run(instanceId, runId, ranMs, endedAt);
+      this.db
+        .prepare(
+          `DELETE FROM runs WHERE instance_id = @instanceId AND run_id NOT IN
              (SELECT run_id FROM runs WHERE instance_id = @instanceId ORDER BY ended_at DESC LIMIT ${MAX_RUNS})`,
-          )
-          .run({ instanceId });
-      })
-      .immediate();
+        )
+        .run({ instanceId });
+    });
   }
 
   /** The ended runs of an instance for a message that is about to be sent at `now`; its acknowledgement is theirs, too. */
   runsFor(instanceId: string, message: string, now: number): EndedRun[] {
-    return this.db
-      .prepare<[string, string], { run_id: string; ran_ms: number; ended_at: number }>(
-        'UPDATE runs SET told_by = ? WHERE instance_id = ? RETURNING run_id, ran_ms, ended_at',
+    return this.storage
+      .write(() =>
+        this.db
+          .prepare<[string, string], { run_id: string; ran_ms: number; ended_at: number }>(
+            'UPDATE runs SET told_by = ? WHERE instance_id = ? RETURNING run_id, ran_ms, ended_at',
+          )
+          .all(message, instanceId),
       )
-      .all(message, instanceId)
       .map(({ run_id, ran_ms, ended_at }) => ({
         runId: run_id,
         ranMs: ran_ms,
@@ -272,7 +264,7 @@ export class Journal {
   }
 
   private forgetRuns(message: string): void {
-    this.db.prepare('DELETE FROM runs WHERE told_by = ?').run(message);
+    this.storage.write(() => this.db.prepare('DELETE FROM runs WHERE told_by = ?').run(message));
   }
 
   unacknowledgedResults(): CommandResult[] {
@@ -286,12 +278,14 @@ export class Journal {
 
   /** An instance that Docker's labels tell of; a sequence only rises. */
   remember(entry: InstanceEntry): void {
-    this.db
-      .prepare(
-        `INSERT INTO instances (instance_id, sequence, desired) VALUES (@instanceId, @sequence, @desired)
+    this.storage.write(() =>
+      this.db
+        .prepare(
+          `INSERT INTO instances (instance_id, sequence, desired) VALUES (@instanceId, @sequence, @desired)
          ON CONFLICT (instance_id) DO UPDATE SET sequence = max(sequence, excluded.sequence), desired = excluded.desired`,
-      )
-      .run(entry);
+        )
+        .run(entry),
+    );
   }
 
   /**
@@ -299,28 +293,28 @@ export class Journal {
    * anew above them.
    */
   raise(instanceId: string, sequence: number, reportNumber: number): void {
-    this.db
-      .transaction(() => {
-        const row = this.db
-          .prepare<[string], { report_number: number; report: Buffer | null }>(
-            'SELECT report_number, report FROM instances WHERE instance_id = ?',
-          )
-          .get(instanceId);
-        if (!row) return;
-        const behind = row.report !== null && row.report_number <= reportNumber;
-        const number = Math.max(row.report_number, behind ? reportNumber + 1 : reportNumber);
-        const report = row.report && WorkloadReport.encode({ ...WorkloadReport.decode(row.report), number }).finish();
-        this.db
-          .prepare(
-            'UPDATE instances SET sequence = max(sequence, ?), report_number = ?, report = ? WHERE instance_id = ?',
-          )
-          .run(sequence, number, report, instanceId);
-      })
-      .immediate();
+    this.storage.write(() => {
+      const row = this.db
+        .prepare<[string], { report_number: number; report: Buffer | null }>(
+          'SELECT report_number, report FROM instances WHERE instance_id = ?',
+        )
+        .get(instanceId);
+      if (!row) return;
+      const behind = row.report !== null && row.report_number <= reportNumber;
+      const number = Math.max(row.report_number, behind ? reportNumber + 1 : reportNumber);
+      const report = row.report && WorkloadReport.encode({ ...WorkloadReport.decode(row.report), number }).finish();
+      this.db
+        .prepare(
+          'UPDATE instances SET sequence = max(sequence, ?), report_number = ?, report = ? WHERE instance_id = ?',
+        )
+        .run(sequence, number, report, instanceId);
+    });
   }
 
   setDesired(instanceId: string, desired: Desired): void {
-    this.db.prepare('UPDATE instances SET desired = ? WHERE instance_id = ?').run(desired, instanceId);
+    this.storage.write(() =>
+      this.db.prepare('UPDATE instances SET desired = ? WHERE instance_id = ?').run(desired, instanceId),
+    );
   }
 
   /**
@@ -328,29 +322,29 @@ export class Journal {
    * they rise also over the loss of a journal.
    */
   report(report: Omit<WorkloadReport, 'number' | 'sequence' | 'runs'>, now: number, desired?: Desired): WorkloadReport {
-    return this.db
-      .transaction(() => {
-        if (desired) this.setDesired(report.instanceId, desired);
-        const row = this.db
-          .prepare<[number, string], { number: number; sequence: number }>(
-            'UPDATE instances SET report_number = max(report_number + 1, ?) WHERE instance_id = ? RETURNING report_number AS number, sequence',
-          )
-          .get(now, report.instanceId);
-        if (!row) throw new Error(`instance ${report.instanceId} is not in the journal`);
-        const numbered: WorkloadReport = { ...report, ...row, runs: [] };
-        this.db
-          .prepare('UPDATE instances SET report = ? WHERE instance_id = ?')
-          .run(WorkloadReport.encode(numbered).finish(), report.instanceId);
-        return numbered;
-      })
-      .immediate();
+    return this.storage.write(() => {
+      if (desired) this.setDesired(report.instanceId, desired);
+      const row = this.db
+        .prepare<[number, string], { number: number; sequence: number }>(
+          'UPDATE instances SET report_number = max(report_number + 1, ?) WHERE instance_id = ? RETURNING report_number AS number, sequence',
+        )
+        .get(now, report.instanceId);
+      if (!row) throw new Error(`instance ${report.instanceId} is not in the journal`);
+      const numbered: WorkloadReport = { ...report, ...row, runs: [] };
+      this.db
+        .prepare('UPDATE instances SET report = ? WHERE instance_id = ?')
+        .run(WorkloadReport.encode(numbered).finish(), report.instanceId);
+      return numbered;
+    });
   }
 
   acknowledgeReport(instanceId: string, number: number): void {
-    this.db
-      .prepare('UPDATE instances SET report = NULL WHERE instance_id = ? AND report_number = ?')
-      .run(instanceId, number);
-    this.forgetRuns(nameOfReport({ instanceId, number }));
+    this.storage.write(() => {
+      this.db
+        .prepare('UPDATE instances SET report = NULL WHERE instance_id = ? AND report_number = ?')
+        .run(instanceId, number);
+      this.forgetRuns(nameOfReport({ instanceId, number }));
+    });
   }
 
   /** Whether the newest report of the instance is still to be acknowledged. */
@@ -361,12 +355,10 @@ export class Journal {
 
   /** No control plane wants any more what was cut short: the instance is to be as it says. */
   abandon(instanceId: string, desired: Desired): void {
-    this.db
-      .transaction(() => {
-        this.db.prepare('DELETE FROM commands WHERE instance_id = ? AND result IS NULL').run(instanceId);
-        this.setDesired(instanceId, desired);
-      })
-      .immediate();
+    this.storage.write(() => {
+      this.db.prepare('DELETE FROM commands WHERE instance_id = ? AND result IS NULL').run(instanceId);
+      this.setDesired(instanceId, desired);
+    });
   }
 
   unacknowledgedReports(): WorkloadReport[] {
@@ -377,6 +369,6 @@ export class Journal {
   }
 
   close(): void {
-    this.db.close();
+    this.storage.close();
   }
 }

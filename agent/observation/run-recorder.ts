@@ -39,6 +39,7 @@ export class RunRecorder implements Remover {
   async remove(instanceId: string): Promise<void> {
     this.note(instanceId, await this.remover.find(instanceId));
     await this.remover.remove(instanceId);
+    this.exempted.delete(instanceId);
   }
 
   /** This run is not noted, and so never charged: its host could not be reached. */

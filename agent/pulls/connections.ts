@@ -5,11 +5,8 @@ import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { PullRefused } from '../domain/pull-failure.js';
-import type { Reach } from './reach.js';
+import { PATIENCE, endpointOf, opened, type Patience, type Reach } from './reach.js';
 
-/** A peer that says nothing for so long, or has not sent its headers, is given up. */
-export const SILENCE_MS = 60_000;
-const HANDSHAKE_MS = 15_000;
 const MOST_CONNECTIONS = 16;
 const MOST_HEADER_BYTES = 16 * 1024;
 /** Of one pull, with all redirects and tokens. An image has 127 layers at most, and Docker tries each five times. */
@@ -44,7 +41,7 @@ export class Connections {
     private readonly reach: Reach,
     /** By `https://HOST[:PORT]`: certificates, in PEM, of authorities that vouch for it beside this machine's. */
     private readonly authorities: ReadonlyMap<string, readonly string[]>,
-    private readonly silenceMs = SILENCE_MS,
+    private readonly patience: Patience = PATIENCE,
     private readonly mostRequests = MOST_REQUESTS,
   ) {
     const options = { keepAlive: true, maxTotalSockets: MOST_CONNECTIONS, maxFreeSockets: MOST_CONNECTIONS };
@@ -71,15 +68,15 @@ export class Connections {
   }
 
   private send({ method, url, headers, signal }: OutgoingRequest): Promise<IncomingMessage> {
+    const { silenceMs } = this.patience;
     return new Promise((resolve, reject) => {
       const sent = httpRequest({
         ...{ method, headers: { ...headers, host: url.host }, signal },
-        ...{ protocol: url.protocol, hostname: unbracketed(url.hostname), path: url.pathname + url.search },
-        ...{ port: url.port || (url.protocol === 'https:' ? 443 : 80), agent: this.agents[url.protocol] },
-        maxHeaderSize: MOST_HEADER_BYTES,
+        ...{ protocol: url.protocol, ...endpointOf(url), path: url.pathname + url.search },
+        ...{ agent: this.agents[url.protocol], maxHeaderSize: MOST_HEADER_BYTES },
       });
       // Neither headers that never end nor a peer that says nothing hold it longer than this.
-      const deadline = setTimeout(() => sent.destroy(new PullRefused('unreachable')), this.silenceMs);
+      const deadline = setTimeout(() => sent.destroy(new PullRefused('unreachable')), silenceMs);
       const settle = () => clearTimeout(deadline);
       sent.once('close', settle);
       sent.on('error', (error) => {
@@ -88,7 +85,7 @@ export class Connections {
       });
       sent.once('response', (response) => {
         settle();
-        response.setTimeout(this.silenceMs, () => response.destroy(new PullRefused('unreachable')));
+        response.setTimeout(silenceMs, () => response.destroy(new PullRefused('unreachable')));
         response.on('error', () => undefined);
         resolve(response);
       });
@@ -109,22 +106,14 @@ export class Connections {
   private async connect(url: URL, name: string): Promise<Duplex> {
     const socket = await this.reach.connect(url);
     if (url.protocol === 'http:') return socket;
-    return new Promise((resolve, reject) => {
-      const encrypted = connectTls({
-        socket,
-        host: name,
-        ...(isIP(name) === 0 ? { servername: name } : {}),
-        ALPNProtocols: ['http/1.1'],
-        secureContext: this.contextOf(url.origin),
-      });
-      encrypted.setTimeout(HANDSHAKE_MS, () => encrypted.destroy(new PullRefused('unreachable')));
-      encrypted.once('error', reject);
-      encrypted.once('secureConnect', () => {
-        encrypted.setTimeout(0);
-        encrypted.off('error', reject);
-        resolve(encrypted);
-      });
+    const encrypted = connectTls({
+      socket,
+      host: name,
+      ...(isIP(name) === 0 ? { servername: name } : {}),
+      ALPNProtocols: ['http/1.1'],
+      secureContext: this.contextOf(url.origin),
     });
+    return opened(encrypted, 'secureConnect', this.patience.handshakeMs);
   }
 
   private contextOf(origin: string): SecureContext {
@@ -159,10 +148,6 @@ function asRefusal(error: Error): Error {
   if (/CERT|ISSUER|SIGNATURE|CRL|^ERR_TLS|^ERR_SSL|^EPROTO/.test(code))
     return new PullRefused('certificate', { cause: error });
   return new PullRefused('unreachable', { cause: error });
-}
-
-function unbracketed(hostname: string): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 let ofMachine: readonly string[] | undefined;

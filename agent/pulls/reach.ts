@@ -18,9 +18,18 @@ export interface ReachPolicy {
   insecureOrigins: readonly string[];
 }
 
-/** Of one attempt to connect. */
-const CONNECT_MS = 10_000;
-const RESOLVE_MS = 20_000;
+/** For how long a peer is waited for, in milliseconds. */
+export interface Patience {
+  resolveMs: number;
+  /** Of one attempt to connect. */
+  connectMs: number;
+  handshakeMs: number;
+  /** One that says nothing for so long, or has not sent its headers, is given up. */
+  silenceMs: number;
+}
+
+export const PATIENCE: Patience = { resolveMs: 20_000, connectMs: 10_000, handshakeMs: 15_000, silenceMs: 60_000 };
+/** A name may have any number of addresses. */
 const MOST_ATTEMPTS = 4;
 
 export const resolveName: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
@@ -36,6 +45,7 @@ export class Reach {
     private readonly policy: ReachPolicy,
     private readonly resolve: Resolve = resolveName,
     private readonly own: readonly string[] = ownAddresses(),
+    private readonly patience: Patience = PATIENCE,
   ) {}
 
   /** Throws PullRefused. */
@@ -46,7 +56,7 @@ export class Reach {
     if (reachable.length === 0) throw new PullRefused('forbidden_address');
     const usable = reachable.filter((address) => url.protocol === 'https:' || this.mayGoWithoutTls(url, address));
     if (usable.length === 0) throw new PullRefused('without_tls');
-    return connectToAny(usable, port);
+    return this.connectToAny(usable, port);
   }
 
   /** Whether Docker would speak to this host without TLS because of where it is. */
@@ -75,8 +85,9 @@ export class Reach {
 
   private async addressesOf(host: string): Promise<string[]> {
     if (isIP(host) !== 0) return [host];
+    const { resolveMs } = this.patience;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => (timer = setTimeout(reject, RESOLVE_MS, new Error('too late'))));
+    const late = new Promise<never>((_, reject) => (timer = setTimeout(reject, resolveMs, new Error('too late'))));
     try {
       return await Promise.race([this.resolve(host), late]);
     } catch (error) {
@@ -85,38 +96,39 @@ export class Reach {
       clearTimeout(timer);
     }
   }
-}
 
-function endpointOf(url: URL): { host: string; port: number } {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  return { host, port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };
-}
-
-function withoutZones(addresses: readonly string[]): string[] {
-  return addresses.map((address) => address.replace(/%.*$/, ''));
-}
-
-async function connectToAny(addresses: readonly string[], port: number): Promise<Socket> {
-  let failure: unknown;
-  for (const address of addresses.slice(0, MOST_ATTEMPTS)) {
-    try {
-      return await connectTo(address, port);
-    } catch (error) {
-      failure = error;
+  private async connectToAny(addresses: readonly string[], port: number): Promise<Socket> {
+    let failure: unknown;
+    for (const host of addresses.slice(0, MOST_ATTEMPTS)) {
+      try {
+        return await opened(connect({ host, port, noDelay: true }), 'connect', this.patience.connectMs);
+      } catch (error) {
+        failure = error;
+      }
     }
+    throw new PullRefused('unreachable', { cause: failure });
   }
-  throw new PullRefused('unreachable', { cause: failure });
 }
 
-function connectTo(host: string, port: number): Promise<Socket> {
+/** The host and port of an address of http or https. */
+export function endpointOf({ hostname, port, protocol }: URL): { host: string; port: number } {
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+}
+
+/** Resolves once a socket is open, which is when it emits `event`. Rejects, and destroys it, where that takes longer than `ms`. */
+export function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', ms: number): Promise<S> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, noDelay: true });
-    socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('too late')));
+    const onLate = () => socket.destroy(new PullRefused('unreachable'));
+    socket.setTimeout(ms, onLate);
     socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.setTimeout(0);
+    socket.once(event, () => {
+      socket.setTimeout(0, onLate);
       socket.off('error', reject);
       resolve(socket);
     });
   });
+}
+
+function withoutZones(addresses: readonly string[]): string[] {
+  return addresses.map((address) => address.replace(/%.*$/, ''));
 }

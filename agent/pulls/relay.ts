@@ -12,17 +12,22 @@ import { markOf, PullRefused, type PullRefusal } from '../domain/pull-failure.js
 import { Connections } from './connections.js';
 import { refuseOtherPlaces, withoutOtherPlaces } from './manifest.js';
 import { RELAY_REPOSITORY, RELAY_USER, type RelayOrder } from './order.js';
-import { Reach, type Resolve } from './reach.js';
+import { PATIENCE, Reach, type Patience, type Resolve } from './reach.js';
 import { readWhole } from './read-whole.js';
 import { Upstream, type Ask } from './upstream.js';
 
 const MOST_MANIFEST_BYTES = 4 * 1024 * 1024;
 /** Docker asks for three layers at once, unless its owner has it ask for more. */
 const MOST_AT_ONCE = 32;
-const PASSED_UP = ['accept', 'range'] as const;
+/** A manifest is always asked for as a whole: only so can it be checked. */
+const PASSED_UP = { manifests: ['accept'], blobs: ['accept', 'range'] } as const;
+/** Docker goes on with a blob of which it has the beginning, which was checked when it came. */
+const LATER_PART = /^bytes=0*[1-9]/;
 const PASSED_DOWN = ['content-type', 'content-length', 'content-range', 'docker-content-digest'] as const;
 const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-f0-9]{32,128}$/;
 const TARGET = new RegExp(`^/v2/${RELAY_REPOSITORY}/(manifests|blobs)/([^/?#]{1,256})$`);
+
+type Kind = keyof typeof PASSED_UP;
 
 /** How Docker is told of a refusal. With a code below 500 it does not ask for the same again. */
 const ANSWERS: Partial<Record<PullRefusal, readonly [status: number, code: string]>> = {
@@ -38,7 +43,7 @@ const FINAL = [403, 'DENIED'] as const;
 export interface RelayParts {
   resolve?: Resolve;
   ownAddresses?: readonly string[];
-  silenceMs?: number;
+  patience?: Partial<Patience>;
   mostRequests?: number;
 }
 
@@ -62,9 +67,10 @@ export class Relay {
       trustedOrigins: registries.filter(({ isMirror }) => isMirror).map(({ origin }) => new URL(origin).origin),
       insecureOrigins: withoutTls.map(({ origin }) => new URL(origin).origin),
     };
-    this.reach = new Reach(policy, parts.resolve, parts.ownAddresses);
+    const patience = { ...PATIENCE, ...parts.patience };
+    this.reach = new Reach(policy, parts.resolve, parts.ownAddresses, patience);
     const authorities = new Map(registries.map(({ origin, authorities: own }) => [new URL(origin).origin, own]));
-    this.connections = new Connections(this.reach, authorities, parts.silenceMs, parts.mostRequests);
+    this.connections = new Connections(this.reach, authorities, patience, parts.mostRequests);
     const limits = { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 10_000 };
     this.server = createServer(limits, (request, response) => void this.answer(request, response));
     this.server.maxConnections = 2 * MOST_AT_ONCE;
@@ -115,22 +121,23 @@ export class Relay {
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && path === '/v2/')
       return void response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-    const [, kind, reference = ''] = TARGET.exec(path) ?? [];
+    const [, found, reference = ''] = TARGET.exec(path) ?? [];
+    const kind = found as Kind | undefined;
     const isAsked = DIGEST.test(reference) || (kind === 'manifests' && reference === this.order.reference);
     if (!isRead || kind === undefined || !isAsked)
       return sendError(response, 404, 'NAME_UNKNOWN', 'this relay serves one repository');
-    const headers = pick(request.headers, PASSED_UP);
+    const headers = pick(request.headers, PASSED_UP[kind]);
     const ask = { method, path: `${kind}/${reference}`, headers, signal } as const;
     if (this.underWay >= MOST_AT_ONCE) throw new PullRefused('too_many_requests');
     this.underWay++;
     try {
-      await this.relay(ask, kind === 'manifests', response);
+      await this.relay(ask, kind, response);
     } finally {
       this.underWay--;
     }
   }
 
-  private async relay(ask: Ask, isManifest: boolean, response: ServerResponse): Promise<void> {
+  private async relay(ask: Ask, kind: Kind, response: ServerResponse): Promise<void> {
     if (this.passed >= this.order.mostBytes) throw new PullRefused('too_large');
     const found = await this.find(ask);
     const headers = pick(found.headers, PASSED_DOWN);
@@ -138,12 +145,15 @@ export class Relay {
     if (ask.method === 'HEAD') {
       found.resume();
       response.writeHead(status, headers).end();
-    } else if (isManifest) {
+    } else if (kind === 'manifests') {
       const manifest = await readWhole(found, MOST_MANIFEST_BYTES);
-      refuseOtherPlaces(manifest.toString());
+      refuseOtherPlaces(manifest);
       this.passed += manifest.length;
       response.writeHead(status, { ...headers, 'content-length': manifest.length }).end(manifest);
-    } else await this.passOn(found, response, () => response.writeHead(status, headers));
+    } else {
+      const isLaterPart = status === 206 && LATER_PART.test(String(ask.headers.range));
+      await this.passOn(found, isLaterPart, response, () => response.writeHead(status, headers));
+    }
   }
 
   /** Docker tries mirrors of Docker Hub first, and the next where one cannot serve. */
@@ -176,14 +186,20 @@ export class Relay {
     );
   }
 
-  private async passOn(found: IncomingMessage, response: ServerResponse, begin: () => void): Promise<void> {
+  private async passOn(
+    found: IncomingMessage,
+    isLaterPart: boolean,
+    response: ServerResponse,
+    begin: () => void,
+  ): Promise<void> {
     const declared = Number(found.headers['content-length'] ?? 0);
     if (this.passed + declared > this.order.mostBytes) {
       this.passed = this.order.mostBytes;
       found.destroy();
       throw new PullRefused('too_large');
     }
-    const parts = withoutOtherPlaces(this.count(found));
+    const counted = this.count(found);
+    const parts = isLaterPart ? counted : withoutOtherPlaces(counted);
     // What is refused at its beginning is refused in words.
     const first = await parts.next();
     begin();

@@ -8,6 +8,7 @@ import { readWhole } from './read-whole.js';
 const MOST_REDIRECTS = 5;
 const REDIRECTS: readonly (number | undefined)[] = [301, 302, 303, 307, 308];
 const MOST_TOKEN_BYTES = 64 * 1024;
+const TOKEN_MS = 120_000;
 const TOKEN = /^[\x21-\x7e]{1,32768}$/;
 const REFUSED_BY_STATUS: Readonly<Record<number, PullRefusal>> = {
   401: 'unauthorized',
@@ -97,7 +98,7 @@ export class Upstream {
     url.searchParams.set('scope', `repository:${repository}:pull`);
     if (credentials) url.searchParams.set('account', credentials.username);
     const proof = credentials ? { origin: url.origin, value: basic(credentials) } : undefined;
-    const signal = AbortSignal.timeout(120_000);
+    const signal = AbortSignal.timeout(TOKEN_MS);
     const { response } = await this.follow({ method: 'GET', url, headers: {}, signal }, proof);
     const answer = await readWhole(requireSuccess(response), MOST_TOKEN_BYTES);
     return tokenIn(answer.toString());

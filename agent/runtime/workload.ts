@@ -1,6 +1,7 @@
 import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
 import type { PublishedPort } from '../domain/ports.js';
+import type { UnansweredCall } from '../domain/unanswered-call.js';
 
 /** How an instance's workload stands on this host. */
 export type Workload =
@@ -86,6 +87,8 @@ export interface Runtime {
   checkPorts(workload: Traits): Promise<void>;
   /** Whether a call that brings something of the instance up has missed its deadline, and may still land. */
   hasUnanswered(instanceId: string): boolean;
+  /** All of them, and those that are still within their deadline. */
+  unansweredCalls(): UnansweredCall[];
   /** Resolves once no call of the instance is unanswered. */
   settled(instanceId: string): Promise<void>;
 }

@@ -37,8 +37,8 @@ export class Watcher {
   private readonly stopping = new AbortController();
   /** Ends that are not believed yet. */
   private readonly doubted = new Map<string, { startedAt: number; since: number }>();
-  /** What was stopped because nobody said that it is paid for. */
-  private readonly halted = new Set<string>();
+  /** Runs that were stopped because nobody said that they are paid for: when each was started, by its instance. */
+  private readonly halted = new Map<string, number>();
   private comparingSoon = false;
   private timers = new Set<Timer>();
 
@@ -65,12 +65,17 @@ export class Watcher {
   async compare(): Promise<void> {
     if (!(await this.senses.interruptions.look())) return;
     const instances = this.journal.instances();
-    const running = instances.filter(({ desired }) => desired === 'running');
-    this.senses.paidTimes.count(running.map(({ instanceId }) => instanceId));
-    await Promise.all(running.map(({ instanceId }) => this.check(instanceId)));
+    const running = new Set(
+      instances.flatMap(({ instanceId, desired }) => (desired === 'running' ? [instanceId] : [])),
+    );
+    for (const noted of [this.doubted, this.halted])
+      for (const instanceId of noted.keys()) if (!running.has(instanceId)) noted.delete(instanceId);
+    this.senses.paidTimes.count([...running]);
+    await Promise.all([...running].map((instanceId) => this.check(instanceId)));
     const listed = await this.senses.runtime.list();
+    const desiredOf = new Map(instances.map(({ instanceId, desired }) => [instanceId, desired]));
     const unwanted = listed.filter(({ instanceId, state }) => {
-      const desired = instances.find((entry) => entry.instanceId === instanceId)?.desired;
+      const desired = desiredOf.get(instanceId);
       return desired === 'absent' || (isDown(desired) && state === 'running');
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
@@ -106,7 +111,7 @@ export class Watcher {
     if (!this.senses.paidTimes.isOver(instanceId)) return;
     this.logger.warn({ instanceId }, 'nothing was heard of the control plane since the paid time ended: it is stopped');
     this.senses.interruptions.markStopped(workload);
-    this.halted.add(instanceId);
+    this.halted.set(instanceId, workload.startedAt);
     await this.senses.remover.stop(instanceId);
   }
 
@@ -208,7 +213,7 @@ export class Watcher {
     if (!isStillWanted || workload.state !== 'stopped') return;
     await this.startAgain(workload);
     const observation = this.senses.observer.observe(await this.found(instanceId));
-    const note = this.halted.delete(instanceId) ? PAID_AGAIN : CAME_BACK;
+    const note = this.halted.get(instanceId) === workload.startedAt ? PAID_AGAIN : CAME_BACK;
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
@@ -220,7 +225,7 @@ export class Watcher {
       await gpuAccess.give(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
       const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
-      this.outbox.progress({ instanceId, kind: 'interrupted', message });
+      this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
       throw error;
     }
   }

@@ -7,6 +7,10 @@ export interface Rates {
   diskGb: number;
 }
 
+const HAS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
+/** And nothing else. */
+const HAS_DISK: readonly InstanceStatus[] = ['stopping', 'stopped'];
+
 /** One hour of an instance's disk, in micro-dollars. */
 function diskPerHourMicro(rates: Rates): number {
   return rates.storagePricePerGbHourMicro * rates.diskGb;
@@ -26,15 +30,14 @@ export function burnPerHourMicro(instances: readonly (Rates & { status: Instance
 }
 
 function burnOf(instance: Rates & { status: InstanceStatus }): number {
-  switch (instance.status) {
-    case 'running':
-    case 'starting':
-    case 'creating':
-      return fullPerHourMicro(instance);
-    case 'stopped':
-    case 'stopping':
-      return diskPerHourMicro(instance);
-    default:
-      return 0;
-  }
+  if (HAS_GPUS.includes(instance.status)) return fullPerHourMicro(instance);
+  return HAS_DISK.includes(instance.status) ? diskPerHourMicro(instance) : 0;
+}
+
+/**
+ * One hour of what is really charged, in micro-dollars: GPUs of what runs or comes up, disks of what is stopped. Unlike the burn,
+ * the disks of what runs are not in it.
+ */
+export function chargedPerHourMicro(instances: readonly (Rates & { status: InstanceStatus })[]): number {
+  return instances.reduce((sum, one) => sum + (HAS_GPUS.includes(one.status) ? one.pricePerHourMicro : burnOf(one)), 0);
 }

@@ -1,5 +1,6 @@
 export type Role = 'admin' | 'member';
-export type ApiKeyKind = 'personal' | 'team';
+export const API_KEY_KINDS = ['personal', 'team'] as const;
+export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
 /** A signed-in user, acting for the active organisation. */
 export interface SessionCaller {

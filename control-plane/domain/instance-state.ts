@@ -1,6 +1,21 @@
-export type InstanceStatus =
-  'creating' | 'starting' | 'running' | 'stopping' | 'stopped' | 'destroying' | 'destroyed' | 'error';
-export type InstanceAction = 'start' | 'stop' | 'destroy';
+export const INSTANCE_STATUSES = [
+  'creating',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'destroying',
+  'destroyed',
+  'error',
+] as const;
+export type InstanceStatus = (typeof INSTANCE_STATUSES)[number];
+
+export const INSTANCE_ACTIONS = ['start', 'stop', 'destroy'] as const;
+export type InstanceAction = (typeof INSTANCE_ACTIONS)[number];
+
+/** How far the release of a stopped instance's GPUs is: contract field `gpu_release`. */
+export const GPU_RELEASES = ['pending', 'released', 'unsupported'] as const;
+export type GpuRelease = (typeof GPU_RELEASES)[number];
 
 /**
  * Every edge that a status may take. Whatever writes a status goes through {@link assertTransition}.

@@ -3,8 +3,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_MS = 30 * 24 * HOUR_MS;
 
 /** How long a balance in micro-dollars lasts at so many micro-dollars an hour, in whole milliseconds. */
-export function paidMs(balanceMicro: number, burnPerHourMicro: number): number {
+export function paidMs(balanceMicro: number, perHourMicro: number): number {
   if (balanceMicro <= 0) return 0;
-  if (burnPerHourMicro === 0) return LONGEST_MS;
-  return Math.min(Math.floor((balanceMicro / burnPerHourMicro) * HOUR_MS), LONGEST_MS);
+  if (perHourMicro === 0) return LONGEST_MS;
+  return Math.min(Math.floor((balanceMicro / perHourMicro) * HOUR_MS), LONGEST_MS);
 }

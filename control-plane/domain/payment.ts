@@ -19,7 +19,20 @@ export type PaymentEvent =
   | { kind: 'paid'; paymentId: string; organizationId: string; amountMicro: number }
   /** So much was given back, in all. */
   | { kind: 'refunded'; paymentId: string; amountMicro: number }
-  | { kind: 'dispute'; paymentId: string; disputeId: string; state: 'open' | 'won' | 'lost'; amountMicro: number };
+  /** One refund. One that has failed is never made any more. */
+  | { kind: 'refund'; paymentId: string; refundId: string; state: 'made' | 'failed'; amountMicro: number }
+  | Dispute;
+
+/** A decision may change: the newest counts. */
+interface Dispute {
+  kind: 'dispute';
+  paymentId: string;
+  disputeId: string;
+  state: 'open' | 'won' | 'lost';
+  amountMicro: number;
+  /** When the provider has made the event, in milliseconds since 1970. */
+  at: number;
+}
 
 /** How renters add to their balance by themselves, where the operator has set that up. */
 export interface PaymentProvider {
@@ -30,7 +43,8 @@ export interface PaymentProvider {
   openCheckout(request: CheckoutRequest): Promise<Checkout>;
   /**
    * Reads what the provider has sent, once its signature is verified; undefined: it is of no concern here. `now` is in
-   * milliseconds since 1970. Refuses with SIGNATURE_INVALID. Absent where nothing is sent.
+   * milliseconds since 1970. Refuses with SIGNATURE_INVALID, and with VALIDATION_FAILED what is signed and no event. Absent where
+   * nothing is sent.
    */
   readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
 }

@@ -60,7 +60,8 @@ export class Refusal extends CodedError<RefusalCode> {
   }
 }
 
-/** The refusal of one field of a well-formed body, in the shape of a failed schema. */
+/** The refusal of one field of a well-formed body, in the shape of a failed schema; an empty path: of the whole. */
 export function invalidField(path: string, message: string): Refusal {
-  return new Refusal('VALIDATION_FAILED', `${path}: ${message}`, { details: [{ path, message }] });
+  const described = path === '' ? message : `${path}: ${message}`;
+  return new Refusal('VALIDATION_FAILED', described, { details: [{ path, message }] });
 }

@@ -1,4 +1,4 @@
-import { parseImageReference } from '../../shared/image-reference.js';
+import { DOCKER_HUB, canonicalName, parseImageReference } from '../../shared/image-reference.js';
 import { networkOf } from './network.js';
 
 const MINUTE_MS = 60_000;
@@ -6,7 +6,6 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const FIRST_MS = 10 * MINUTE_MS;
 /** Failures are forgotten so long after the image may be tried again. */
 export const SLOW_IMAGE_MEMORY_MS = DAY_MS;
-const DOCKER_HUB: readonly (string | null)[] = [null, 'docker.io', 'index.docker.io'];
 
 /** Returns for how long, in milliseconds, an image is not tried again that was too slow `failures` times in a row. */
 export function slowImageBackOffMs(failures: number): number {
@@ -20,10 +19,8 @@ export function slowImageBackOffMs(failures: number): number {
 export function slowImageSource(image: string): string {
   const reference = parseImageReference(image);
   if (!reference) return image;
-  const { repository } = reference;
-  const registry = reference.registry?.toLowerCase() ?? null;
-  if (registry === null || DOCKER_HUB.includes(registry))
-    return `docker.io/${repository.includes('/') ? repository : `library/${repository}`}`;
+  const { registry, repository } = canonicalName(reference);
+  if (registry === DOCKER_HUB) return `${DOCKER_HUB}/${repository}`;
   const address = /^\[(.*)\]/.exec(registry)?.[1];
   if (address !== undefined) return networkOf(address);
   const host = registry.replace(/:\d+$/, '');

@@ -167,8 +167,14 @@ class HostSession implements HostLink {
     if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
-    this.send({ message: { $case: 'welcome', value: { protocol, ...tenure, floors, heartbeatMs: HEARTBEAT_MS } } });
+    this.send({
+      message: {
+        $case: 'welcome',
+        value: { protocol, ...tenure, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true },
+      },
+    });
     this.platform.hosts.attach(this.machineId, this);
+    if (hello.unseen) this.platform.hosts.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
   }
 

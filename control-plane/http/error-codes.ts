@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
+import { integer, list, micro, text, timestamp } from './schemas.js';
 
 /** What the HTTP layer turns down by itself. */
 export type HttpErrorCode =
@@ -22,10 +23,14 @@ export interface ErrorDefinition {
   extra?: Readonly<Record<string, TSchema>>;
 }
 
-const Details = Type.Array(
-  Type.Object({ path: Type.String({ description: 'dotted; empty for the whole' }), message: Type.String() }),
+const Details = list(
+  Type.Object({
+    path: text('The field or parameter, dotted; empty for the whole'),
+    message: text('What is wrong with it'),
+  }),
+  'What is wrong',
 );
-const Integer = Type.Integer();
+const limit = integer('How many there may be');
 
 /** Every error of the API, once: what the server answers and what the document says come from here. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
@@ -47,7 +52,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   DISK_TOO_LARGE: {
     status: 422,
     meaning: "disk_gb exceeds the machine's whole disk.",
-    extra: { max_disk_gb: Integer },
+    extra: { max_disk_gb: integer("The machine's whole disk in GB") },
   },
   EMAIL_TAKEN: { status: 409, meaning: 'An account with this e-mail address exists.' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
@@ -56,13 +61,13 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   INSTANCE_LIMIT_REACHED: {
     status: 409,
     meaning: 'The organization has as many instances that are not destroyed as it may.',
-    extra: { limit: Integer },
+    extra: { limit },
   },
   INSTANCE_NOT_FOUND: { status: 404, meaning: 'No instance of the organization has this id.' },
   INSUFFICIENT_BALANCE: {
     status: 402,
     meaning: "The balance does not cover one hour of the organization's burn with this instance running.",
-    extra: { balance_micro: Integer, required_micro: Integer },
+    extra: { balance_micro: micro('What the organization has'), required_micro: micro('What it needs') },
   },
   INTERNAL: { status: 500, meaning: 'Something went wrong here; report it with its request_id.' },
   INVALID_CREDENTIALS: { status: 401, meaning: 'The e-mail address or the password is wrong.' },
@@ -75,17 +80,20 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   LIMIT_REACHED: {
     status: 409,
     meaning: 'The user or the organization has as many of these as it may.',
-    extra: { limit: Integer },
+    extra: { limit },
   },
   MACHINE_DISK_EXHAUSTED: {
     status: 409,
     meaning: "The machine's disk is committed to other renters.",
-    extra: { available_disk_gb: Integer, requested_disk_gb: Integer },
+    extra: {
+      available_disk_gb: integer('What of the disk is left, in GB'),
+      requested_disk_gb: integer('What was asked for, in GB'),
+    },
   },
   MACHINE_IN_MAINTENANCE: {
     status: 409,
     meaning: 'The machine is scheduled to go offline too soon to start on.',
-    extra: { next_maintenance: Type.String() },
+    extra: { next_maintenance: timestamp('When its maintenance window starts') },
   },
   MACHINE_IN_USE: {
     status: 409,
@@ -110,7 +118,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   RATE_LIMITED: {
     status: 429,
     meaning: 'Too many requests from this address, with this credential, or for this account; see Retry-After.',
-    extra: { retry_after_seconds: Integer },
+    extra: { retry_after_seconds: integer('After how many seconds it is worth trying again') },
   },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
   SIGNATURE_INVALID: {

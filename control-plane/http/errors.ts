@@ -4,6 +4,7 @@ import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, Fast
 import type { Ids } from '../../shared/ids.js';
 import { Refusal } from '../domain/refusal.js';
 import { ERRORS, type ErrorCode } from './error-codes.js';
+import { detailOf, refuseFields } from './validation.js';
 
 /** What the framework itself turns down, by its own error code. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
@@ -19,7 +20,11 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: stri
   MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
 };
 
+/** Who asks may be anybody; the operator reads the log. */
+const unavailable = new Refusal('UNAVAILABLE', 'the database cannot be written now; what is only read is answered');
+
 const FAREWELL_MS = 2_000;
+const RETRY_AFTER_S = 5;
 
 /** What Node's parser turns down, by its own error code. */
 const CLIENT_ERRORS: Readonly<Record<string, ErrorCode>> = {
@@ -36,7 +41,11 @@ export interface ErrorBody {
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(error, request, reply);
-    if (error.validation) return sendError(reply, request, describeValidation(error));
+    if (error.validation) return sendRefusal(refuseFields(error.validation.map(detailOf)), request, reply);
+    if (error.code === 'STORE_UNAVAILABLE') {
+      request.log.error({ err: error }, error.message);
+      return sendRefusal(unavailable, request, reply);
+    }
     const known = FRAMEWORK_ERRORS[error.code];
     if (known) return sendError(reply, request, known);
     request.log.error({ err: error }, 'request failed');
@@ -55,27 +64,13 @@ export function sendRefusal({ code, message, extra }: Refusal, request: FastifyR
 
 /** Answers with an error of the table, with its status. */
 export function sendError(reply: FastifyReply, request: FastifyRequest, body: Omit<ErrorBody, 'request_id'>) {
+  const { status } = ERRORS[body.code];
+  if (status === 401) void reply.header('WWW-Authenticate', 'Bearer');
+  if (status === 503) void reply.header('Retry-After', RETRY_AFTER_S);
   return reply
-    .code(ERRORS[body.code].status)
+    .code(status)
     .header('X-Request-Id', request.id)
     .send({ ...body, request_id: request.id });
-}
-
-function describeValidation({ validation = [] }: FastifyError): Omit<ErrorBody, 'request_id'> & { details: unknown } {
-  const details = validation.map(({ instancePath, params, message, keyword }) => {
-    const unknown = keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined;
-    const missing = keyword === 'required' ? String(params['missingProperty']) : undefined;
-    const path = [instancePath.slice(1).replaceAll('/', '.'), unknown ?? missing].filter(Boolean).join('.');
-    if (unknown !== undefined) return { path, message: 'this field is unknown' };
-    if (missing !== undefined) return { path, message: 'this field is required' };
-    return { path, message: message ?? 'is not valid' };
-  });
-  const first = details[0];
-  return {
-    code: 'VALIDATION_FAILED',
-    message: first ? `${first.path || 'the body'}: ${first.message}` : 'the request is not valid',
-    details,
-  };
 }
 
 /** What could not even be read as a request: answered in the same words, as far as the socket allows. */

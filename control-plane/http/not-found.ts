@@ -1,6 +1,8 @@
-import type { FastifyInstance } from 'fastify';
-import { sendError } from './errors.js';
-import { notFound } from './policy.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal } from '../domain/refusal.js';
+import type { Platform } from '../services/platform.js';
+import { sendError, sendRefusal } from './errors.js';
+import { noteApiKey, notFound } from './policy.js';
 
 /** 404 for an address that is none, 405 for one that is another method's. */
 export function answerUnknownRoutes(app: FastifyInstance): void {
@@ -20,6 +22,22 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
     void reply.header('Allow', allowed);
     return sendError(reply, request, { code: 'METHOD_NOT_ALLOWED', message: `this address takes ${allowed}` });
   });
+}
+
+/** Answers a request whose address the router cannot read: no hook of ours sees it. */
+export function answerUnreadable(platform: Platform) {
+  return (_error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+    void sendRefusal(refusalOf(platform, request), request, reply);
+  };
+}
+
+function refusalOf(platform: Platform, request: FastifyRequest): Refusal {
+  try {
+    noteApiKey(platform, request);
+    return notFound();
+  } catch (error) {
+    return error instanceof Refusal ? error : notFound();
+  }
 }
 
 function patternOf(url: string): RegExp {

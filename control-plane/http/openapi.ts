@@ -1,12 +1,13 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
-import type { OpenAPIV3_1 } from 'openapi-types';
-import { STATUS_CODES } from 'node:http';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
-import { ERRORS, type ErrorCode } from './error-codes.js';
-import { PUBLIC, refusalsOf } from './policy.js';
+import type { ErrorCode } from './error-codes.js';
+import { nameModels, type Document } from './openapi-models.js';
+import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
+import { PUBLIC, refusalsOf, type Policy } from './policy.js';
+import { text } from './schemas.js';
 
 const DOCUMENT = '/v1/openapi.json';
 const PAGE = '/docs';
@@ -15,7 +16,15 @@ const CONTENT_POLICY =
   "default-src 'self'; base-uri 'self'; object-src 'none'; frame-ancestors 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
 
 /** What any request can meet. */
-const ANYWHERE: readonly ErrorCode[] = ['INTERNAL', 'NOT_FOUND', 'RATE_LIMITED', 'UNAVAILABLE'];
+const ANYWHERE: readonly ErrorCode[] = [
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+  'MALFORMED_REQUEST',
+  'NOT_FOUND',
+  'RATE_LIMITED',
+  'REQUEST_TIMEOUT',
+  'UNAVAILABLE',
+];
 const WITH_BODY: readonly ErrorCode[] = [
   'MALFORMED_JSON',
   'PAYLOAD_TOO_LARGE',
@@ -29,47 +38,90 @@ Requests and answers are JSON. Times are ISO 8601 in UTC with milliseconds; fiel
 micro-dollars. Every answer carries \`X-Request-Id\`; every error is one of those under Schemas whose names begin with
 \`error.\`.`;
 
+/** A group of routes for each first part of a path. */
+const TAGS: Readonly<Record<string, string>> = {
+  auth: 'Accounts, sessions and passwords',
+  me: 'The signed-in user',
+  orgs: 'Organizations, their members and their invitations',
+  invites: 'Invitations, for those who are invited',
+  'api-keys': 'API keys: credentials for scripts',
+  'ssh-keys': 'SSH keys, with which to log in to instances',
+  catalog: 'How much of which GPU model there is',
+  offers: 'What can be rented',
+  templates: 'What can be run',
+  instances: 'Rented offers that run a template',
+  billing: 'What was paid and what was charged',
+  webhooks: 'What payment providers tell',
+  operator: 'For operators: machines, offers, organizations',
+  health: 'Whether the control plane is well',
+};
+
 /**
- * The API's document, OpenAPI 3.1, out of the very schemas that validate and serialise: routes registered after this call are
- * in it. Served as JSON, and as a page to read and to try.
+ * Serves the OpenAPI document, 3.1, as JSON and as a page to read and to try. It is made of the very schemas that validate and
+ * serialise: routes that are registered after this call are in it.
  */
 export async function documentApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'gpurent', version: VERSION, description: DESCRIPTION },
+      info: {
+        title: 'gpurent',
+        version: VERSION,
+        description: DESCRIPTION,
+        contact: { name: 'The operator of this marketplace' },
+        license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'The control plane that serves this document' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an API key.' },
         },
-        schemas: Object.fromEntries(
-          (Object.keys(ERRORS) as ErrorCode[]).map((code) => [nameOf(code), errorBody(code)]),
-        ),
+        schemas: errorSchemas(),
       },
     },
     hideUntagged: true,
     transform: ({ schema, url, route }) => ({ schema: schema.summary ? describe(schema, route) : schema, url }),
-    transformObject: (document) => ('openapiObject' in document ? nameModels(document.openapiObject as Document) : {}),
+    transformObject: (document) =>
+      'openapiObject' in document ? shareResponses(nameModels(document.openapiObject as Document)) : {},
   });
   await app.register(swaggerUi, { routePrefix: PAGE, staticCSP: CONTENT_POLICY, uiConfig: { validatorUrl: null } });
   app.get(DOCUMENT, { schema: { hide: true } }, () => app.swagger());
 }
 
-/** A route as the document shows it: tagged by its resource, with every refusal that it can answer. */
+/** A route as the document shows it: tagged by its resource, with who may call it, and with every refusal that it can answer. */
 function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
-  const { policy = PUBLIC, refusals = [] } = route.config ?? {};
-  const codes = new Set<ErrorCode>([...ANYWHERE, ...refusalsOf(policy), ...refusals]);
-  if (route.method !== 'GET') for (const code of WITH_BODY) codes.add(code);
-  if (schema.querystring || schema.headers) codes.add('VALIDATION_FAILED');
+  const { policy = PUBLIC } = route.config ?? {};
   return {
     ...schema,
+    description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
     tags: [route.url.split('/')[2] ?? 'health'],
     security: policy === PUBLIC ? [] : [{ bearer: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),
     headers: policy === PUBLIC ? schema.headers : withOrganization(schema.headers as TSchema | undefined),
-    response: { ...successResponses(schema.response as Record<string, object>), ...errorResponses(codes) },
+    response: {
+      ...successResponses(schema.response as Record<string, object>),
+      ...errorResponses(errorsOf(schema, route)),
+    },
   };
+}
+
+function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<ErrorCode> {
+  const { policy = PUBLIC, refusals = [] } = route.config ?? {};
+  const codes = new Set<ErrorCode>([...ANYWHERE, ...refusalsOf(policy), ...refusals]);
+  // Who is no operator is not told which addresses there are, so nobody is.
+  if (policy === PUBLIC || policy.session !== 'operator') codes.add('METHOD_NOT_ALLOWED');
+  if (route.method !== 'GET') for (const code of WITH_BODY) codes.add(code);
+  if (schema.querystring || schema.headers) codes.add('VALIDATION_FAILED');
+  return codes;
+}
+
+function callersOf(policy: Policy | typeof PUBLIC): string {
+  if (policy === PUBLIC) return 'Takes no credential.';
+  if (policy.session === 'operator') return 'For operators; for everybody else it does not exist.';
+  if (policy.session === 'admin') return 'For the session of an admin.';
+  return policy.apiKey === 'allowed' ? 'For sessions and API keys.' : 'For sessions.';
 }
 
 /** A request as its sender sees it: what has a default may be left out. */
@@ -82,61 +134,8 @@ function asSent(schema: unknown): unknown {
   return { ...copy, required: required.filter((name: string) => !('default' in (properties[name] ?? {}))) };
 }
 
-function successResponses(responses: Record<string, object>): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(responses).map(([status, schema]) => [
-      status,
-      { ...schema, 'x-response-description': STATUS_CODES[status] },
-    ]),
-  );
-}
-
 function withOrganization(headers: TSchema | undefined): TSchema {
   const properties = (headers as { properties?: Record<string, TSchema> } | undefined)?.properties ?? {};
-  return Type.Object({
-    ...properties,
-    'x-org-id': Type.Optional(Type.String({ description: 'the organization to act in; else the one joined first' })),
-  });
-}
-
-function errorResponses(codes: ReadonlySet<ErrorCode>): Record<string, unknown> {
-  const statuses = new Set([...codes].map((code) => ERRORS[code].status));
-  return Object.fromEntries(
-    [...statuses].map((status) => {
-      const group = [...codes].filter((code) => ERRORS[code].status === status).sort();
-      const schemas = group.map((code) => ({ $ref: `#/components/schemas/${nameOf(code)}` }));
-      const description = group.join(', ');
-      return [status, { description, content: { 'application/json': { schema: { anyOf: schemas } } } }];
-    }),
-  );
-}
-
-function nameOf(code: ErrorCode): string {
-  return `error.${code}`;
-}
-
-function errorBody(code: ErrorCode): object {
-  const { status, meaning, extra = {} } = ERRORS[code];
-  return Type.Object(
-    { code: Type.Literal(code), message: Type.String(), request_id: Type.String(), ...extra },
-    { description: `${status}: ${meaning}` },
-  );
-}
-
-type Document = Partial<OpenAPIV3_1.Document>;
-
-/** Moves every schema that has a title to the document's components, where readers and generators look for it. */
-function nameModels(document: Document): Document {
-  const schemas: Record<string, unknown> = { ...document.components?.schemas };
-  const visit = (node: unknown): unknown => {
-    if (Array.isArray(node)) return node.map(visit);
-    if (typeof node !== 'object' || node === null) return node;
-    const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
-    const { title } = node as { title?: unknown };
-    if (typeof title !== 'string' || !('type' in node)) return copy;
-    schemas[title] = copy;
-    return { $ref: `#/components/schemas/${title}` };
-  };
-  const paths = visit(document.paths) as NonNullable<OpenAPIV3_1.Document['paths']>;
-  return { ...document, paths, components: { ...document.components, schemas } as OpenAPIV3_1.ComponentsObject };
+  const organization = text('The id of the organization to act in; without it, the one joined first');
+  return Type.Object({ ...properties, 'x-org-id': Type.Optional(organization) });
 }

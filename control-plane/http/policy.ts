@@ -48,10 +48,12 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
     // It is what keeps columns that are nobody's business out of an answer.
     if (!schema?.response) throw new Error(`${String(method)} ${url} declares no response`);
     if (!schema.summary) throw new Error(`${String(method)} ${url} does not say what it does`);
+    // Generated clients call it by this name.
+    if (!schema.operationId) throw new Error(`${String(method)} ${url} names no operation`);
   });
   app.addHook('onRequest', async (request) => {
     const { policy } = request.routeOptions.config;
-    if (policy === undefined || policy === PUBLIC) return;
+    if (policy === undefined || policy === PUBLIC) return noteApiKey(platform, request);
     request.caller =
       policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
   });
@@ -59,7 +61,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
 
 /** What a policy itself can answer with. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
-  if (policy === PUBLIC) return [];
+  if (policy === PUBLIC) return ['ORG_MISMATCH'];
   if (policy.session === 'operator') return ['NOT_FOUND', 'ORG_MISMATCH'];
   const forKeys = policy.apiKey === 'allowed' ? [] : [policy.apiKey];
   return [
@@ -90,17 +92,33 @@ function operatorOf(platform: Platform, request: FastifyRequest): AccountCaller 
     if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    // A key that is used for another organisation hears of that before anything else, wherever it knocks.
-    const isKey = request.headers.authorization?.startsWith('Bearer svc_') === true;
-    if (isKey && error.code === 'ORG_MISMATCH') throw error;
+    if (hasApiKey(request) && error.code === 'ORG_MISMATCH') throw error;
   }
   throw notFound();
 }
 
+/**
+ * An API key is used by whatever it asks for, also where anybody may ask, or where nothing is. One that is used for another
+ * organisation hears of that before anything else: refuses with ORG_MISMATCH.
+ */
+export function noteApiKey(platform: Platform, request: FastifyRequest): void {
+  if (!hasApiKey(request) || !request.url.startsWith('/v1/')) return;
+  try {
+    // Who asks is nobody's business here: attempts at passwords are counted for the account that they name.
+    identify(platform, request);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code === 'ORG_MISMATCH') throw error;
+  }
+}
+
+function hasApiKey({ headers }: FastifyRequest): boolean {
+  return /^Bearer +svc_/i.test(headers.authorization ?? '');
+}
+
 function identify(platform: Platform, request: FastifyRequest): Caller | AccountCaller {
-  const token = /^Bearer ([\x21-\x7e]+)$/.exec(request.headers.authorization ?? '')?.[1];
+  const token = /^Bearer +([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
   const organizationId = request.headers['x-org-id'];
-  return authenticate(platform, token, typeof organizationId === 'string' ? organizationId : undefined);
+  return authenticate(platform, token, typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined);
 }
 
 const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {

@@ -1,22 +1,64 @@
 import { Type, type TOptional, type TSchema } from 'typebox';
 
-export const Timestamp = Type.String({
-  description: 'ISO 8601, UTC, with milliseconds',
-  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
-});
-export const Uuid = Type.String({ format: 'uuid' });
-export const Micro = Type.Integer({ description: 'micro-dollars' });
+/** As an option of a schema: what its field means, for the OpenAPI document. */
+type Options = Record<string, unknown>;
+
+export function text(description: string, options: Options = {}) {
+  return Type.String({ description, ...options });
+}
+
+export function integer(description: string, options: Options = {}) {
+  return Type.Integer({ description, ...options });
+}
+
+export function flag(description: string, options: Options = {}) {
+  return Type.Boolean({ description, ...options });
+}
+
+export function uuid(description: string) {
+  return text(description, { format: 'uuid' });
+}
+
+/** ISO 8601, in UTC, with milliseconds. */
+export function timestamp(description: string) {
+  return text(description, { pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
+}
+
+/** Micro-dollars. */
+export function micro(description: string, options: Options = {}) {
+  return integer(`${description}, in micro-dollars`, options);
+}
+
+/** One of a closed list of words. */
+export function choice<const Words extends string[]>(
+  words: readonly [...Words],
+  description: string,
+  options: Options = {},
+) {
+  return Type.Enum([...words], { type: 'string', description, ...options });
+}
+
+export function list<T extends TSchema>(schema: T, description: string, options: Options = {}) {
+  return Type.Array(schema, { description, ...options });
+}
+
+/** The schema as it is used for one field, in the words of that field. */
+export function meaning<T extends TSchema>(schema: T, description: string): T {
+  return Type.With(schema, { description }) as unknown as T;
+}
 
 /** Neither control characters, nor those that reorder the text around them. */
 const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
 
 /** What people are shown as the name of something: it cannot pass for another, or break the line that it stands in. */
-export function nameOf(maxLength: number, minLength = 1) {
-  return Type.String({ minLength, maxLength, pattern: PLAIN_TEXT });
+export function nameOf(description: string, maxLength: number, options: Options = {}) {
+  return text(description, { minLength: 1, maxLength, pattern: PLAIN_TEXT, ...options });
 }
 
+/** The schema or null, under the schema's description. */
 export function nullable<T extends TSchema>(schema: T) {
-  return Type.Union([schema, Type.Null()]);
+  const { description, ...bare } = schema as T & { description?: string };
+  return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description });
 }
 
 /** A request body: unknown fields are errors. */
@@ -30,10 +72,6 @@ export function optional<T extends Record<string, TSchema>>(properties: T): { [K
   return Object.fromEntries(entries) as { [K in keyof T]: TOptional<T[K]> };
 }
 
-export function items<T extends TSchema>(schema: T) {
-  return Type.Object({ items: Type.Array(schema) });
-}
-
 export function iso(time: number): string {
   return new Date(time).toISOString();
 }
@@ -43,6 +81,11 @@ export function isoOrNull(time: number | null): string | null {
 }
 
 /** What makes repetitions of a request one. */
-export const IdempotencyHeaders = Type.Object({
-  'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
-});
+export const IdempotencyHeaders = Type.Object(
+  optional({
+    'idempotency-key': text('Makes repetitions of this request, within 24 hours, one', {
+      minLength: 1,
+      maxLength: 255,
+    }),
+  }),
+);

@@ -1,8 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { SerializerSelector, type SerializerFactory } from '@fastify/fast-json-stringify-compiler';
-import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import type { Server as TlsServer } from 'node:tls';
-import addFormats from 'ajv-formats';
 import { LogController, fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
@@ -10,10 +8,12 @@ import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { followRequests } from './current-request.js';
-import { answerClientErrors, handleErrors, sendRefusal } from './errors.js';
-import { answerUnknownRoutes } from './not-found.js';
+import { lingerAfterEarlyAnswers } from './early-answers.js';
+import { answerClientErrors, handleErrors } from './errors.js';
+import { answerUnknownRoutes, answerUnreadable } from './not-found.js';
+import { boundLargeBodies } from './large-bodies.js';
 import { documentApi } from './openapi.js';
-import { enforcePolicies, notFound } from './policy.js';
+import { enforcePolicies } from './policy.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
@@ -27,21 +27,25 @@ import { offerRoutes } from './routes/offers.js';
 import {
   credentialRoutes,
   enrollmentTokenRoutes,
+  machineTermsRoutes,
   operatorMachineRoutes,
-  operatorOfferRoutes,
 } from './routes/operator-machines.js';
+import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
-import { operatorOversightRoutes } from './routes/operator-oversight.js';
-import { operatorRoutes } from './routes/operator.js';
-import { organizationRoutes } from './routes/organizations.js';
+import { operatorInstanceRoutes } from './routes/operator-instances.js';
+import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
+import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
+import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
 import { webhookRoutes } from './routes/webhooks.js';
+import { validateStrictly } from './validation.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
-const MAX_PARAMETER_CHARS = 4_096;
+/** Any that fits into a request: what is no id of an object is answered as an id of none. */
+const MAX_PARAMETER_CHARS = MAX_HEADER_BYTES;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 60_000;
 const HANDSHAKE_MS = 5_000;
@@ -66,13 +70,12 @@ export async function createHttpServer(
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    // A HEAD route would stand beside each GET without a policy of its own.
-    exposeHeadRoutes: false,
+    // With the policy of its GET.
+    exposeHeadRoutes: true,
     schemaController: { compilersFactory: { buildSerializer: serializersLater } },
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARS },
-    // What the router itself cannot read.
-    frameworkErrors: (_error, request, reply) => void sendRefusal(notFound(), request, reply),
+    frameworkErrors: answerUnreadable(platform),
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
@@ -83,6 +86,7 @@ export async function createHttpServer(
     if (request.url.startsWith('/v1'))
       void reply.headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
   });
+  lingerAfterEarlyAnswers(app, platform.clock);
   followRequests(app);
   refuseWhileClosing(app);
   logRequests(app);
@@ -94,6 +98,7 @@ export async function createHttpServer(
   await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
+  boundLargeBodies(app, BODY_LIMIT_BYTES);
   const routes = [
     credentialRoutes,
     enrollmentTokenRoutes,
@@ -106,14 +111,20 @@ export async function createHttpServer(
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
+    inviteRoutes,
+    machineTermsRoutes,
+    memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
+    operatorInstanceRoutes,
     operatorRoutes,
     organizationRoutes,
+    quarantineRoutes,
     sshKeyRoutes,
+    systemTemplateRoutes,
     templateEditingRoutes,
     templateRoutes,
     transactionsCsvRoutes,
@@ -131,35 +142,6 @@ function transportOf(identity?: ServerIdentity): { http: object } {
   const { certificate, key } = identity.current;
   const tls = { handshakeTimeout: HANDSHAKE_MS, cert: certificate, key };
   return { https: { maxHeaderSize: MAX_HEADER_BYTES, ...tls } } as unknown as { http: object };
-}
-
-/** Bodies as they are; what comes as text in a query string is read as what the schema says. */
-function validateStrictly(app: FastifyInstance): void {
-  // One error at a time: a body full of them must not cost more than one.
-  const options: Options = { allErrors: false, useDefaults: true, removeAdditional: false, strict: false };
-  const body = new Ajv({ ...options, coerceTypes: false });
-  const text = new Ajv({ ...options, coerceTypes: true });
-  for (const ajv of [body, text]) addFormats.default(ajv);
-  app.setValidatorCompiler(({ schema, httpPart }) =>
-    compiledLater(httpPart === 'body' ? body : text, schema as object),
-  );
-}
-
-/** Most of a start would go into what is compiled of schemas; so each is when it is used first. */
-function compiledLater(ajv: Ajv, schema: object): ValidateLater {
-  let compiled: ValidateFunction | undefined;
-  const validate: ValidateLater = (data) => {
-    compiled ??= ajv.compile(schema);
-    const isValid = compiled(data);
-    validate.errors = compiled.errors ?? null;
-    return isValid;
-  };
-  return validate;
-}
-
-interface ValidateLater {
-  (data: unknown): boolean;
-  errors?: NonNullable<ValidateFunction['errors']> | null;
 }
 
 const serializersLater: SerializerFactory = (externalSchemas, options) => {

@@ -62,11 +62,20 @@ export class StripePayments implements PaymentProvider {
   }
 
   readEvent(body: string, signature: string, now: number): PaymentEvent | undefined {
+    const event = this.verified(body, signature, now) as { data?: { object?: unknown } } | null;
+    if (typeof event?.data?.object !== 'object' || event.data.object === null)
+      throw invalidField('data.object', 'is missing: this is no event');
+    return eventOf(event as Stripe.Event);
+  }
+
+  /** The body, once its signature is found to fit. */
+  private verified(body: string, signature: string, now: number): unknown {
     const { webhooks } = this.stripe;
     try {
-      return eventOf(webhooks.constructEvent(body, signature, this.settings.webhookSecret, undefined, undefined, now));
+      return webhooks.constructEvent(body, signature, this.settings.webhookSecret, undefined, undefined, now);
     } catch (error) {
-      if (!(error instanceof sdk().errors.StripeSignatureVerificationError)) throw error;
+      // The library parses last.
+      if (error instanceof SyntaxError) throw invalidField('', 'the body is not JSON');
       throw new Refusal('SIGNATURE_INVALID', 'the signature does not fit; check the webhook secret and the clock');
     }
   }
@@ -111,18 +120,50 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
       return paidBy(event.data.object);
     case 'charge.refunded': {
       const { payment_intent, amount_refunded, currency, metadata } = event.data.object;
-      if (!payment_intent || currency !== 'usd' || metadata[ORGANIZATION] === undefined) return undefined;
-      return { kind: 'refunded', paymentId: idOf(payment_intent), amountMicro: amount_refunded * MICRO_PER_CENT };
+      if (!payment_intent || currency !== 'usd' || !organizationIn(metadata)) return undefined;
+      const amountMicro = microOf('amount_refunded', amount_refunded);
+      return { kind: 'refunded', paymentId: idOf('payment_intent', payment_intent), amountMicro };
+    }
+    case 'refund.created':
+    case 'refund.updated':
+    case 'refund.failed':
+    case 'charge.refund.updated': {
+      const { id, payment_intent, amount, currency, status } = event.data.object;
+      if (!payment_intent || currency !== 'usd') return undefined;
+      const state = status === 'failed' || status === 'canceled' ? 'failed' : 'made';
+      const ids = { paymentId: idOf('payment_intent', payment_intent), refundId: idOf('id', id) };
+      return { kind: 'refund', ...ids, state, amountMicro: microOf('amount', amount) };
     }
     case 'charge.dispute.created':
+    case 'charge.dispute.updated':
     case 'charge.dispute.closed': {
       const { id, payment_intent, amount, status } = event.data.object;
-      if (!payment_intent) return undefined;
-      const isOpen = event.type === 'charge.dispute.created';
-      const state = isOpen ? 'open' : status === 'lost' ? 'lost' : 'won';
-      const amountMicro = amount * MICRO_PER_CENT;
-      return { kind: 'dispute', paymentId: idOf(payment_intent), disputeId: id, state, amountMicro };
+      const state = stateOf(status);
+      if (!payment_intent || state === undefined) return undefined;
+      const amountMicro = microOf('amount', amount);
+      const ids = { paymentId: idOf('payment_intent', payment_intent), disputeId: idOf('id', id) };
+      return { kind: 'dispute', ...ids, state, amountMicro, at: madeAt(event) };
     }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * How a dispute stands; undefined: it moves no money, and freezes nothing. An inquiry (`warning_...`) is no dispute, and becomes one
+ * when its status changes; an appeal is of one that is lost already.
+ */
+function stateOf(status: string): 'open' | 'won' | 'lost' | undefined {
+  switch (status) {
+    case 'needs_response':
+    case 'under_review':
+      return 'open';
+    case 'lost':
+      return 'lost';
+    case 'won':
+    case 'prevented':
+    case 'warning_closed':
+      return 'won';
     default:
       return undefined;
   }
@@ -131,12 +172,35 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
 /** A checkout may be completed before it is paid. */
 function paidBy(session: Stripe.Checkout.Session): PaymentEvent | undefined {
   const { payment_intent, payment_status, amount_total, currency, metadata } = session;
-  const organizationId = metadata?.[ORGANIZATION];
+  const organizationId = organizationIn(metadata);
   if (!organizationId || !payment_intent || payment_status !== 'paid' || currency !== 'usd') return undefined;
-  const amountMicro = (amount_total ?? 0) * MICRO_PER_CENT;
-  return { kind: 'paid', paymentId: idOf(payment_intent), organizationId, amountMicro };
+  const amountMicro = microOf('amount_total', amount_total ?? 0);
+  return { kind: 'paid', paymentId: idOf('payment_intent', payment_intent), organizationId, amountMicro };
 }
 
-function idOf(object: string | { id: string }): string {
-  return typeof object === 'string' ? object : object.id;
+/** Whose payment it is, where it is one of ours. */
+function organizationIn(metadata: unknown): string | undefined {
+  const id = (metadata as Record<string, unknown> | null | undefined)?.[ORGANIZATION];
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Refuses with VALIDATION_FAILED what is no amount of cents. */
+function microOf(field: string, cents: unknown): number {
+  const micro = Number.isSafeInteger(cents) ? (cents as number) * MICRO_PER_CENT : NaN;
+  if (!Number.isSafeInteger(micro) || micro < 0) throw invalidField(`data.object.${field}`, 'is no amount');
+  return micro;
+}
+
+/** In milliseconds since 1970. Refuses with VALIDATION_FAILED what is no time. */
+function madeAt({ created }: { created: unknown }): number {
+  const at = Number.isSafeInteger(created) ? (created as number) * 1_000 : NaN;
+  if (!Number.isSafeInteger(at)) throw invalidField('created', 'is no time');
+  return at;
+}
+
+/** Refuses with VALIDATION_FAILED what names nothing. */
+function idOf(field: string, object: unknown): string {
+  const id = typeof object === 'object' ? (object as { id?: unknown } | null)?.id : object;
+  if (typeof id !== 'string') throw invalidField(`data.object.${field}`, 'is no id');
+  return id;
 }

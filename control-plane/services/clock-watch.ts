@@ -52,6 +52,16 @@ export class ClockWatch {
     const offset = this.clock.now() - this.clock.monotonic();
     const before = this.offset;
     this.offset = offset;
+    try {
+      this.compare(offset, before);
+    } catch (error) {
+      // What could not be noted now is noticed again.
+      this.offset = before;
+      throw error;
+    }
+  }
+
+  private compare(offset: number, before: number | undefined): void {
     if (before === undefined) return this.lookBack();
     const step = Math.round(offset - before);
     if (Math.abs(step) > NOTICED_MS) this.note(step);

@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
-import type { InstanceStatus } from '../domain/instance-state.js';
+import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
 
 type Flag = 0 | 1;
@@ -104,6 +104,7 @@ export interface Schema {
     healthy: Flag;
     reason: string | null;
     present: Generated<Flag>;
+    seen_at: Generated<number>;
   };
   offers: {
     id: string;
@@ -163,7 +164,7 @@ export interface Schema {
     error_code: string | null;
     error_message: string | null;
     gpus_released: Flag;
-    gpu_release: 'pending' | 'released' | 'unsupported' | null;
+    gpu_release: GpuRelease | null;
     gpu_release_requested_at: number | null;
     spend_micro: number;
     gpu_settled_ms: number;
@@ -231,6 +232,7 @@ export interface Schema {
     attested_to: number;
     settled_to: number;
     absorbed_ms: Generated<number>;
+    absorbed_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
     run_id: string | null;
@@ -248,6 +250,8 @@ export interface Schema {
     author_id: string | null;
     created_at: number;
   };
+  organization_days: { organization_id: string; day: number; gpu_micro: number; disk_micro: number };
+  machine_days: { id: Generated<number>; machine_id: string; day: number; gpu_micro: number; disk_micro: number };
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   payments: {
     id: string;
@@ -266,7 +270,9 @@ export interface Schema {
     state: 'open' | 'lifted' | 'won' | 'lost';
     amount_micro: number;
     opened_at: number;
+    decided_at: number | null;
   };
+  refunds: { id: string; payment_id: string; state: 'made' | 'failed'; amount_micro: number };
   quarantine: {
     id: string;
     machine_id: string;

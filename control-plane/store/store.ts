@@ -1,9 +1,9 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
-import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
 import type { Counted } from '../domain/counted.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
@@ -32,6 +32,18 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 /** Of a copy: 4 MiB hold nothing up for long. */
 const PAGES_A_TURN = 1024;
+/** A smaller log is left as it is. */
+const IDLE_LOG_BYTES = 1024 * 1024;
+const BUSY_MS = 5_000;
+/** What SQLite says of a disk that is full, read-only or failing, and of a file that somebody else holds. */
+const UNAVAILABLE = /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|READONLY)/;
+
+/** The database cannot be written at this moment; what it holds can still be read. */
+export class StoreUnavailable extends CodedError<'STORE_UNAVAILABLE'> {
+  constructor(cause: unknown) {
+    super('STORE_UNAVAILABLE', `the database cannot be used: ${messageOf(cause)}`, { cause });
+  }
+}
 
 /**
  * The one owner of the database file. Synchronous throughout: a use case is one call of {@link transact} without an
@@ -46,10 +58,12 @@ export class Store {
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
+  /** How many rows had been written when the log was last looked at. */
+  private changes = 0;
 
   /** Opens, locks and migrates `file`, which is copied before it is changed. Throws SetupError when another control plane holds it or it cannot be used. */
   constructor(
-    file: string,
+    private readonly file: string,
     private readonly clock: Clock,
     private readonly onNudge: (worker: WorkerName) => void = () => {},
     steps: readonly Migration[] = migrations,
@@ -67,9 +81,12 @@ export class Store {
     this.runner = new SqlRunner(this.connection);
   }
 
-  /** Runs `work` in one durable transaction. When it throws, nothing of it has happened. */
+  /**
+   * Runs `work` in one durable transaction. When it throws, nothing of it has happened. Throws StoreUnavailable when the database
+   * cannot be written; a transaction that only reads needs no more than the file.
+   */
   transact<T>(work: (tx: Tx) => T): T {
-    this.beforeEach();
+    const unprepared = this.prepare();
     const nudged = new Set<WorkerName>();
     const committed: (() => void)[] = [];
     const tx: Tx = {
@@ -77,15 +94,47 @@ export class Store {
       requestId: this.requestId(),
       all: (statement) => this.runner.all(statement),
       get: (statement) => this.runner.get(statement),
-      run: (statement: Compilable) => this.runner.run(statement),
+      run: (statement: Compilable) => {
+        if (unprepared) throw unprepared;
+        return this.runner.run(statement);
+      },
       nudge: (worker) => nudged.add(worker),
       afterCommit: (run) => committed.push(run),
       count: (counted) => committed.push(() => this.onCount(counted)),
     };
-    const result = this.connection.transaction(() => work(tx)).immediate();
+    const result = unlessUnavailable(() => this.connection.transaction(() => work(tx)).deferred());
     for (const run of committed) run();
     for (const worker of nudged) this.onNudge(worker);
     return result;
+  }
+
+  /** Where what comes before a transaction cannot be written, nothing after it may be: the answer is why. */
+  private prepare(): StoreUnavailable | undefined {
+    try {
+      this.beforeEach();
+      return undefined;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Gives back the disk that the write-ahead log takes, when nothing was written since the last call. Waits for nobody: where
+   * somebody reads the database, it is left as it is. Answers whether it was given back.
+   */
+  truncateIdleLog(): boolean {
+    const { changes } = this.connection.prepare('SELECT total_changes() AS changes').get() as { changes: number };
+    const isIdle = changes === this.changes;
+    this.changes = changes;
+    if (!isIdle || statSync(`${this.file}-wal`).size < IDLE_LOG_BYTES) return false;
+    this.connection.pragma('busy_timeout = 0');
+    try {
+      const [answer] = this.connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+      return answer?.busy === 0;
+    } finally {
+      this.connection.pragma(`busy_timeout = ${BUSY_MS}`);
+    }
   }
 
   /** The durability settings as they are now. */
@@ -128,18 +177,29 @@ export function lockFile(file: string): BetterSqlite3.Database {
   }
 }
 
+function unlessUnavailable<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof BetterSqlite3.SqliteError && UNAVAILABLE.test(error.code)) throw new StoreUnavailable(error);
+    throw error;
+  }
+}
+
 function isBusy(error: unknown): boolean {
   return error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
 }
 
 function open(file: string): BetterSqlite3.Database {
-  const connection = new BetterSqlite3(file, { timeout: 5000 });
+  const connection = new BetterSqlite3(file, { timeout: BUSY_MS });
   // Whatever the umask: what SQLite keeps beside it is given the same mode.
   chmodSync(file, 0o600);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
+  // What has grown behind a slow reader is given back once that has ended.
+  connection.pragma(`journal_size_limit = ${CHECKPOINT_BYTES}`);
   // A re-opened WAL file can come back with a weaker setting than was asked for.
   for (const [name, expected] of Object.entries(SETTINGS)) {
     const actual = connection.pragma(name, { simple: true });

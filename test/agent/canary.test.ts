@@ -86,6 +86,23 @@ it('many that ask at once share one, and one that cannot be made says nothing ag
   expect(other.canary.obstacle).toBe('');
 });
 
+it('no more than three are there at once, and those that stay are removed as soon as that is possible', async () => {
+  const { clock, runtime, canary } = lone();
+  const judge = async () => {
+    expect(await canary.answers()).toBe(true);
+    clock.advance(60_000);
+    return (await runtime.list()).length;
+  };
+  const letGo = runtime.hold('remove');
+  expect([await judge(), await judge(), await judge(), await judge()]).toEqual([1, 2, 3, 3]);
+  letGo();
+  await eventually('them to be gone', async () => (await runtime.list()).length === 0);
+  runtime.failNext('remove', new Error('busy'));
+  expect(await judge()).toBe(1);
+  await judge();
+  await eventually('both to be gone', async () => (await runtime.list()).length === 0);
+});
+
 it('what a crash has left of it is removed', async () => {
   const { runtime, canary } = lone();
   await runtime.create('left', 1, specOf('image:1'));

@@ -8,8 +8,10 @@ import { Engine } from '../../agent/runtime/docker/engine.js';
 import { inspectImage, isMadeHere, readImage } from '../../agent/runtime/docker/images.js';
 import type { StartRelay } from '../../agent/pulls/client.js';
 import { ImagePuller } from '../../agent/runtime/docker/image-puller.js';
-import { systemClock } from '../../shared/clock.js';
+import { eventually } from '../../scripts/eventually.js';
+import { systemClock, type Clock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
+import { ManualClock } from '../harness/manual-clock.js';
 import { PULLS } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';
 
@@ -31,15 +33,31 @@ async function listen(at: object, handle: RequestListener): Promise<Server> {
 }
 
 /** A Docker Engine that gives every request this answer; answers what was asked of it. */
-async function engineThat(handle: RequestListener): Promise<{ engine: Engine; asked: string[] }> {
+async function engineThat(
+  handle: RequestListener,
+  clock: Clock = systemClock,
+): Promise<{ engine: Engine; asked: string[] }> {
   const path = join(folder, 'docker.sock');
   const asked: string[] = [];
   await listen({ path }, (request, response) => {
     asked.push(request.url ?? '');
     handle(request, response);
   });
-  return { engine: new Engine(path, systemClock), asked };
+  return { engine: new Engine(path, clock), asked };
 }
+
+const noRelay = () => Promise.reject(new Error('spawn EAGAIN'));
+
+function pullerOn(engine: Engine, startRelay: StartRelay, clock: Clock = systemClock): ImagePuller {
+  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
+  return new ImagePuller(engine, clock, policy, silentLogger, startRelay);
+}
+
+const orderOf = (image: string, { signal } = new AbortController()) => ({
+  spec: specOf(image),
+  onProgress: () => undefined,
+  signal,
+});
 
 it('is not followed to another host, or by another protocol', async () => {
   const visits: string[] = [];
@@ -90,12 +108,53 @@ it('gives nobody what another pull has just brought', async () => {
 
 it('is not asked to pull where no relay can be started', async () => {
   const { engine, asked } = await engineThat((_, response) => response.end('{}'));
-  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
-  const noRelay = () => Promise.reject(new Error('spawn EAGAIN'));
-  const puller = new ImagePuller(engine, systemClock, policy, silentLogger, noRelay);
-  const order = { spec: specOf('team/app:1'), onProgress: () => undefined, signal: new AbortController().signal };
-  await expect(puller.pull(order)).rejects.toThrow(/what asks the registry does not start on this machine/);
+  const puller = pullerOn(engine, noRelay);
+  await expect(puller.pull(orderOf('team/app:1'))).rejects.toThrow(
+    /what asks the registry does not start on this machine/,
+  );
   expect(asked).toEqual(['/info']);
+});
+
+it('is not asked to pull through a proxy from a registry whose name, in whatever case, leads to this host', async () => {
+  const { engine, asked } = await engineThat((_, response) => response.end('{"HttpsProxy":"http://proxy.test"}'));
+  const puller = pullerOn(engine, noRelay);
+  for (const image of ['LOCALHOST/team/app:1', 'localhost:5000/app', '[::1]/app']) {
+    await expect(puller.pull(orderOf(image))).rejects.toThrow(/at an address that instances may not reach/);
+  }
+  expect(asked).toEqual(['/info', '/info', '/info']);
+});
+
+it.each([
+  [29_999, 'IMAGE_UNAVAILABLE'],
+  [30_000, 'IMAGE_TOO_SLOW'],
+])('that fails a pull after %i ms has it fail with %s: GPUs have waited for it', async (tookMs, code) => {
+  const clock = new ManualClock();
+  const { engine } = await engineThat(({ url = '' }, response) => {
+    if (url.startsWith('/info')) return void response.end('{}');
+    clock.advance(tookMs);
+    response.end(`${JSON.stringify({ error: 'not found' })}\n`);
+  }, clock);
+  const relay = { port: 40_001, pid: 0, ended: new AbortController().signal, end: () => undefined };
+  const puller = pullerOn(engine, async () => relay, clock);
+  await expect(puller.pull(orderOf('team/app:1'))).rejects.toMatchObject({ code });
+});
+
+it('is asked for 16 pulls at once at most', async () => {
+  const { engine } = await engineThat((_, response) => response.end('{}'));
+  const started: (() => void)[] = [];
+  const puller = pullerOn(engine, () => new Promise((_, reject) => started.push(() => reject(new Error('no relay')))));
+  const pull = (until?: AbortController) => puller.pull(orderOf('team/app:1', until)).catch(String);
+  const all = Array.from({ length: 16 }, () => pull());
+  const given = new AbortController();
+  const [givenUp, next] = [pull(given), pull()];
+  await eventually('sixteen', () => started.length === 16);
+  given.abort('given up');
+  expect(await givenUp).toBe('given up');
+  expect(started).toHaveLength(16);
+  started[0]?.();
+  await eventually('the next', () => started.length === 17);
+  for (const fail of started) fail();
+  expect(new Set(await Promise.all([...all, next])).size).toBe(1);
 });
 
 it('is asked again for an image whose download was another pull’s, which has ended', async () => {
@@ -114,9 +173,8 @@ it('is asked again for an image whose download was another pull’s, which has e
     const port = ports.shift() ?? 0;
     return { port, pid: 0, ended: new AbortController().signal, end: () => void ended.push(port) };
   };
-  const policy = { limits: PULLS, allowed: [], freeShare: async () => 1 };
-  const puller = new ImagePuller(engine, systemClock, policy, silentLogger, start);
-  const order = { spec: specOf('team/app:1'), onProgress: () => undefined, signal: new AbortController().signal };
+  const puller = pullerOn(engine, start);
+  const order = orderOf('team/app:1');
   expect(await puller.pull(order)).toMatchObject({ name: 'localhost/gpurent/pulled/docker.io/team/app:1' });
   expect(asked.filter((url) => url.startsWith('/images/create'))).toHaveLength(3);
   expect(ended).toEqual([40_001, 40_002, 40_003]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
+import { RunRecorder } from '../../agent/observation/run-recorder.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -73,4 +74,18 @@ it('the run of an agent that was killed before it could tell is told of by the n
   host.executor.receive(end);
   const { runs } = await host.answered(end, 'DONE');
   expect(runs[0]?.ranMs).toBeGreaterThanOrEqual(7_000);
+});
+
+it('an exemption of a run from being told ends with its workload', async () => {
+  await host.provisioned();
+  const workload = await host.runtime.find('i');
+  if (workload.state !== 'running') throw new Error('not running');
+  const noted: string[] = [];
+  const journal = { noteEndedRun: ({ runId }: { runId: string }) => void noted.push(runId) };
+  const recorder = new RunRecorder(host.runtime, journal, host.observer, host.clock);
+  recorder.exempt(workload);
+  await recorder.remove('i');
+  expect(noted).toEqual([]);
+  recorder.note('i', workload);
+  expect(noted).toEqual([String(workload.startedAt)]);
 });

@@ -1,14 +1,19 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '../../agent/domain/failure.js';
 import { eventually } from '../../scripts/eventually.js';
-import { WholeAgent } from './whole-agent.js';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { FakeRuntime } from '../harness/fake-runtime.js';
+import { INVENTORY } from '../harness/inventory.js';
+import { specOf } from '../suites/runtime-suite.js';
+import { AssembledHost } from './assembled-host.js';
 
 /** After which the control plane takes a silent host for gone. */
 const LIVENESS_MS = 30_000;
 
-let host: WholeAgent;
+let host: AssembledHost;
 
 beforeEach(async () => {
-  host = new WholeAgent();
+  host = new AssembledHost();
   await host.start();
   await eventually('the first heartbeat', () => host.beats.length > 0);
 });
@@ -18,23 +23,87 @@ afterEach(async () => {
 });
 
 it('a Docker that hangs does not keep the host from being heard, and is told of', async () => {
-  const { beats, clock, runtime } = host;
+  const { beats } = host;
   expect(beats[0]?.heartbeat.dockerAvailable).toBe(true);
-  const answer = runtime.hold('list');
+  const answer = host.runtime.hold('list');
   host.diskFreeGb = () => new Promise(() => {});
   const from = beats.length;
-  await eventually('some heartbeats', () => {
-    clock.advance(500);
-    return beats.length > from + 4;
-  });
+  await host.inTime('some heartbeats', () => beats.length > from + 4);
   const heard = beats.slice(from + 1);
   expect(heard.map(({ heartbeat }) => heartbeat.dockerAvailable)).not.toContain(true);
   const gaps = heard.slice(1).map(({ at }, index) => at - (heard[index]?.at ?? 0));
   expect(Math.max(...gaps)).toBeLessThanOrEqual(LIVENESS_MS / 2);
   answer();
   host.diskFreeGb = async () => 100;
-  await eventually('Docker to be back', () => {
-    clock.advance(500);
-    return beats.at(-1)?.heartbeat.dockerAvailable;
+  await host.inTime('Docker to be back', () => beats.at(-1)?.heartbeat.dockerAvailable);
+});
+
+describe('a host whose Docker does not answer while it has to connect', () => {
+  const hello = () => host.hellos.at(-1);
+  const stateOf = (id: string) => hello()?.instances.find(({ instanceId }) => instanceId === id)?.observation?.state;
+
+  /** One that runs, one that is stopped, one that is gone. */
+  async function withInstances(): Promise<void> {
+    for (const [instanceId, desired] of [
+      ['up', 'running'],
+      ['down', 'stopped'],
+    ] as const) {
+      await host.runtime.create(instanceId, 3, specOf('image:1'));
+      host.journal.remember({ instanceId, sequence: 3, desired });
+    }
+    await host.runtime.stop('down');
+    host.journal.remember({ instanceId: 'gone', sequence: 3, desired: 'absent' });
+  }
+
+  it.each(['hangs', 'is down'])(
+    'comes back by what it knows, and says anew what it has once it can see: it %s',
+    async (how) => {
+      await withInstances();
+      const answer = host.runtime.hold('list');
+      if (how === 'is down') {
+        host.dockerAnswers = async () => false;
+        host.runtime.list = async () => Promise.reject(new Failure('DOCKER_UNREACHABLE', 'Docker does not answer'));
+      }
+      host.cut();
+      await host.inTime('a second hello', () => host.hellos[1]);
+      expect(hello()).toMatchObject({ unseen: true, inventory: { name: INVENTORY.name } });
+      expect(hello()?.instances.map(({ instanceId, sequence }) => [instanceId, sequence])).toEqual([
+        ['down', 3],
+        ['up', 3],
+      ]);
+      expect(stateOf('up')).toBe(WorkloadState.WORKLOAD_STATE_STARTING);
+      expect(stateOf('down')).toBe(WorkloadState.WORKLOAD_STATE_STOPPED);
+      const from = host.beats.length;
+      await host.inTime('heartbeats', () => host.beats.length > from + 2);
+      expect(host.beats.slice(from).map(({ heartbeat }) => heartbeat.dockerAvailable)).not.toContain(true);
+      expect(host.hellos).toHaveLength(2);
+      answer();
+      host.dockerAnswers = async () => true;
+      host.runtime.list = FakeRuntime.prototype.list.bind(host.runtime);
+      await host.inTime('a third hello', () => host.hellos[2]);
+      expect(hello()?.unseen).toBe(false);
+      expect(stateOf('up')).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
+      const seen = host.beats.length;
+      await host.inTime('more heartbeats', () => host.beats.length > seen + 2);
+      expect(host.beats.at(-1)?.heartbeat.dockerAvailable).toBe(true);
+      expect(host.hellos).toHaveLength(3);
+    },
+  );
+
+  it('waits where its control plane would take that for seen', async () => {
+    host.takesUnseen = false;
+    host.cut();
+    await host.inTime('a second hello', () => host.hellos[1]);
+    await withInstances();
+    const answer = host.runtime.hold('list');
+    host.cut();
+    for (let passed = 0; passed < 120_000; passed += 10_000) {
+      host.clock.advance(10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(host.hellos).toHaveLength(2);
+    answer();
+    await host.inTime('a third hello', () => host.hellos[2]);
+    expect(hello()?.unseen).toBe(false);
   });
 });

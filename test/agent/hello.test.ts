@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { specOf } from '../suites/runtime-suite.js';
-import { WholeAgent } from './whole-agent.js';
+import { AssembledHost } from './assembled-host.js';
 
-let host: WholeAgent;
+let host: AssembledHost;
 beforeEach(() => {
-  host = new WholeAgent();
+  host = new AssembledHost();
 });
 afterEach(() => host.close());
 

@@ -202,6 +202,7 @@ export class TestHost {
       observer,
       endpoints,
       canary: this.canary,
+      journal,
       clock,
       logger: silentLogger,
     };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
-import { TestHost, stop } from './host.js';
+import { TestHost, start, stop } from './host.js';
 
 const MINUTE_MS = 60_000;
 
@@ -92,4 +92,24 @@ it('a stop of one that waits is done', async () => {
   watcher.hearPaidTimes([{ instanceId: 'i', paidMs: MINUTE_MS }]);
   await pass(watcher, 3);
   expect(await isUp()).toBe(false);
+});
+
+it('a later run that comes back after an outage is not said to have waited for its pay', async () => {
+  const watcher = host.watch();
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 0 }]);
+  await pass(watcher, 6);
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 60 * MINUTE_MS }]);
+  for (const command of [stop(2), await start(host, 3)]) {
+    host.executor.receive(command);
+    await host.answered(command, 'DONE');
+  }
+  host.clock.advance(MINUTE_MS);
+  host.runtime.exit('i', 0);
+  await host.boots();
+  await eventually('the note', async () => {
+    host.clock.advance(1_000);
+    await watcher.compare();
+    return host.reports.some(({ note }) => note !== '');
+  });
+  expect(host.reports.map(({ note }) => note).filter(Boolean)).toEqual([expect.stringContaining('Docker went away')]);
 });

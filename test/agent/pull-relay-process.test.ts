@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -6,6 +8,7 @@ import { RELAY_USER, type RelayOrder } from '../../agent/pulls/order.js';
 import { relayUnit, type RunningRelay } from '../../agent/pulls/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
+import { ManualClock } from '../harness/manual-clock.js';
 import { serveRelays, startRelay } from '../harness/relay.js';
 
 const ORDER: RelayOrder = {
@@ -86,8 +89,9 @@ describe('behind the socket of a unit', () => {
   const path = join(folder, 'pull.sock');
   const server = serveRelays(path);
   const startUnit = relayUnit(systemClock, path);
+  const others: Server[] = [];
   afterAll(() => {
-    server.close();
+    for (const each of [server, ...others]) each.close();
     rmSync(folder, { recursive: true });
   });
 
@@ -104,6 +108,31 @@ describe('behind the socket of a unit', () => {
     const relay = await start({}, startUnit);
     process.kill(relay.pid, 'SIGKILL');
     await eventually('its end', () => relay.ended.aborted);
+  });
+
+  /** Something else behind the socket. */
+  async function served(listener: (socket: Socket) => void): Promise<string> {
+    const strange = `${path}.strange`;
+    rmSync(strange, { force: true });
+    const other = createServer(listener).listen(strange);
+    await once(other, 'listening');
+    others.push(other);
+    return strange;
+  }
+
+  it('is listened to for one number, and not for long', async () => {
+    const talking = await served((socket) => socket.write('x'.repeat(1_025)));
+    await expect(start({}, relayUnit(systemClock, talking))).rejects.toThrow(/has ended/);
+    const clock = new ManualClock();
+    const silent = relayUnit(clock, await served(() => undefined));
+    const failed = expect(start({}, silent)).rejects.toThrow(/does not start/);
+    clock.advance(15_000);
+    await failed;
+  });
+
+  it.each([0, 65_536, '1', null])('fails the pull where it says that its port is %j', async (port) => {
+    const strange = await served((socket) => socket.write(`${JSON.stringify({ port, pid: 1 })}\n`));
+    await expect(start({}, relayUnit(systemClock, strange))).rejects.toThrow(/has ended/);
   });
 
   it('fails the pull where nobody serves it', async () => {

@@ -98,6 +98,7 @@ it('says why it cannot bring something back yet, and goes on trying', async () =
     instanceId: 'i',
     kind: 'interrupted',
     message: expect.stringContaining('no such runtime: nvidia') as string,
+    gpusFree: false,
   });
   await eventually('the workload', async () => (await host.runtime.find('i')).state === 'running');
 });

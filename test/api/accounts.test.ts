@@ -183,11 +183,9 @@ describe('requests that are not right', () => {
   });
 
   it('to an address that cannot be read are answered as to one that is none', async () => {
-    for (const path of [`/v1/instances/${'x'.repeat(5_000)}`, '/v1/instances/%ff']) {
-      const answer = await renter.api.request<Record<string, string>>('GET', path);
-      expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-      expect(answer.headers.get('x-request-id')).toBe(answer.body['request_id']);
-    }
+    const answer = await renter.api.request<Record<string, string>>('GET', '/v1/instances/%ff');
+    expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+    expect(answer.headers.get('x-request-id')).toBe(answer.body['request_id']);
     const long = await renter.api.request('GET', `/v1/instances/${'x'.repeat(500)}`);
     expect(long).toMatchObject({ status: 404, body: { code: 'INSTANCE_NOT_FOUND' } });
   });

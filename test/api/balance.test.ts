@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
-import { sql, statement } from '../../control-plane/store/sql.js';
+import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -42,6 +42,25 @@ async function away(poor: Poor, ms: number, meanwhile: () => void = () => {}): P
   await poor.agent.connect();
   await poor.pass(1_000);
 }
+
+it('no credit raises a balance above what a number holds exactly', async () => {
+  const { organizationId } = await test.renter(0);
+  const most = 1_000_000_000_000_000;
+  test.core.platform.store.transact((tx) =>
+    tx.run(
+      query
+        .updateTable('organizations')
+        .set({ balance_micro: most - 10 })
+        .where('id', '=', organizationId),
+    ),
+  );
+  const path = `/v1/operator/organizations/${organizationId}/credits`;
+  const before = test.dump();
+  const refused = await test.operator.request('POST', path, { amount_micro: 11, reason: 'too much' });
+  expect(refused).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  expect(test.dump()).toEqual(before);
+  expect((await test.operator.request('POST', path, { amount_micro: 10, reason: 'enough' })).status).toBe(201);
+});
 
 describe('What is charged', () => {
   it('is GPU time by the millisecond while running, and disk while stopped, in rows that sum to spend_micro', async () => {
@@ -98,6 +117,36 @@ describe('What is charged', () => {
     await poor.pass(DAY_MS);
     expect(await poor.read(lost)).toMatchObject({ status: 'error', spend_micro: GPU_MICRO / 10 });
     expect(await poor.read(kept)).toMatchObject({ status: 'stopped', spend_micro: (DISK_MICRO * 36) / 60 });
+  });
+
+  it('is nothing that the host of a lost machine tells of once it is back, whether its renter has tidied up or not', async () => {
+    const poor = await poorOf(3);
+    const [, destroyed = '', rebooted = ''] = poor.ids;
+    await credit(poor, 10 * 24 * GPU_MICRO);
+    await poor.pass(6 * MINUTE_MS);
+    const charged = async () => Promise.all(poor.ids.map(async (id) => (await poor.read(id)).spend_micro));
+    const before = await charged();
+    poor.agent.disconnect();
+    await poor.pass(DAY_MS);
+    poor.agent.reboot(rebooted);
+    await poor.pass(DAY_MS);
+    await test.operator.post(`/v1/operator/machines/${poor.agent.hostId}/lost`);
+    await poor.renter.api.delete(`/v1/instances/${destroyed}`);
+    await statusIs(poor.renter.api, destroyed, 'destroyed');
+    await poor.agent.connect();
+    await eventually('the clean-ups', () =>
+      [...poor.agent.workloads.values()].every(({ state }) => state !== 'WORKLOAD_STATE_RUNNING'),
+    );
+    const observation = { state: 'WORKLOAD_STATE_STOPPED' };
+    for (const instanceId of poor.ids) {
+      const runs = [{ runId: `other ${instanceId}`, ranMs: DAY_MS, endedMsAgo: MINUTE_MS }];
+      poor.agent.say({ workloadReport: { instanceId, number: 1_000, sequence: 1, observation, note: '', runs } });
+      poor.agent.report(instanceId, 1_001);
+      await eventually('the report', () => poor.agent.hasAcknowledged(instanceId, 1_001));
+    }
+    await poor.pass(5 * MINUTE_MS);
+    expect(before).toEqual(poor.ids.map(() => GPU_MICRO / 10));
+    expect(await charged()).toEqual(before);
   });
 
   it('is nothing for a disk that the host does not hold any more', async () => {
@@ -364,7 +413,8 @@ describe('A control plane that was away for a day', () => {
     await away(poor, DAY_MS);
     const lastedMs = Math.ceil((4 * GPU_MICRO * HOUR_MS) / (GPU_MICRO + DISK_MICRO));
     const gpu = (await poor.read()).spend_micro;
-    expect(gpu).toBe(Math.floor((GPU_MICRO * lastedMs) / HOUR_MS));
+    // What the disk has left of the balance: the last millisecond is charged no further than that.
+    expect(gpu).toBe(4 * GPU_MICRO - Math.floor((DISK_MICRO * lastedMs) / HOUR_MS));
     expect((await poor.read(stopped)).spend_micro).toBeGreaterThanOrEqual(24 * DISK_MICRO);
   });
 });

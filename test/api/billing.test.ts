@@ -1,8 +1,18 @@
+import BetterSqlite3 from 'better-sqlite3';
+import type { Compilable } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { query } from '../../control-plane/store/sql.js';
+import {
+  LEDGER_ORDER,
+  daysOf,
+  transactionsOf,
+  type TransactionRequest,
+} from '../../control-plane/services/money/billing.js';
+import { restOf } from '../../control-plane/services/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { DISK_MICRO, GPU_MICRO, makePoor, type Poor } from '../harness/poor.js';
 
 interface Transaction {
   id: string;
@@ -44,6 +54,17 @@ function charge(ago: number, meter: 'gpu' | 'disk', micro: number): void {
     };
     const what = { instance_id: instanceId, meter, hour, amount_micro: -micro, reason: null, author_id: null };
     tx.run(query.insertInto('transactions').values({ ...booked, ...what }));
+    const nothing = { gpu_micro: 0, disk_micro: 0 };
+    const day = { organization_id: renter.organizationId, day: Math.floor(hour / DAY_MS), ...nothing };
+    tx.run(
+      query
+        .insertInto('organization_days')
+        .values(day)
+        .onConflict((already) => already.doNothing()),
+    );
+    const column = `${meter}_micro` as const;
+    const its = query.updateTable('organization_days').set((eb) => ({ [column]: eb(column, '+', micro) }));
+    tx.run(its.where('organization_id', '=', day.organization_id).where('day', '=', day.day));
   });
 }
 
@@ -118,6 +139,77 @@ it('what was spent on each day has no gaps, and tells GPUs from disk', async () 
   expect(items.reduce((sum, { disk_micro }) => sum + disk_micro, 0)).toBe(7);
   const month = await renter.api.get<{ items: unknown[] }>('/v1/billing/spend-daily');
   expect(month.items).toHaveLength(30);
+});
+
+describe('what a day has cost', () => {
+  interface Day {
+    date: string;
+    gpu_micro: number;
+    disk_micro: number;
+  }
+  const spentOn = async (poor: Poor, days: number) =>
+    (await poor.renter.api.get<{ items: Day[] }>(`/v1/billing/spend-daily?days=${days}`)).items.map(
+      ({ gpu_micro, disk_micro }) => [gpu_micro, disk_micro],
+    );
+  const untilMidnight = () => DAY_MS - (test.clock.now() % DAY_MS);
+
+  it('is told by when it was used, also of a day without a control plane, and of one that is told of late', async () => {
+    test.clock.advance(untilMidnight() - HOUR_MS);
+    const poor = await makePoor(test, await test.template());
+    const { organizationId, api } = poor.renter;
+    await test.operator.post(`/v1/operator/organizations/${organizationId}/credits`, {
+      amount_micro: 100 * GPU_MICRO,
+      reason: 'test',
+    });
+    await test.core.stop();
+    test.clock.advance(HOUR_MS + DAY_MS + HOUR_MS);
+    await test.boot();
+    test.advance(0);
+    await poor.agent.connect();
+    await poor.pass(0);
+    const until = [
+      [GPU_MICRO, 0],
+      [24 * GPU_MICRO, 0],
+      [GPU_MICRO, 0],
+    ];
+    expect(await spentOn(poor, 3)).toEqual(until);
+    // A host that is silent over midnight adds to the day before once it speaks again.
+    poor.agent.disconnect();
+    await poor.pass(DAY_MS);
+    expect(await spentOn(poor, 4)).toEqual([...until, [0, 0]]);
+    await poor.agent.connect();
+    await poor.pass(0);
+    await api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(api, poor.id, 'stopped');
+    await poor.pass(DAY_MS);
+    const all = [...until.slice(0, 2), [24 * GPU_MICRO, 0], [GPU_MICRO, 23 * DISK_MICRO], [0, DISK_MICRO]];
+    expect(await spentOn(poor, 5)).toEqual(all);
+    const charged = all.flat().reduce((sum, micro) => sum + micro, 0);
+    expect((await poor.read()).spend_micro).toBe(charged);
+  });
+
+  it('and the ledger are read by indexes, so that neither takes longer as it grows', () => {
+    const database = new BetterSqlite3(test.databaseFile, { readonly: true });
+    const planOf = (rows: Compilable) => {
+      const { sql, parameters } = rows.compile();
+      const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
+      return plan.map(({ detail }) => detail).join('; ');
+    };
+    const rows = (request: TransactionRequest) =>
+      planOf(restOf(transactionsOf('o', request), request, LEDGER_ORDER.by));
+    const searched = 'SEARCH transactions USING INDEX';
+    expect(rows({})).toBe(`${searched} transactions_by_organization (organization_id=?)`);
+    expect(rows({ cursor: Buffer.from('[9]').toString('base64url') })).toBe(
+      `${searched} transactions_by_organization (organization_id=? AND rowid<?)`,
+    );
+    expect(rows({ kind: 'credit' })).toBe(`${searched} transactions_by_kind (organization_id=? AND kind=?)`);
+    expect(rows({ instance_id: 'i' })).toContain('instance_id=?');
+    expect(rows({ instance_id: 'i' })).not.toContain('TEMP');
+    expect(planOf(daysOf('o', 1))).toContain(
+      'SEARCH organization_days USING PRIMARY KEY (organization_id=? AND day>?)',
+    );
+    database.close();
+  });
 });
 
 it('nobody can pay here unless the operator has set it up', async () => {

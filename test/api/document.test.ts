@@ -1,8 +1,18 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ERRORS } from '../../control-plane/http/error-codes.js';
-import { fetchDocument, type ApiDocument } from '../harness/conformity.js';
+import { VERSION } from '../../shared/version.js';
+import {
+  fetchDocument,
+  resolveResponse,
+  type ApiDocument,
+  type JsonSchema,
+  type Operation,
+} from '../harness/conformity.js';
 import { TestControlPlane } from '../harness/control-plane.js';
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
 let test: TestControlPlane;
 let document: ApiDocument;
@@ -18,6 +28,115 @@ it('the served document is OpenAPI 3.1', async () => {
   expect(await new Validator().validate({ ...document })).toEqual({ valid: true });
 });
 
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ where: `${method} ${path}`, ...operation })),
+  );
+
+it('is of the release that serves it, under its licence', () => {
+  expect(document.info).toMatchObject({ version: VERSION, license: { identifier: 'Apache-2.0' } });
+  expect(document.info.version).toBe(manifest.version);
+});
+
+/** What an operation begins with, so that whoever knows one of a kind finds the others. */
+const VERBS =
+  /^(accept|add|adopt|cancel|change|close|confirm|cordon|create|credit|deactivate|declare|deploy|destroy|duplicate|export|get|grant|leave|list|open|receive|remove|rename|replace|require|revoke|schedule|sign|start|stop|takeDown|uncordon|update|waive|withdraw)[A-Z][A-Za-z]+$/;
+
+it('names every operation once, with a verb', () => {
+  const names = operations().map(({ operationId }) => operationId);
+  expect(names.filter((name) => !VERBS.test(name))).toEqual([]);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+it('keeps the names of operations: generated clients call them', () => {
+  const named = operations().map(({ where, operationId }) => [where, operationId]);
+  expect(Object.fromEntries(named)).toMatchObject({
+    'get /v1/offers': 'listOffers',
+    'get /v1/templates': 'listTemplates',
+    'post /v1/api-keys': 'createApiKey',
+    'get /v1/api-keys': 'listApiKeys',
+    'delete /v1/api-keys/{id}': 'revokeApiKey',
+    'post /v1/instances': 'deployInstance',
+    'get /v1/instances': 'listInstances',
+    'get /v1/instances/{id}': 'getInstance',
+    'post /v1/instances/{id}/stop': 'stopInstance',
+    'post /v1/instances/{id}/start': 'startInstance',
+    'delete /v1/instances/{id}': 'destroyInstance',
+    'get /v1/instances/{id}/logs': 'getInstanceLogs',
+    'get /v1/billing/transactions': 'listTransactions',
+    'get /v1/billing/spend-daily': 'listDailySpend',
+  });
+});
+
+/** Each schema in a value that is named `path`, with where it is. */
+function* fieldsOf(schema: JsonSchema, path: string): Generator<{ path: string; field: JsonSchema }> {
+  for (const [name, field] of Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>)) {
+    yield { path: `${path}.${name}`, field };
+    yield* fieldsOf(field, `${path}.${name}`);
+  }
+  for (const part of ['anyOf', 'allOf', 'oneOf'].flatMap((key) => (schema[key] ?? []) as JsonSchema[]))
+    yield* fieldsOf(part, path);
+  if (schema['items']) yield* fieldsOf(schema['items'] as JsonSchema, `${path}[]`);
+}
+
+it('says of every field, parameter and header what it means', () => {
+  const silent: string[] = [];
+  const examine = (schema: JsonSchema, path: string) => {
+    for (const { path: at, field } of fieldsOf(schema, path)) if (!field['description']) silent.push(at);
+  };
+  for (const [name, schema] of Object.entries(document.components.schemas)) examine(schema, name);
+  for (const { where, parameters = [], requestBody, responses } of operations()) {
+    for (const { name, description } of parameters) if (!description) silent.push(`${where}: ${name}`);
+    for (const { schema } of Object.values(requestBody?.content ?? {})) examine(schema, where);
+    for (const response of Object.values(responses))
+      for (const { schema } of Object.values(resolveResponse(document, response)?.content ?? {}))
+        examine(schema, where);
+  }
+  for (const [name, header] of Object.entries(document.components.headers))
+    if (!('description' in header)) silent.push(name);
+  expect(silent).toEqual([]);
+});
+
+it('has no choice of one', () => {
+  const single: unknown[] = [];
+  JSON.stringify(document, (key, value: unknown) => {
+    if (['allOf', 'anyOf', 'oneOf'].includes(key) && (value as unknown[]).length < 2) single.push(value);
+    return value;
+  });
+  expect(single).toEqual([]);
+});
+
+it('types the instance as the contract does', () => {
+  const { properties } = document.components.schemas['Instance'] as { properties: Record<string, JsonSchema> };
+  const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+  for (const when of ['', 'stop_', 'suspended_'])
+    expect(properties[`${when}hold_price_per_hour_micro`]).toMatchObject(orNull({ type: 'integer' }));
+  expect(properties).toMatchObject({
+    allowed_actions: { type: 'array', items: { type: 'string', enum: ['start', 'stop', 'destroy'] } },
+    gpu_release: orNull({ type: 'string', enum: ['pending', 'released', 'unsupported'] }),
+    deployed_via_api_key: orNull({
+      properties: { kind: { type: 'string', enum: ['personal', 'team'] } },
+    }),
+  });
+  expect(document.components.schemas['ApiKey']).toMatchObject({
+    properties: { kind: { type: 'string', enum: ['personal', 'team'] } },
+  });
+});
+
+it('names the headers of an answer, and what any request can meet', () => {
+  const headersOf = (operation: Operation | undefined, status: string) =>
+    Object.keys(resolveResponse(document, operation?.responses[status])?.headers ?? {});
+  for (const operation of operations())
+    for (const status of Object.keys(operation.responses))
+      expect(headersOf(operation, status), operation.where).toContain('X-Request-Id');
+  const deploy = document.paths['/v1/instances']?.['post'];
+  expect(headersOf(deploy, '201')).toContain('Idempotent-Replayed');
+  expect(headersOf(deploy, '405')).toContain('Allow');
+  expect(headersOf(deploy, '429')).toContain('Retry-After');
+  expect(deploy?.responses).toHaveProperty('431');
+  expect(headersOf(document.paths['/v1/instances/{id}/stop']?.['post'], '202')).toEqual(['X-Request-Id']);
+});
+
 it('describes every error once, with its status and its extra fields', () => {
   for (const [code, { status, extra = {} }] of Object.entries(ERRORS)) {
     const schema = document.components.schemas[`error.${code}`];
@@ -28,9 +147,12 @@ it('describes every error once, with its status and its extra fields', () => {
 });
 
 it('says of every operation what it does, who may call it, and what it answers', () => {
-  for (const [path, operations] of Object.entries(document.paths)) {
-    for (const [method, { summary, security, responses }] of Object.entries(operations)) {
+  const groups = document.tags.map(({ name }) => name);
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const [method, { summary, description, tags, security, responses }] of Object.entries(methods)) {
       expect(summary, `${method} ${path}`).toBeTruthy();
+      expect(description, `${method} ${path}`).toMatch(/credential|operators|session/);
+      expect(groups, `${method} ${path}`).toEqual(expect.arrayContaining(tags));
       expect(Array.isArray(security), `${method} ${path}`).toBe(true);
       expect(Object.keys(responses), `${method} ${path}`).toEqual(expect.arrayContaining(['404', '429', '500', '503']));
     }

@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 let test: TestControlPlane;
@@ -30,4 +32,12 @@ it('readiness is that of the database, and is found out at most once a second', 
   store.transact = transact;
   test.advance(1_000);
   expect((await ask('/readyz')).status).toBe(200);
+});
+
+it('the write-ahead log is given back while nothing happens', () => {
+  const large = query.insertInto('meta').values({ key: 'large', value: 'x'.repeat(2 * 1024 * 1024) });
+  test.core.platform.store.transact((tx) => tx.run(large));
+  test.advance(1);
+  test.advance(1);
+  expect(statSync(`${test.databaseFile}-wal`).size).toBe(0);
 });

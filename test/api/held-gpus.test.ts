@@ -66,6 +66,28 @@ it('an offer that says so gives the GPUs of what is stopped back, and the disk s
   await statusIs(renter.api, id, 'running');
 });
 
+it('a start of released GPUs that fails on the host gives them back', async () => {
+  const { agent, offerId, id } = await stopped(1);
+  await pass(HOUR_MS + 60_000, agent, id);
+  await eventually('the release', async () => {
+    agent.beat();
+    test.advance(1_000);
+    return (await read(id)).gpus_released;
+  });
+  agent.automatic = false;
+  const before = agent.received.length;
+  // Answered once the host has.
+  const starting = renter.api.request('POST', `/v1/instances/${id}/start`);
+  const command = await eventually('the start', () => agent.received[before]);
+  agent.fail(command, 'CONTAINER_FAILED', 'it does not start');
+  await starting;
+  await statusIs(renter.api, id, 'stopped');
+  expect(await read(id)).toMatchObject({ gpus_released: true, error_code: 'start_failed' });
+  agent.automatic = true;
+  const taken = await other.api.post<InstanceBody>('/v1/instances', body(offerId));
+  await statusIs(other.api, taken.id, 'running');
+});
+
 it('one that says nothing lets them be held for ever, and what is rented keeps its terms', async () => {
   const { agent, offerId, id } = await stopped(null);
   await test.operator.request('PATCH', `/v1/operator/offers/${offerId}`, { release_stopped_after_hours: 1 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -15,17 +15,19 @@ let templateId: string;
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  renter = await test.renter();
   templateId = await test.template();
+});
+beforeEach(async () => {
+  renter = await test.renter();
 });
 afterAll(() => test.stop());
 
 const read = (id: string) => renter.api.get<InstanceBody & { spend_micro: number }>(`/v1/instances/${id}`);
 const ask = (method: string, path: string) => renter.api.request(method, `/v1/instances/${path}`);
 
-async function running(): Promise<{ agent: FakeAgent; id: string }> {
+async function running(rate = RATE): Promise<{ agent: FakeAgent; id: string }> {
   const agent = await test.host({ gpus: 1 });
-  const body = { offer_id: await test.offer(agent, 1, RATE), template_id: templateId, disk_gb: 10 };
+  const body = { offer_id: await test.offer(agent, 1, rate), template_id: templateId, disk_gb: 10 };
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   await statusIs(renter.api, id, 'running');
   return { agent, id };
@@ -75,6 +77,23 @@ describe('a stop that its host ignores', () => {
     expect(body.amount_micro).toBe((await read(id)).spend_micro - before);
     expect(await credit()).toMatchObject({ status: 409, body: { code: 'INVALID_STATE' } });
     expect(await ignored(id)).toBeUndefined();
+  });
+
+  it('is not credited what was not charged, because the balance ran out', async () => {
+    // 7,000 micro-dollars a millisecond: after an hour and a half of them, 1 is left.
+    renter = await test.renter(7_000 * 90 * MINUTE_MS + 1);
+    const rented = await running(7_000 * 60 * MINUTE_MS);
+    const { agent, id } = rented;
+    agent.automatic = false;
+    await earn(rented, 10);
+    await ask('POST', `${id}/stop`);
+    await earn(rented, 31);
+    const beforeStop = 7_000 * 10 * MINUTE_MS;
+    await earn(rented, 81);
+    await eventually('the end of the balance', async () => (await read(id)).status === 'stopping');
+    const charged = (await read(id)).spend_micro - beforeStop;
+    expect(charged).toBe(7_000 * 80 * MINUTE_MS + 1);
+    expect((await ignored(id))?.charged_micro).toBe(charged);
   });
 
   it('of a host that says that it tries leaves the machine on the market', async () => {

@@ -18,7 +18,7 @@ beforeEach(() => {
 
 const complete = {
   config: { policy: PUBLIC },
-  schema: { summary: 'Answers', response: { 200: Type.Null() } },
+  schema: { operationId: 'answer', summary: 'Answers', response: { 200: Type.Null() } },
 } as const;
 
 it('a route that declares everything is taken', async () => {
@@ -28,8 +28,9 @@ it('a route that declares everything is taken', async () => {
 
 it.each([
   ['policy', { ...complete, config: {} }],
-  ['response', { ...complete, schema: { summary: 'Answers' } }],
-  ['not say what it does', { ...complete, schema: { response: { 200: Type.Null() } } }],
+  ['response', { ...complete, schema: { operationId: 'answer', summary: 'Answers' } }],
+  ['not say what it does', { ...complete, schema: { operationId: 'answer', response: { 200: Type.Null() } } }],
+  ['names no operation', { ...complete, schema: { summary: 'Answers', response: { 200: Type.Null() } } }],
 ])('a route without one stops the boot: %s', (missing, options) => {
   expect(() => app.get('/incomplete', options as RouteShorthandOptions, () => null)).toThrow(missing);
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { StripeDouble } from '../harness/stripe-double.js';
 
@@ -34,8 +35,8 @@ const post = async (body: string, signature: string) => {
   const response = await fetch(url, { method: 'POST', headers, body });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
-const tell = async (type: string, object: object) => {
-  const { payload, signature } = stripe.event(type, object, test.clock.now());
+const tell = async (type: string, object: object, created = test.clock.now()) => {
+  const { payload, signature } = stripe.event(type, object, test.clock.now(), created);
   return post(payload, signature);
 };
 const balance = async ({ api }: Renter) =>
@@ -47,12 +48,17 @@ const rows = async ({ api }: Renter) =>
     )
   ).items;
 
-type Event = readonly [type: string, object: object];
+type Event = readonly [type: string, object: object, created?: number];
 
-interface Payment extends Record<'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost', Event> {
+interface Payment extends Record<
+  'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost' | 'wonLater',
+  Event
+> {
   id: string;
   /** So many dollars, in all. */
   refunded(dollars: number): Event;
+  /** One refund of so many dollars. */
+  refund(name: string, status: string, dollars: number): Event;
 }
 
 let payments = 0;
@@ -75,9 +81,14 @@ function paymentOf({ organizationId }: Renter, dollars: number): Payment {
     disputed: ['charge.dispute.created', { ...dispute, status: 'needs_response' }],
     won: ['charge.dispute.closed', { ...dispute, status: 'won' }],
     lost: ['charge.dispute.closed', { ...dispute, status: 'lost' }],
+    wonLater: ['charge.dispute.closed', { ...dispute, status: 'won' }, test.clock.now() + 86_400_000],
+    refund: (name: string, status: string, part: number) => [
+      status === 'failed' ? 'refund.failed' : 'refund.created',
+      { ...money, id: `re_${id}_${name}`, amount: part * 100, status },
+    ],
   };
 }
-const heard = async ([type, object]: Event) => expect((await tell(type, object)).status).toBe(200);
+const heard = async (event: Event) => expect((await tell(...event)).status).toBe(200);
 
 describe('a checkout', () => {
   it('is a page of Stripe for the amount in dollars, and comes back here', async () => {
@@ -118,6 +129,17 @@ describe('a checkout', () => {
     });
   });
 
+  it('takes nothing that raises a balance above the most', async () => {
+    const renter = await test.renter(0);
+    const richest = query.updateTable('organizations').set({ balance_micro: 1_000_000_000_000_000 - 5 * DOLLAR });
+    test.core.platform.store.transact((tx) => tx.run(richest.where('id', '=', renter.organizationId)));
+    const before = stripe.sessions.length;
+    const { status, body } = await checkout(renter, 6 * DOLLAR);
+    expect({ status, ...body }).toMatchObject({ status: 422, details: [{ path: 'amount_micro' }] });
+    expect(stripe.sessions).toHaveLength(before);
+    expect((await checkout(renter, 5 * DOLLAR)).status).toBe(201);
+  });
+
   it('says to try again while Stripe does not answer, and hides what is wrong with this installation', async () => {
     const renter = await test.renter(0);
     stripe.failure = { status: 500, error: { type: 'api_error', message: 'internal' } };
@@ -142,7 +164,9 @@ describe('an event', () => {
       post(payload.replace('"paid"', '"Paid"'), signature),
       post(payload, stripe.sign(payload, now, 'whsec_other')),
       post(payload, stripe.sign(payload, now - 6 * 60_000)),
-      post(payload, ''),
+      ...['', ' ', ',', '=', 't=', 'v1=', 't=x,v1=', 't=1', `t=${now},v1=\u00e9`, 'x'.repeat(1_000)].map((none) =>
+        post(payload, none),
+      ),
       post('', signature),
     ];
     for (const answer of await Promise.all(wrong))
@@ -150,6 +174,38 @@ describe('an event', () => {
     expect((await balance(renter)).balance_micro).toBe(0);
     expect((await post(payload, signature)).status).toBe(200);
     expect((await balance(renter)).balance_micro).toBe(10 * DOLLAR);
+  });
+
+  it.each(['no JSON', '""', 'null', '[]', '{"type":"charge.refunded"}', '{"data":{}}', '{"data":{"object":null}}'])(
+    'is an event: %s is signed, and none',
+    async (body) => {
+      const before = test.dump();
+      const answer = await post(body, stripe.sign(body, test.clock.now()));
+      expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+      expect(test.dump()).toEqual(before);
+    },
+  );
+
+  it('says of what amount and of which payment', async () => {
+    const before = test.dump();
+    const payment = paymentOf(await test.renter(0), 10);
+    const ones = [payment.completed, payment.refunded(1), payment.lost];
+    const wrong = {
+      payment_intent: [{}, 7],
+      amount_total: ['1', 1.5, -1, 1e300],
+      amount_refunded: ['1'],
+      amount: ['1'],
+    };
+    for (const [type, object] of ones) {
+      for (const [field, values] of Object.entries(wrong).filter(([name]) => name in object)) {
+        for (const value of values) {
+          const answer = await tell(type, { ...object, [field]: value });
+          expect(answer, `${type} ${field}`).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+        }
+      }
+      expect((await tell(type, { ...object, metadata: 7 })).status, type).toBe(200);
+    }
+    expect(before['transactions']).toBe(test.dump()['transactions']);
   });
 
   it('that is of no concern here is heard and changes nothing', async () => {
@@ -222,6 +278,22 @@ describe('a payment', () => {
     );
   });
 
+  it('is not frozen by an inquiry, but by the dispute that it becomes', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    const inquiry = (type: string, status: string): Event => [type, { ...payment.disputed[1], status }];
+    await heard(payment.completed);
+    await heard(inquiry('charge.dispute.created', 'warning_needs_response'));
+    await heard(inquiry('charge.dispute.updated', 'warning_under_review'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false });
+    await heard(inquiry('charge.dispute.updated', 'needs_response'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: true });
+    await heard(inquiry('charge.dispute.closed', 'warning_closed'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 20 * DOLLAR });
+    await heard(inquiry('charge.dispute.updated', 'needs_response'));
+    expect(await balance(renter)).toMatchObject({ payments_frozen: false });
+  });
+
   it('never takes back more than was paid', async () => {
     const renter = await test.renter(0);
     const payment = paymentOf(renter, 20);
@@ -241,8 +313,42 @@ describe('a payment', () => {
     expect(await balance(renter)).toMatchObject({ payments_frozen: false, balance_micro: 5 * DOLLAR });
   });
 
+  it('is given back what a refund has taken that failed', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.refunded(5), payment.refund('1', 'pending', 5)]) await heard(event);
+    expect((await balance(renter)).balance_micro).toBe(15 * DOLLAR);
+    await heard(payment.refund('1', 'failed', 5));
+    expect((await balance(renter)).balance_micro).toBe(20 * DOLLAR);
+    // Another one, after which Stripe tells of so much in all again.
+    for (const event of [payment.refunded(5), payment.refund('2', 'succeeded', 5), payment.refund('1', 'pending', 5)])
+      await heard(event);
+    expect((await rows(renter)).map(({ kind, amount_micro }) => [kind, amount_micro / DOLLAR])).toEqual([
+      ['refund', -5],
+      ['refund', 5],
+      ['refund', -5],
+      ['payment', 20],
+    ]);
+  });
+
+  it('is given back what a dispute has taken that is won after it was lost, what lifts the balance first', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.completed, payment.disputed, payment.lost, payment.refunded(12)]) await heard(event);
+    expect((await balance(renter)).balance_micro).toBe(0);
+    await heard(payment.wonLater);
+    expect(await balance(renter)).toMatchObject({ balance_micro: 8 * DOLLAR, payments_frozen: false });
+    await heard(payment.lost);
+    expect((await rows(renter)).map(({ kind, amount_micro }) => [kind, amount_micro / DOLLAR])).toEqual([
+      ['refund', -12],
+      ['dispute', 20],
+      ['dispute', -20],
+      ['payment', 20],
+    ]);
+  });
+
   it('comes to the same, in whichever order and however often its events come', { timeout: 120_000 }, async () => {
-    const kinds = ['completed', 'refunded', 'disputed', 'lost'] as const;
+    const kinds = ['completed', 'refunded', 'made', 'failed', 'again', 'disputed', 'lost', 'wonLater'] as const;
     const orders = fc
       .tuple(
         fc.shuffledSubarray([...kinds], { minLength: kinds.length }),
@@ -254,11 +360,13 @@ describe('a payment', () => {
       fc.asyncProperty(orders, async (order) => {
         const payment = paymentOf(renter, 20);
         const before = (await balance(renter)).balance_micro;
-        const events = { ...payment, refunded: payment.refunded(5) };
+        const [made, failed] = [payment.refund('1', 'pending', 5), payment.refund('1', 'failed', 5)];
+        const again = payment.refund('2', 'succeeded', 8);
+        const events = { ...payment, refunded: payment.refunded(5), made, failed, again };
         for (const kind of order) await heard(events[kind]);
-        expect(await balance(renter)).toMatchObject({ balance_micro: before, payments_frozen: false });
+        expect(await balance(renter)).toMatchObject({ balance_micro: before + 12 * DOLLAR, payments_frozen: false });
         const its = (await rows(renter)).filter(({ reason }) => reason === payment.id);
-        expect(its.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(0);
+        expect(its.reduce((sum, { amount_micro }) => sum + amount_micro, 0)).toBe(12 * DOLLAR);
       }),
       { numRuns: 25 },
     );

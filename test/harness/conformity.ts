@@ -4,19 +4,46 @@ import type { Answer, Inspect } from '../../scripts/client.js';
 
 export type JsonSchema = Record<string, unknown>;
 
+export interface Response {
+  $ref?: string;
+  content?: Record<string, { schema: JsonSchema }>;
+  headers?: Record<string, { $ref: string }>;
+}
+
 export interface Operation {
+  operationId: string;
   summary: string;
+  description: string;
+  tags: string[];
   security: object[];
-  parameters?: { in: 'query' | 'path' | 'header'; name: string; required?: boolean; schema: JsonSchema }[];
+  parameters?: {
+    in: 'query' | 'path' | 'header';
+    name: string;
+    description?: string;
+    required?: boolean;
+    schema: JsonSchema;
+  }[];
   requestBody?: { content: Record<string, { schema: JsonSchema }> };
-  responses: Record<string, { content?: Record<string, { schema: JsonSchema }> }>;
+  responses: Record<string, Response>;
 }
 
 /** As much of an OpenAPI document as the tests read. */
 export interface ApiDocument {
   openapi: string;
+  info: { version: string; license: { identifier: string } };
+  tags: { name: string }[];
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, JsonSchema> };
+  components: {
+    schemas: Record<string, JsonSchema>;
+    responses: Record<string, Response>;
+    headers: Record<string, { required?: boolean }>;
+  };
+}
+
+/** A response itself, where the document only refers to it. */
+export function resolveResponse({ components }: ApiDocument, response: Response | undefined): Response | undefined {
+  const name = response?.$ref?.replace('#/components/responses/', '');
+  return name === undefined ? response : components.responses[name];
 }
 
 /** What holds an answer against the document: it throws when an answer is not what the document says. */
@@ -32,14 +59,16 @@ export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
   return (await (await fetch(`${baseUrl}/v1/openapi.json`)).json()) as ApiDocument;
 }
 
-const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'RATE_LIMITED', 'UNAVAILABLE'];
+/** Headers that mean something to a caller, so that the document names each where it is sent. */
+const TOLD = ['allow', 'idempotent-replayed', 'retry-after', 'www-authenticate', 'x-request-id'];
+const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'ORG_MISMATCH', 'RATE_LIMITED', 'UNAVAILABLE'];
 
 class Checker {
   private readonly ajv = new Ajv2020({ strict: false });
   private readonly compiled = new Map<object, ValidateFunction>();
   private readonly routes: { pattern: RegExp; operations: Record<string, Operation> }[];
 
-  constructor(document: ApiDocument) {
+  constructor(private readonly document: ApiDocument) {
     addFormats.default(this.ajv);
     this.ajv.addSchema({ $id: 'api', components: document.components });
     this.routes = Object.entries(document.paths).map(([path, operations]) => ({
@@ -57,8 +86,9 @@ class Checker {
       if (NO_ROUTE.includes(String((answer.body as { code?: unknown } | null)?.code))) return;
       throw new Error(`${where}, and the document knows no such operation`);
     }
-    const response = operation.responses[answer.status];
+    const response = resolveResponse(this.document, operation.responses[answer.status]);
     if (!response) throw new Error(`${where}, a status that its document does not name`);
+    this.checkHeaders(response, answer.headers, where);
     const type = answer.headers.get('content-type')?.split(';')[0] ?? 'application/json';
     const schema = response.content?.[type]?.schema;
     if (!schema) {
@@ -67,6 +97,16 @@ class Checker {
     }
     const validate = this.validatorOf(schema);
     if (!validate(answer.body)) throw new Error(`${where}: ${this.ajv.errorsText(validate.errors)}`);
+  }
+
+  private checkHeaders({ headers = {} }: Response, sent: Headers, where: string): void {
+    const { headers: known } = this.document.components;
+    for (const name of Object.keys(headers)) {
+      if (known[name]?.required === true && !sent.has(name)) throw new Error(`${where}, without ${name}`);
+    }
+    const named = Object.keys(headers).map((name) => name.toLowerCase());
+    const unnamed = TOLD.filter((name) => sent.has(name) && !named.includes(name));
+    if (unnamed.length > 0) throw new Error(`${where} with ${unnamed.join(', ')}, which its document does not name`);
   }
 
   private validatorOf(schema: JsonSchema): ValidateFunction {

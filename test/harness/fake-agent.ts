@@ -20,6 +20,8 @@ export interface FakeAgentOptions extends FakeInventory {
   automatic?: boolean;
   /** Which wire it was built for. */
   wire?: WireVersion;
+  /** Whose workloads its Docker holds when it enrols. */
+  earlier?: readonly { hostId: string; workloads: number }[];
   /** The host's clock, in milliseconds. */
   now?: () => number;
 }
@@ -59,14 +61,19 @@ type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
 const FIRST_PORT = 40_000;
 
 /** By TLS where the token names an authority: then what dials from now on shows the certificate. */
-async function enroll(address: string, token: string, inventory: Record<string, unknown>, wire?: WireVersion) {
+async function enroll(
+  address: string,
+  token: string,
+  inventory: Record<string, unknown>,
+  { wire, earlier = [] }: Pick<FakeAgentOptions, 'wire' | 'earlier'>,
+) {
   const fingerprint = fingerprintIn(token);
   const trust = fingerprint === undefined ? null : { authority: await fetchAuthority(address, fingerprint), own: true };
   const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
   const client = dialWire(address, connectionBy(address, trust && { trust }), wire);
   try {
     const answer = await new Promise<WireEnrolled>((resolve, reject) => {
-      client.enroll({ token, inventory, certificateRequest: request }, (error, response) =>
+      client.enroll({ token, inventory, certificateRequest: request, earlier }, (error, response) =>
         error ? reject(error) : resolve(response),
       );
     });
@@ -101,6 +108,8 @@ export class FakeAgent {
   private newest = 2;
   private readonly results = new Map<string, Record<string, unknown>>();
   private readonly reportNumbers = new Map<string, number>();
+  /** What is told of with each answer and report of an instance from now on. */
+  private readonly endedRuns = new Map<string, { runId: string; ranMs: number; endedAt: number }>();
   private stream: WireStream | undefined;
   private ports = FIRST_PORT;
   private runs = 0;
@@ -120,7 +129,7 @@ export class FakeAgent {
   /** Rejects with the control plane's reason. */
   static async enroll(address: string, token: string, options: FakeAgentOptions = {}): Promise<FakeAgent> {
     const inventory = inventoryOf(options);
-    const { client, answer } = await enroll(address, token, inventory, options.wire);
+    const { client, answer } = await enroll(address, token, inventory, options);
     const { automatic = true, now = Date.now } = options;
     const agent = new FakeAgent(client, answer.hostId, answer.credential, inventory, automatic, now);
     if (options.wire === 'protocol 1') agent.newest = 1;
@@ -198,7 +207,7 @@ export class FakeAgent {
     this.client.close();
   }
 
-  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number } = {}): void {
+  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number; obstacle?: string } = {}): void {
     const running = [...this.workloads].filter(([, { state }]) => state === 'WORKLOAD_STATE_RUNNING');
     this.send({
       heartbeat: {
@@ -267,12 +276,21 @@ export class FakeAgent {
 
   /** Sends the last answer to the command once more. */
   repeat(command: WireCommand): void {
-    this.send({ commandResult: this.results.get(command.commandId) });
+    const runs = this.runsOf(command.instanceId);
+    this.send({ commandResult: { ...this.results.get(command.commandId), runs } });
   }
 
   /** A message as it is, for what no honest agent would send. */
   sendRaw(message: Record<string, unknown>): void {
     this.send(message);
+  }
+
+  /** A workload ends by itself; its last run is noted, and its end is still to be reported. */
+  end(instanceId: string, code = 0): void {
+    const ranMs = this.ageOf(instanceId);
+    const runId = this.workloads.get(instanceId)?.runId ?? '';
+    this.change(instanceId, { state: 'WORKLOAD_STATE_STOPPED', ranMs, exit: { code, ranMs } });
+    this.endedRuns.set(instanceId, { runId, ranMs, endedAt: this.now() });
   }
 
   /** A workload has ended by itself. */
@@ -295,8 +313,9 @@ export class FakeAgent {
   report(instanceId: string, number = (this.reportNumbers.get(instanceId) ?? 0) + 1): void {
     this.reportNumbers.set(instanceId, Math.max(number, this.reportNumbers.get(instanceId) ?? 0));
     const sequence = this.workloads.get(instanceId)?.sequence ?? 0;
+    const runs = this.runsOf(instanceId);
     this.send({
-      workloadReport: { instanceId, number, sequence, observation: this.observation(instanceId), note: '' },
+      workloadReport: { instanceId, number, sequence, observation: this.observation(instanceId), note: '', runs },
     });
   }
 
@@ -305,8 +324,12 @@ export class FakeAgent {
     this.beat();
     this.report(instanceId);
     const number = this.reportNumbers.get(instanceId) ?? 0;
-    const acknowledged = () => this.acknowledgedReports.has(`${instanceId} ${number}`);
-    await eventually('the report to be acknowledged', acknowledged);
+    await eventually('the report to be acknowledged', () => this.hasAcknowledged(instanceId, number));
+  }
+
+  /** Whether the control plane has heard this report. */
+  hasAcknowledged(instanceId: string, number: number): boolean {
+    return this.acknowledgedReports.has(`${instanceId} ${number}`);
   }
 
   /** The workload prints. */
@@ -384,6 +407,11 @@ export class FakeAgent {
   private ageOf(instanceId: string): number {
     const { startedAt, ranMs } = this.workloads.get(instanceId) ?? {};
     return ranMs ?? (startedAt === undefined ? 0 : this.now() - startedAt);
+  }
+
+  private runsOf(instanceId: string): Record<string, unknown>[] {
+    const run = this.endedRuns.get(instanceId);
+    return run ? [{ runId: run.runId, ranMs: run.ranMs, endedMsAgo: this.now() - run.endedAt }] : [];
   }
 
   private change(instanceId: string, changes: Partial<FakeWorkload>): void {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { UnansweredCall } from '../../agent/domain/unanswered-call.js';
 import { Failure } from '../../agent/domain/failure.js';
 import { publishPorts } from '../../agent/domain/ports.js';
 import {
@@ -37,7 +38,7 @@ export class FakeRuntime implements Runtime {
   private readonly containers = new Map<string, FakeContainer>();
   private readonly gates = new Map<Call, Promise<void>>();
   private readonly failures = new Map<Call, Error[]>();
-  private readonly unanswered = new Map<string, Promise<void>>();
+  private readonly unanswered = new Map<string, { answered: Promise<void>; since: number }>();
 
   constructor(
     private readonly clock: Clock,
@@ -67,7 +68,8 @@ export class FakeRuntime implements Runtime {
   /** A call of the instance has passed its deadline; the function answered tells its outcome at last. */
   leaveUnanswered(instanceId: string): () => void {
     let answer = () => {};
-    this.unanswered.set(instanceId, new Promise((resolve) => (answer = resolve)));
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    this.unanswered.set(instanceId, { answered, since: this.clock.monotonic() });
     return () => {
       this.unanswered.delete(instanceId);
       answer();
@@ -185,13 +187,19 @@ export class FakeRuntime implements Runtime {
     if (port !== undefined) throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
   }
 
+  unansweredCalls(): UnansweredCall[] {
+    return [...this.unanswered].map(([instanceId, { since }]) => {
+      return { instanceId, what: 'start the container', ms: this.clock.monotonic() - since };
+    });
+  }
+
   hasUnanswered(instanceId: string): boolean {
     return this.unanswered.has(instanceId);
   }
 
   async settled(instanceId: string): Promise<void> {
     if (this.unanswered.has(instanceId)) this.settledAsked += 1;
-    await this.unanswered.get(instanceId);
+    await this.unanswered.get(instanceId)?.answered;
   }
 
   private choosePorts(count: number): number[] {

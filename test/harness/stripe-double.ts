@@ -48,10 +48,16 @@ export class StripeDouble {
     return new Promise((resolve) => this.server.close(() => resolve()));
   }
 
-  /** An event as Stripe sends it: its body, and the signature made at `now`. */
-  event(type: string, object: object, now: number): { payload: string; signature: string } {
+  /** An event that was made at `created` as Stripe sends it: its body, and the signature made at `now`. */
+  event(type: string, object: object, now: number, created = now): { payload: string; signature: string } {
     const id = `evt_${++this.events}`;
-    const payload = JSON.stringify({ id, object: 'event', type, created: Math.floor(now / 1000), data: { object } });
+    const payload = JSON.stringify({
+      id,
+      object: 'event',
+      type,
+      created: Math.floor(created / 1000),
+      data: { object },
+    });
     return { payload, signature: this.sign(payload, now) };
   }
 

@@ -3,4 +3,4 @@
  * --seeds 100` has chosen them, by the code that runs and by what happens right after what. The last adds a five-hundredth of
  * what the first reaches.
  */
-export const CHOSEN_SEEDS: readonly number[] = [1, 90, 84, 19, 30, 100, 44, 9, 53, 83, 88, 42, 27, 81, 70];
+export const CHOSEN_SEEDS: readonly number[] = [1, 90, 84, 19, 30, 100, 44, 9, 97, 53, 83, 88, 42, 27, 81, 70];

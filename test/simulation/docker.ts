@@ -256,6 +256,10 @@ export class SimRuntime implements Runtime, DockerWatch {
 
   async checkPorts(): Promise<void> {}
 
+  unansweredCalls(): [] {
+    return [];
+  }
+
   hasUnanswered(instanceId: string): boolean {
     return this.unanswered.has(instanceId);
   }

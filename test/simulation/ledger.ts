@@ -33,6 +33,15 @@ export const LEDGER: Invariants = {
     );
   },
 
+  'what its days have cost is what was charged': ({ organizations, transactions, days }) => {
+    const charges = [...transactions.values()].filter(({ kind }) => kind === 'charge');
+    const sums = sumBy(charges, ({ organization_id }) => organization_id);
+    return first(organizations.values(), ({ id }) => {
+      const [charged, micro] = [-(sums.get(id) ?? 0), days.get(id)?.micro ?? 0];
+      return micro === charged ? undefined : `the days of ${id} have cost ${micro}, its charges are ${charged}`;
+    });
+  },
+
   'only the row of the present hour grows': ({ transactions, before }) => {
     const was = [...(before?.transactions.values() ?? [])];
     const newest = new Map<string, number>();

@@ -44,6 +44,11 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [afterBooking('UPDATE organizations SET balance_micro = balance_micro - 1')],
   },
   {
+    invariant: 'what its days have cost is what was charged',
+    bug: 'what a day has cost is forgotten',
+    changes: [afterBooking('UPDATE organization_days SET gpu_micro = 0')],
+  },
+  {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
     seed: 5,

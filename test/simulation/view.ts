@@ -54,6 +54,12 @@ export interface TransactionRow {
   created_at: number;
 }
 
+/** What all days of an organization have cost. */
+export interface DaysRow {
+  id: string;
+  micro: number;
+}
+
 export interface IntervalRow {
   instance_id: string;
   meter: string;
@@ -72,6 +78,7 @@ export interface View {
   organizations: ReadonlyMap<string, OrganizationRow>;
   transactions: ReadonlyMap<string, TransactionRow>;
   intervals: readonly IntervalRow[];
+  days: ReadonlyMap<string, DaysRow>;
   /** Changes of a status since the last look. */
   edges: readonly Edge[];
   /** Absent where the store was replaced since. */
@@ -94,6 +101,11 @@ export function look(world: World, before?: View): View {
     organizations: byId(world.rows<OrganizationRow>('SELECT id, balance_micro FROM organizations')),
     transactions: byId(world.rows<TransactionRow>('SELECT * FROM transactions')),
     intervals: world.rows<IntervalRow>('SELECT instance_id, meter, opened_at, closed_at FROM meter_intervals'),
+    days: byId(
+      world.rows<DaysRow>(
+        'SELECT organization_id AS id, sum(gpu_micro + disk_micro) AS micro FROM organization_days GROUP BY organization_id',
+      ),
+    ),
     edges,
     before: before && !replaced ? seen(before) : undefined,
   };

@@ -45,8 +45,13 @@ describe('While the balance lasts', () => {
   it('what is attested is charged, and the rest is left for later', () => {
     const metered = gpu([interval(700)]);
     expect(settle(account(1_000_000, [metered]), 1_000)).toEqual({
-      bookings: [{ instanceId: metered.instanceId, meter: 'gpu', ms: 700, chargedMicro: 700 }],
-      intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0 }],
+      bookings: [
+        {
+          ...{ instanceId: metered.instanceId, meter: 'gpu', ms: 700, chargedMicro: 700 },
+          days: [{ day: 0, micro: 700 }],
+        },
+      ],
+      intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0, absorbedMicro: 0 }],
       nextAt: 1_000 + PERIOD_MS,
     });
   });
@@ -197,9 +202,11 @@ describe('Once the balance has run out', () => {
     expect(settle(account(0, [...free, gpu([interval(3_000)])]), 3_000)).toMatchObject({ emptySince: 0 });
   });
 
-  it('it lasts to the end of the millisecond in which it is used up', () => {
+  it('it lasts to the end of the millisecond in which it is used up, for which what is left is charged', () => {
     // Two micro-dollars each millisecond, and one left over.
-    expect(chargedOf(account(1_001, [gpu([interval(3_000)], 2 * RATE)]), 3_000)).toEqual([1_002]);
+    const metered = gpu([interval(3_000)], 2 * RATE);
+    expect(chargedOf(account(1_001, [metered]), 3_000)).toEqual([1_001]);
+    expect(settle(account(1_001, [metered]), 3_000).intervals).toMatchObject([{ absorbedMs: 2_499, absorbedMicro: 1 }]);
   });
 
   it('a payment lifts it from its own time on', () => {

@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../control-plane/config.js';
 import { restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
@@ -102,6 +102,38 @@ it('keeps the commands of a store that is older than replaced access', () => {
   store.close();
 });
 
+it('sums up what each day has cost in a ledger that is older than these sums', () => {
+  new Store(file, new ManualClock(), () => {}, migrations.slice(0, 5)).close();
+  const database = new BetterSqlite3(file);
+  database.pragma('foreign_keys = OFF');
+  const HOUR_MS = 3_600_000;
+  const charge = (id: number, instance: string, meter: string, hour: number, micro: number) =>
+    database.exec(`INSERT INTO transactions (id, organization_id, kind, amount_micro, instance_id, meter, hour, created_at)
+      VALUES ('${id}', 'o', 'charge', ${-micro}, '${instance}', '${meter}', ${hour * HOUR_MS}, 0)`);
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO organizations (id, name, created_at) VALUES ('o', '', 0);
+    INSERT INTO instances (id, organization_id, machine_id, offer_id, template_id, status, num_gpus, disk_gb, price_per_hour_micro,
+    storage_price_per_gb_hour_micro, template_snapshot, ssh_user, deployed_by, created_at, status_changed_at, progress_at)
+    VALUES ('i', 'o', 'm', '', '', 'stopped', 1, 1, 1, 1, '', '', '', 0, 0, 0)`);
+  charge(1, 'i', 'gpu', 24, 10);
+  charge(2, 'i', 'gpu', 47, 5);
+  charge(3, 'i', 'disk', 47, 3);
+  charge(4, 'i', 'disk', 48, 4);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const days = [
+    { day: 1, gpu_micro: 15, disk_micro: 3 },
+    { day: 2, gpu_micro: 0, disk_micro: 4 },
+  ];
+  const sums = ['day', 'gpu_micro', 'disk_micro'] as const;
+  store.transact((tx) => {
+    expect(tx.all(query.selectFrom('organization_days').select(sums).orderBy('day'))).toEqual(days);
+    expect(tx.all(query.selectFrom('machine_days').select(sums).orderBy('day'))).toEqual(days);
+  });
+  store.close();
+});
+
 it('refuses a file of a newer release, and one that is no database, without harm', () => {
   new Store(file, new ManualClock()).close();
   const database = new BetterSqlite3(file);
@@ -156,4 +188,56 @@ it.each([
   [{ GPURENT_LOG_LEVEL: 'loud' }, /GPURENT_LOG_LEVEL/],
 ])('a wrong setting %j is named', (environment, saying) => {
   expect(() => parseConfig({ GPURENT_DATABASE: file, ...environment })).toThrow(saying);
+});
+
+describe('the write-ahead log', () => {
+  let store: Store;
+  beforeEach(() => {
+    store = new Store(file, new ManualClock());
+  });
+  afterEach(() => store.close());
+
+  const logSize = () => statSync(`${file}-wal`).size;
+  const write = (megabytes: number) => {
+    for (let written = 0; written < megabytes; written++)
+      store.transact((tx) => tx.run(query.updateTable('meta').set({ value: String(written % 10).repeat(1_048_576) })));
+  };
+  const slowReader = () => {
+    const reader = new BetterSqlite3(file, { readonly: true });
+    const held = reader.prepare('SELECT * FROM meta').iterate();
+    held.next();
+    return () => {
+      held.return?.();
+      reader.close();
+    };
+  };
+
+  it('gives back what it has grown to behind a slow reader', () => {
+    const end = slowReader();
+    write(60);
+    expect(logSize()).toBeGreaterThan(50 * 1024 * 1024);
+    end();
+    write(2);
+    expect(logSize()).toBeLessThanOrEqual(20 * 1024 * 1024);
+  });
+
+  it('gives back everything once nothing is written any more', () => {
+    write(3);
+    expect(store.truncateIdleLog()).toBe(false);
+    expect(store.truncateIdleLog()).toBe(true);
+    expect(logSize()).toBe(0);
+    expect(store.truncateIdleLog()).toBe(false);
+  });
+
+  it('waits for nobody who reads', () => {
+    write(3);
+    const end = slowReader();
+    write(1);
+    store.truncateIdleLog();
+    const before = Date.now();
+    expect(store.truncateIdleLog()).toBe(false);
+    expect(Date.now() - before).toBeLessThan(2_500);
+    end();
+    expect(store.truncateIdleLog()).toBe(true);
+  });
 });

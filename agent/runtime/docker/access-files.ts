@@ -1,13 +1,15 @@
-import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Access } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { shellExports } from '../../domain/shell.js';
+import { writeDurably } from '../../host/durable-file.js';
 import { InstanceFolders, type BindMount } from './instance-folders.js';
 
 /** Where a container finds what init is to know of its access. */
 export const ACCESS_DIR = '/.gpurent-access';
 const TOKEN_HASH = 'token-hash';
 const GUEST = 'guest';
+const FILE_MODE = 0o644;
 
 /**
  * Access that was replaced since a workload was made. It is kept outside of the container, whose labels and environment cannot
@@ -26,9 +28,9 @@ export class AccessFiles extends InstanceFolders {
   /** From now on this is what counts, also after a crash of the host. */
   async replace(instanceId: string, { tokenHash, sshAuthorizedKey, env }: Access): Promise<void> {
     const { Source: guest } = await this.provide(instanceId);
-    await writeDurably(join(guest, 'env'), shellExports(env));
-    await writeDurably(join(guest, 'authorized_key'), `${sshAuthorizedKey}\n`);
-    await writeDurably(join(this.folderOf(instanceId), TOKEN_HASH), tokenHash);
+    await writeDurably(join(guest, 'env'), shellExports(env), FILE_MODE);
+    await writeDurably(join(guest, 'authorized_key'), `${sshAuthorizedKey}\n`, FILE_MODE);
+    await writeDurably(join(this.folderOf(instanceId), TOKEN_HASH), tokenHash, FILE_MODE);
   }
 
   /** Of the token that has replaced the workload's first one; undefined where none has. */
@@ -38,19 +40,4 @@ export class AccessFiles extends InstanceFolders {
       throw error;
     });
   }
-}
-
-/** Whoever reads it finds the old text or the new one, and after a crash the same. */
-async function writeDurably(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o644);
-  try {
-    await file.writeFile(text);
-    await file.chmod(0o644);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  const folder = await open(dirname(path));
-  await folder.sync().finally(() => folder.close());
 }

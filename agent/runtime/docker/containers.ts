@@ -3,8 +3,9 @@ import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js
 import { Failure } from '../../domain/failure.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
-import type { OnProgress, Traits } from '../workload.js';
+import type { OnProgress, Placed, Traits } from '../workload.js';
 import type { AccessFiles } from './access-files.js';
+import { checkAccountFiles } from './account-files.js';
 import { containerOptions } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import type { EtcFiles } from './etc-files.js';
@@ -36,7 +37,8 @@ export class Containers implements WorkloadKind {
     return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };
   }
 
-  async prepare({ instanceId }: Traits): Promise<void> {
+  async prepare({ instanceId, state }: Placed): Promise<void> {
+    if (state !== 'running') await checkAccountFiles(this.engine, instanceId);
     await this.etcFiles.provide(instanceId);
     await this.accessFiles.provide(instanceId);
   }

@@ -1,10 +1,10 @@
-import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UNKNOWN_DATA_ROOT, type DataRoot } from '../../domain/data-root.js';
 import { Failure } from '../../domain/failure.js';
+import { writeDurably } from '../../host/durable-file.js';
 
 const NAME = /^[A-Za-z0-9-]{1,64}$/;
-const UNFINISHED = '.new';
 
 /**
  * Under which data root each instance of this host was made, a small file for each. Not in the journal, for the doctor and a
@@ -31,15 +31,7 @@ export class DataRootNotes {
 
   private async write(file: string, root: DataRoot): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    const handle = await open(file + UNFINISHED, 'w', 0o600);
-    try {
-      await handle.writeFile(JSON.stringify(root));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(file + UNFINISHED, file);
-    await this.syncFolder();
+    await writeDurably(file, JSON.stringify(root), 0o600);
   }
 
   /** Forgets an instance whose container is gone. */
@@ -53,11 +45,6 @@ export class DataRootNotes {
     } catch {
       return UNKNOWN_DATA_ROOT;
     }
-  }
-
-  private async syncFolder(): Promise<void> {
-    const folder = await open(this.folder, 'r');
-    await folder.sync().finally(() => folder.close());
   }
 
   private fileOf(instanceId: string): string {

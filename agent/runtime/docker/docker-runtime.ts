@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../../shared/clock.js';
 import type { Access, WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
 import { publishPorts, publishable } from '../../domain/ports.js';
+import type { UnansweredCall } from '../../domain/unanswered-call.js';
 import { graceOf } from '../../domain/stop-grace.js';
 import type { PortAllocator } from '../../host/ports.js';
 import {
@@ -247,6 +248,10 @@ export class DockerRuntime implements Runtime {
 
   async checkPorts(workload: Traits): Promise<void> {
     for (const port of portsOf(workload)) await this.parts.ports.check(port);
+  }
+
+  unansweredCalls(): UnansweredCall[] {
+    return this.parts.engine.unansweredCalls();
   }
 
   hasUnanswered(instanceId: string): boolean {

@@ -5,6 +5,8 @@ import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import { parseImageReference } from '../../../shared/image-reference.js';
 import { Failure } from '../../domain/failure.js';
+import type { DockerRegistries } from '../../domain/registries.js';
+import type { UnansweredCall } from '../../domain/unanswered-call.js';
 
 export const DEADLINE_MS = {
   create: 240_000,
@@ -17,7 +19,7 @@ export const DEADLINE_MS = {
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
 
 /** What Docker tells of itself, as far as it is of interest here. */
-export interface DockerInfo {
+export interface DockerInfo extends DockerRegistries {
   ServerVersion: string;
   /** Of its storage. */
   Driver: string;
@@ -64,7 +66,7 @@ export async function requireRuntime(engine: Engine, name: string | null): Promi
 /** Docker's API with a deadline on every call. */
 export class Engine {
   readonly docker: Docker;
-  private readonly unanswered = new Map<string, Set<Promise<unknown>>>();
+  private readonly unanswered = new Map<string, Map<Promise<unknown>, { what: string; since: number }>>();
 
   constructor(
     socketPath: string,
@@ -82,14 +84,22 @@ export class Engine {
   /** A call that brings something of `owner` into being: when its deadline passes it may still land, and is remembered. */
   async bring<T>(owner: string, what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
     const promise = call(this.docker);
-    const calls = this.unanswered.get(owner) ?? new Set();
-    this.unanswered.set(owner, calls.add(promise));
+    const calls = this.unanswered.get(owner) ?? new Map<Promise<unknown>, { what: string; since: number }>();
+    this.unanswered.set(owner, calls.set(promise, { what, since: this.clock.monotonic() }));
     const forget = () => {
       calls.delete(promise);
       if (calls.size === 0) this.unanswered.delete(owner);
     };
     promise.then(forget, forget);
     return this.within(what, deadlineMs, promise);
+  }
+
+  /** Such calls of all owners. */
+  unansweredCalls(): UnansweredCall[] {
+    const now = this.clock.monotonic();
+    return [...this.unanswered].flatMap(([instanceId, calls]) =>
+      [...calls.values()].map(({ what, since }) => ({ instanceId, what, ms: now - since })),
+    );
   }
 
   /** Whether such a call of the owner is still to be answered. */
@@ -99,7 +109,7 @@ export class Engine {
 
   /** Resolves once every such call of the owner is answered. */
   async settled(owner: string): Promise<void> {
-    await Promise.allSettled([...(this.unanswered.get(owner) ?? [])]);
+    await Promise.allSettled([...(this.unanswered.get(owner)?.keys() ?? [])]);
   }
 
   async isAvailable(): Promise<boolean> {

@@ -54,22 +54,21 @@ export class ImageCache {
     private readonly logger: Logger,
   ) {}
 
-  /** Notes it, and its use. */
+  /** Notes it, its use, and its names; of more than it may have, the oldest go. */
   async fetched({ id, name, digest, plainName }: FetchedImage): Promise<void> {
     const known = await this.load();
     const entry = known.get(id) ?? { usedAt: 0, digests: {} };
-    entry.usedAt = this.clock.now();
-    if (name !== undefined) {
-      const { [name]: _, ...others } = entry.digests;
-      entry.digests = { ...others, [name]: digest ?? '' };
-    }
-    if (plainName !== undefined)
-      entry.plainNames = [...new Set([...(entry.plainNames ?? []), plainName])].slice(-MOST_NAMES);
     known.set(id, entry);
-    for (const old of Object.keys(entry.digests).slice(0, -MOST_NAMES)) {
-      entry.digests = Object.fromEntries(Object.entries(entry.digests).filter(([kept]) => kept !== old));
-      await this.removeName(old).catch((error: unknown) => this.logger.warn(messageOf(error)));
-    }
+    entry.usedAt = this.clock.now();
+    // What another image was called so far, this one is called now.
+    for (const each of known.values()) forgetNames(each, [name, plainName]);
+    if (name !== undefined) entry.digests = { ...entry.digests, [name]: digest ?? '' };
+    if (plainName !== undefined) entry.plainNames = [...(entry.plainNames ?? []), plainName];
+    const surplus = [Object.keys(entry.digests), entry.plainNames ?? []].flatMap((names) =>
+      names.slice(0, -MOST_NAMES),
+    );
+    forgetNames(entry, surplus);
+    for (const old of surplus) await this.removeName(old).catch((error: unknown) => this.logger.warn(messageOf(error)));
     await this.save(known);
   }
 
@@ -109,6 +108,10 @@ export class ImageCache {
     );
     const inUse = new Set(containers.map(({ ImageID }) => ImageID));
     const images = await this.engine.call('list images', DEADLINE_MS.inspect, (docker) => docker.listImages());
+    // What its owner has removed meanwhile.
+    const present = new Set(images.map(({ Id }) => Id));
+    for (const [id, { usedAt }] of known)
+      if (!present.has(id) && usedAt <= this.clock.now() - GRACE_MS) known.delete(id);
     // What a crash has left unnoted counts from now on.
     for (const image of images.filter(({ Id }) => !known.has(Id)))
       if (namesOf(image).some(isFetchedName)) known.set(image.Id, { usedAt: this.clock.now(), digests: {} });
@@ -165,6 +168,11 @@ export class ImageCache {
       .catch((error: unknown) => this.logger.warn(`the use of an image could not be noted: ${messageOf(error)}`));
     return this.writing;
   }
+}
+
+function forgetNames(entry: Entry, names: readonly (string | undefined)[]): void {
+  entry.digests = Object.fromEntries(Object.entries(entry.digests).filter(([name]) => !names.includes(name)));
+  if (entry.plainNames) entry.plainNames = entry.plainNames.filter((name) => !names.includes(name));
 }
 
 /** Before there were relays, the file had the time of the last use alone. */

@@ -3,7 +3,12 @@ import { lookup } from 'node:dns/promises';
 import type { Clock } from '../../../shared/clock.js';
 import { CodedError, messageOf } from '../../../shared/coded-error.js';
 import { isForbidden } from '../../../shared/forbidden-networks.js';
-import { parseImageReference, type ImageReference } from '../../../shared/image-reference.js';
+import {
+  DOCKER_HUB,
+  canonicalName,
+  parseImageReference,
+  type ImageReference,
+} from '../../../shared/image-reference.js';
 import type { Logger } from '../../../shared/logger.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
@@ -53,7 +58,8 @@ interface Source {
 
 const UNAVAILABLE = 'IMAGE_UNAVAILABLE';
 const TOO_SLOW = 'IMAGE_TOO_SLOW';
-const DOCKER_HUB = 'index.docker.io';
+/** By which Docker knows the password of Docker Hub. */
+const HUB_SERVER = 'https://index.docker.io/v1/';
 const LOOK_MS = 5_000;
 /** What fails sooner has held nobody's GPUs for long. */
 const HELD_MS = 30_000;
@@ -87,8 +93,8 @@ export class ImagePuller {
     const release = await this.slots.take(order.signal);
     const begunAt = this.clock.monotonic();
     try {
-      const registries = (await this.engine.info()) as DockerRegistries;
-      if (pullsThroughProxy(registries)) return await this.pullDirectly(order);
+      const registries = await this.engine.info();
+      if (pullsThroughProxy(registries)) return await this.pullDirectly(order, parsed);
       return await this.pullRelayed(order, parsed, registries);
     } catch (error) {
       if (order.signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
@@ -156,22 +162,21 @@ export class ImagePuller {
   }
 
   /** Where all that Docker reaches is a proxy of its own, that is to keep it from this host's networks. */
-  private async pullDirectly(order: ImageOrder): Promise<PulledImage> {
+  private async pullDirectly(order: ImageOrder, parsed: ImageReference): Promise<PulledImage> {
     const { image, registry } = order.spec;
     const name = withTag(image);
-    await this.requireReachable(image);
-    await this.follow(
-      registry ? { name, authconfig: { ...registry, serveraddress: serverOf(name) } } : { name },
-      order,
-    );
+    await this.requireReachable(parsed);
+    const serveraddress = canonicalName(parsed).registry === DOCKER_HUB ? HUB_SERVER : String(parsed.registry);
+    await this.follow(registry ? { name, authconfig: { ...registry, serveraddress } } : { name }, order);
     return { ...(await this.keep(name, image, false)), plainName: name };
   }
 
   /** A registry is where renters may not reach: then its answers are not for them either. */
-  private async requireReachable(image: string): Promise<void> {
+  private async requireReachable(image: ImageReference): Promise<void> {
     const { allowed } = this.policy;
-    const host = hostOf(registryOf(image));
-    if (allowed === null || host === DOCKER_HUB) return;
+    const { registry } = canonicalName(image);
+    if (allowed === null || registry === DOCKER_HUB) return;
+    const host = registry.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
     const found = await lookup(host, { all: true }).catch(() => []);
     if (found.some(({ address }) => isForbidden(address, allowed))) throw new PullRefused('forbidden_address');
   }
@@ -274,18 +279,4 @@ function isOfAnotherRelay(said: string, port: number): boolean {
 
 export function withTag(image: string): string {
   return /[:@][^/]+$/.test(image) ? image : `${image}:latest`;
-}
-
-function registryOf(image: string): string {
-  const [first = ''] = image.split('/');
-  return image.includes('/') && /[.:]|^localhost$/.test(first) ? first : DOCKER_HUB;
-}
-
-function serverOf(image: string): string {
-  const registry = registryOf(image);
-  return registry === DOCKER_HUB ? `https://${DOCKER_HUB}/v1/` : registry;
-}
-
-function hostOf(registry: string): string {
-  return registry.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 }

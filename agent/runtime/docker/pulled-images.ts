@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseImageReference } from '../../../shared/image-reference.js';
-import { canonicalName } from '../../domain/registries.js';
+import { canonicalName, parseImageReference } from '../../../shared/image-reference.js';
 import { RELAY_REPOSITORY } from '../../pulls/order.js';
 
 /** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */

@@ -1,5 +1,5 @@
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { OnProgress, Traits } from '../workload.js';
+import type { OnProgress, Placed, Traits } from '../workload.js';
 
 /** How Docker makes one kind of workload. */
 export interface WorkloadKind {
@@ -11,8 +11,8 @@ export interface WorkloadKind {
   fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */
   blueprint(spec: WorkloadSpec): Promise<Blueprint>;
-  /** Right before each start. Throws Failure GPUS_UNAVAILABLE. */
-  prepare(traits: Traits): Promise<void>;
+  /** Right before each start. Throws Failure GPUS_UNAVAILABLE, CONTAINER_FAILED. */
+  prepare(workload: Placed): Promise<void>;
   /** What is kept for it outside of Docker goes with it. */
   forget(instanceId: string): Promise<void>;
   /** The same of all that are not `kept`. */

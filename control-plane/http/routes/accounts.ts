@@ -11,31 +11,57 @@ import {
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, nullable, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, choice, flag, iso, list, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, type Routes } from './routes.js';
 
-export const Email = Type.String({ format: 'email', maxLength: 254 });
-const Password = Type.String({ minLength: 12, maxLength: 256 });
-export const RoleName = Type.Enum(['admin', 'member']);
+/** By which people sign in, and are invited. */
+export function emailOf(whose: string) {
+  return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
+}
+const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
+const presentPassword = text('The password as it is now', { maxLength: 256 });
+/** What a member may do in an organization. */
+export function roleOf(whose: string, options = {}) {
+  return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
+}
 const User = Type.Object(
-  { id: Uuid, email: Type.String(), name: Type.String(), created_at: Timestamp },
+  {
+    id: uuid('The id of the user'),
+    email: text('The e-mail address by which the user signs in'),
+    name: text('What the user is called'),
+    created_at: timestamp('When the account was created'),
+  },
   { title: 'User' },
 );
-const Organization = Type.Object({ id: Uuid, name: Type.String(), role: RoleName });
+const Organization = Type.Object({
+  id: uuid('The id of the organization'),
+  name: text('What the organization is called'),
+  role: roleOf('the user in it'),
+});
 const Session = Type.Object(
   {
-    token: Type.String(),
-    expires_at: Timestamp,
-    user: User,
-    organization: nullable(Organization),
+    token: text('The session token: send it as `Authorization: Bearer`'),
+    expires_at: timestamp('When the session ends, unless it is used before'),
+    user: meaning(User, 'The user who is signed in'),
+    organization: nullable(meaning(Organization, 'The active organization; null for a user who belongs to none')),
   },
   { title: 'Session' },
 );
+const Membership = Type.Object({
+  organization_id: uuid('The id of the organization'),
+  name: text('What the organization is called'),
+  role: roleOf('the user in it'),
+});
 const Me = Type.Object(
   {
-    user: Type.Intersect([User, Type.Object({ is_operator: Type.Boolean() })]),
-    memberships: Type.Array(Type.Object({ organization_id: Uuid, name: Type.String(), role: RoleName })),
-    active_organization_id: nullable(Uuid),
+    user: Type.Intersect(
+      [User, Type.Object({ is_operator: flag('Whether the user may use the routes under /v1/operator') })],
+      { description: 'The signed-in user' },
+    ),
+    memberships: list(Membership, 'The organizations to which the user belongs, first joined first'),
+    active_organization_id: nullable(
+      uuid('The organization in which this session acts; null for a user who belongs to none'),
+    ),
   },
   { title: 'Me' },
 );
@@ -47,8 +73,13 @@ export const authRoutes: Routes = (app, platform) => {
     {
       config: { policy: PUBLIC, guessable: 'per address', refusals: ['EMAIL_TAKEN'] },
       schema: {
-        summary: 'Make an account and an organization of its own',
-        body: body({ email: Email, password: Password, name: nameOf(64) }),
+        operationId: 'signUp',
+        summary: 'Create an account, with an organization of its own',
+        body: body({
+          email: emailOf('the new user'),
+          password: newPassword,
+          name: nameOf('What the user, and at first the organization, is called', 64),
+        }),
         response: { 201: Session },
       },
     },
@@ -63,8 +94,10 @@ export const authRoutes: Routes = (app, platform) => {
     {
       config: { policy: PUBLIC, guessable: true, refusals: ['INVALID_CREDENTIALS'] },
       schema: {
+        operationId: 'signIn',
         summary: 'Open a session',
-        body: body({ email: Email, password: Type.String({ maxLength: 256 }) }),
+        description: 'The token lasts 30 days from its last use.',
+        body: body({ email: emailOf('the user'), password: presentPassword }),
         response: { 200: Session },
       },
     },
@@ -73,7 +106,10 @@ export const authRoutes: Routes = (app, platform) => {
 
   app.post(
     '/v1/auth/sign-out',
-    { config: { policy: ACCOUNT }, schema: { summary: 'End this session', response: { 204: NoContent } } },
+    {
+      config: { policy: ACCOUNT },
+      schema: { operationId: 'signOut', summary: 'End this session', response: { 204: NoContent } },
+    },
     (request, reply) => {
       signOut(platform, accountOf(request).sessionId);
       void reply.code(204);
@@ -86,8 +122,10 @@ export const authRoutes: Routes = (app, platform) => {
     {
       config: { policy: ACCOUNT, guessable: true, refusals: ['INVALID_CREDENTIALS'] },
       schema: {
-        summary: 'Change the password; every other session ends',
-        body: body({ current_password: Type.String({ maxLength: 256 }), new_password: Password }),
+        operationId: 'changePassword',
+        summary: 'Change the password',
+        description: 'Every other session of the user ends.',
+        body: body({ current_password: presentPassword, new_password: newPassword }),
         response: { 204: NoContent },
       },
     },
@@ -106,8 +144,10 @@ export const accountRoutes: Routes = (app, platform) => {
     {
       config: { policy: ACCOUNT, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
       schema: {
-        summary: 'Leave an organization; personal keys made in it are revoked',
-        params: IdParams,
+        operationId: 'leaveOrganization',
+        summary: 'Leave an organization',
+        description: "The user's personal API keys of the organization are revoked. The last admin cannot leave.",
+        params: idOf('organization'),
         response: { 204: NoContent },
       },
     },
@@ -123,8 +163,9 @@ export const accountRoutes: Routes = (app, platform) => {
     {
       config: { policy: ACCOUNT, refusals: ['INVITE_NOT_FOUND', 'ALREADY_MEMBER'] },
       schema: {
-        summary: 'Join the organization that an invitation names',
-        params: Type.Object({ token: Type.String() }),
+        operationId: 'acceptInvite',
+        summary: 'Join the organization that an invitation is for',
+        params: Type.Object({ token: text('The token that the invitation was made with') }),
         response: { 200: Organization },
       },
     },
@@ -135,7 +176,7 @@ export const accountRoutes: Routes = (app, platform) => {
     '/v1/me',
     {
       config: { policy: ACCOUNT },
-      schema: { summary: 'The signed-in user and its organizations', response: { 200: Me } },
+      schema: { operationId: 'getMe', summary: 'Get the signed-in user and its organizations', response: { 200: Me } },
     },
     (request) => {
       const caller = accountOf(request);

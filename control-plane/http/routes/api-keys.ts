@@ -1,21 +1,26 @@
 import { Type } from 'typebox';
+import { API_KEY_KINDS } from '../../domain/caller.js';
 import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, choice, flag, iso, isoOrNull, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
-const Kind = Type.Union([Type.Literal('personal'), Type.Literal('team')]);
+const KIND = '`personal`: tied to its creator, and revoked when they leave; `team`: belongs to the organization';
+/** Which keys there are. */
+export function kindOf(options = {}) {
+  return choice(API_KEY_KINDS, KIND, options);
+}
 const ApiKey = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    kind: Kind,
-    prefix: Type.String(),
-    creator_email: Type.String(),
-    creator_id: Uuid,
-    created_at: Timestamp,
-    last_used_at: nullable(Timestamp),
-    creator_is_member: Type.Boolean(),
+    id: uuid('The id of the key'),
+    name: text('What the key is called'),
+    kind: kindOf(),
+    prefix: text('The first 12 characters of the secret'),
+    creator_email: text('The e-mail address of its creator'),
+    creator_id: uuid('The id of its creator'),
+    created_at: timestamp('When it was created'),
+    last_used_at: nullable(timestamp('When it made its last request; null until the first')),
+    creator_is_member: flag('False once its creator has left the organization'),
   },
   { title: 'ApiKey' },
 );
@@ -26,12 +31,19 @@ export const apiKeyRoutes: Routes = (app, platform) => {
     {
       config: { policy: CREDENTIALS, refusals: ['LIMIT_REACHED'] },
       schema: {
-        summary: 'Mint an API key; its secret is shown this once',
+        operationId: 'createApiKey',
+        summary: 'Create an API key',
+        description: 'Its secret is in this answer and nowhere else. A key of the kind `team` takes an admin.',
         body: body({
-          name: nameOf(64),
-          kind: Type.Enum(['personal', 'team'], { default: 'personal' }),
+          name: nameOf('What the key is called', 64),
+          kind: kindOf({ default: 'personal' }),
         }),
-        response: { 201: Type.Object({ key: ApiKey, secret: Type.String() }) },
+        response: {
+          201: Type.Object({
+            key: meaning(ApiKey, 'The key, as the list shows it'),
+            secret: text('`svc_` and 48 hexadecimal characters: send it as `Authorization: Bearer`'),
+          }),
+        },
       },
     },
     (request, reply) => {
@@ -45,18 +57,28 @@ export const apiKeyRoutes: Routes = (app, platform) => {
     '/v1/api-keys',
     {
       config: { policy: MEMBER },
-      schema: { summary: "The organization's active API keys, newest first", response: { 200: items(ApiKey) } },
+      schema: {
+        operationId: 'listApiKeys',
+        summary: "List the organization's active API keys, newest first",
+        querystring: PageQuery,
+        response: { 200: page(ApiKey) },
+      },
     },
-    (request) => ({
-      items: listApiKeys(platform, callerOf(request)).map(apiKeyView),
-    }),
+    (request) => viewPage(listApiKeys(platform, callerOf(request), request.query), apiKeyView),
   );
 
   app.delete(
     '/v1/api-keys/:id',
     {
       config: { policy: CREDENTIALS, refusals: ['API_KEY_NOT_FOUND', 'ADMIN_REQUIRED'] },
-      schema: { summary: 'Revoke an API key', params: IdParams, response: { 204: NoContent } },
+      schema: {
+        operationId: 'revokeApiKey',
+        summary: 'Revoke an API key',
+        description:
+          'It stops working at its next request; instances that it has deployed stay. A member may revoke only their own personal keys.',
+        params: idOf('API key'),
+        response: { 204: NoContent },
+      },
     },
     (request, reply) => {
       revokeApiKey(platform, sessionOf(request), request.params.id);

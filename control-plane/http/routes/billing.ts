@@ -3,30 +3,50 @@ import { TRANSACTION_KINDS } from '../../domain/money.js';
 import { listTransactions, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
 import { openCheckout } from '../../services/money/payments.js';
 import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { IdempotencyHeaders, Micro, Timestamp, Uuid, body, iso, items, nullable, optional } from '../schemas.js';
-import { pageFields, page, type Routes } from './routes.js';
+import {
+  IdempotencyHeaders,
+  body,
+  choice,
+  iso,
+  micro,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  integer,
+} from '../schemas.js';
+import { page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Transaction = Type.Object(
   {
-    id: Uuid,
-    kind: Type.Enum([...TRANSACTION_KINDS]),
-    amount_micro: Type.Integer({ description: 'micro-dollars that it adds to the balance; a charge is negative' }),
-    instance_id: nullable(Uuid),
-    meter: nullable(Type.Enum(['gpu', 'disk'])),
-    reason: nullable(Type.String()),
-    created_at: Timestamp,
+    id: uuid('The id of the transaction'),
+    kind: choice(TRANSACTION_KINDS, 'What moved the balance'),
+    amount_micro: micro('What it adds to the balance; negative for a charge'),
+    instance_id: nullable(uuid('The instance that was charged for; null for what is no charge')),
+    meter: nullable(choice(['gpu', 'disk'], 'Whether GPU time or disk was charged; null for what is no charge')),
+    reason: nullable(text('Why an operator granted it; null for what no operator did')),
+    created_at: timestamp('When it was booked'),
   },
   { title: 'Transaction' },
 );
 
 const DailySpend = Type.Object(
-  { date: Type.String({ description: 'YYYY-MM-DD, UTC' }), gpu_micro: Micro, disk_micro: Micro },
+  {
+    date: text('The day in UTC, as YYYY-MM-DD'),
+    gpu_micro: micro('What GPU time was charged'),
+    disk_micro: micro('What disk was charged'),
+  },
   { title: 'DailySpend' },
 );
 
-const filterFields = optional({ instance_id: Uuid, kind: Type.Enum([...TRANSACTION_KINDS]) });
-export const TransactionFilter = Type.Object(filterFields);
-const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
+export const TransactionQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    instance_id: uuid('Only what this instance was charged'),
+    kind: choice(TRANSACTION_KINDS, 'Only transactions of this kind'),
+  }),
+});
 
 export const billingRoutes: Routes = (app, platform) => {
   app.get(
@@ -34,15 +54,14 @@ export const billingRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'What moved the balance, newest first',
+        operationId: 'listTransactions',
+        summary: 'List what moved the balance, newest first',
+        description: 'Returns everything, unless `limit` or `cursor` asks for a page.',
         querystring: TransactionQuery,
         response: { 200: page(Transaction) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listTransactions(platform, callerOf(request), request.query);
-      return { items: rows.map(transactionView), ...rest };
-    },
+    (request) => viewPage(listTransactions(platform, callerOf(request), request.query), transactionView),
   );
 
   app.get(
@@ -50,12 +69,18 @@ export const billingRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'What was charged on each UTC day, today last',
-        querystring: Type.Object({ days: Type.Integer({ minimum: 1, maximum: 366, default: 30 }) }),
-        response: { 200: items(DailySpend) },
+        operationId: 'listDailySpend',
+        summary: 'List what was charged for the use of each UTC day, today last',
+        description:
+          'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
+        querystring: Type.Object({
+          ...pageFields,
+          days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
+        }),
+        response: { 200: page(DailySpend) },
       },
     },
-    (request) => ({ items: spendDaily(platform, callerOf(request), request.query.days) }),
+    (request) => spendDaily(platform, callerOf(request), request.query),
   );
 
   app.post(
@@ -63,10 +88,18 @@ export const billingRoutes: Routes = (app, platform) => {
     {
       config: { policy: ADMIN, refusals: ['CHECKOUT_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'] },
       schema: {
-        summary: 'Open a page on which the balance is topped up',
+        operationId: 'createCheckoutSession',
+        summary: 'Open a page of the payment provider on which the balance is topped up',
         headers: IdempotencyHeaders,
-        body: body({ amount_micro: Type.Integer({ minimum: 1_000_000, maximum: 100_000_000_000 }) }),
-        response: { 201: Type.Object({ id: Type.String(), url: Type.String() }) },
+        body: body({
+          amount_micro: micro('What to pay: whole cents', { minimum: 1_000_000, maximum: 100_000_000_000 }),
+        }),
+        response: {
+          201: Type.Object({
+            id: text('The id that the payment provider gave it'),
+            url: text('The page on which to pay'),
+          }),
+        },
       },
     },
     async (request, reply) => {

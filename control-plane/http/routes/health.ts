@@ -2,23 +2,35 @@ import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
 import { Readiness } from '../../services/readiness.js';
 import { PUBLIC } from '../policy.js';
+import { choice } from '../schemas.js';
 import type { Routes } from './routes.js';
 
-const Health = Type.Object({ status: Type.Literal('ok') });
+const Health = Type.Object({ status: choice(['ok'], 'All is well') });
 const response = { 200: Health };
 
 export const healthRoutes: Routes = (app, platform) => {
   const readiness = new Readiness(platform);
 
-  app.get('/healthz', { config: { policy: PUBLIC }, schema: { summary: 'The process answers', response } }, () => ({
-    status: 'ok' as const,
-  }));
+  app.get(
+    '/healthz',
+    {
+      config: { policy: PUBLIC },
+      schema: { operationId: 'getHealth', summary: 'Check that the process answers', response },
+    },
+    () => ({
+      status: 'ok' as const,
+    }),
+  );
 
   app.get(
     '/readyz',
     {
       config: { policy: PUBLIC, refusals: ['UNAVAILABLE'] },
-      schema: { summary: 'The process can serve: its database can be written', response },
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Check that the process can serve: that its database can be written',
+        response,
+      },
     },
     (request) => {
       const fault = readiness.look();

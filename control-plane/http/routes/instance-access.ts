@@ -1,11 +1,14 @@
-import { Type } from 'typebox';
 import { replaceAccess } from '../../services/instances/access.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { body, nullable } from '../schemas.js';
+import { body, nullable, optional, text } from '../schemas.js';
 import { Instance, instanceView } from './instances.js';
-import { IdParams, type Routes } from './routes.js';
+import { idOf, type Routes } from './routes.js';
 
-const AccessBody = body({ ssh_key_id: Type.Optional(nullable(Type.String())) });
+const AccessBody = body(
+  optional({
+    ssh_key_id: nullable(text('The SSH key that takes the place of the present one; without it, that one stays')),
+  }),
+);
 
 /** Who gets into an instance. */
 export const instanceAccessRoutes: Routes = (app, platform) => {
@@ -17,8 +20,10 @@ export const instanceAccessRoutes: Routes = (app, platform) => {
         refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE', 'ACCESS_UNSUPPORTED', 'SSH_KEY_NOT_FOUND'],
       },
       schema: {
-        summary: 'Replace the access token, and the SSH key by the one named; without one it stays',
-        params: IdParams,
+        operationId: 'replaceInstanceAccess',
+        summary: 'Replace the access token of an instance, and its SSH key where one is named',
+        description: 'For an instance that is `running` or `stopped`. `access_replacement` says how far it is.',
+        params: idOf('instance'),
         body: AccessBody,
         response: { 202: Instance },
       },

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { readOverview } from '../../services/overview.js';
 import { Readiness } from '../../services/readiness.js';
 import type { Metrics } from '../metrics.js';
 import { PUBLIC, notFound } from '../policy.js';
+import { text } from '../schemas.js';
 import type { Routes } from './routes.js';
 
 /** For a Prometheus on this machine; whoever comes through a proxy, or from elsewhere, finds nothing. */
@@ -16,9 +16,11 @@ export const metricsRoutes =
       {
         config: { policy: PUBLIC, refusals: ['NOT_FOUND'] },
         schema: {
-          summary: 'How the marketplace stands, for Prometheus on the same machine',
+          operationId: 'getMetrics',
+          summary: 'Get metrics for a Prometheus on the same machine',
+          description: 'Requests from elsewhere, or through a proxy, get 404 `NOT_FOUND`.',
           produces: ['text/plain'],
-          response: { 200: Type.String() },
+          response: { 200: text('In the text format of Prometheus') },
         },
       },
       async (request, reply) => {

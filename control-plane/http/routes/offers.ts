@@ -1,62 +1,90 @@
 import { Type } from 'typebox';
 import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/catalogue/offers.js';
 import { MEMBER } from '../policy.js';
-import { Micro, Timestamp, Uuid, iso, isoOrNull, items, nullable } from '../schemas.js';
-import { IdParams, type Routes } from './routes.js';
+import {
+  choice,
+  flag,
+  integer,
+  iso,
+  isoOrNull,
+  meaning,
+  micro,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
+import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+
+/** What renters and operators alike are told of a machine. */
+export const machineFacts = {
+  id: uuid('The id of the machine'),
+  name: text('What its owner calls it'),
+  region: text('Where it is, as its owner says'),
+  cpu_model: text('The model of its processor'),
+  cpu_cores: integer('How many processor cores it has'),
+  memory_mb: integer('Its memory in MB'),
+  disk_gb: integer('Its whole disk in GB'),
+  disk_available_gb: integer('How much of its disk is not committed to instances, in GB'),
+  driver_version: nullable(text('The version of its GPU driver; null where it has none')),
+  cuda_version: nullable(text('The newest CUDA that its GPU driver supports; null where it has none')),
+  connected: flag('Whether its agent is connected to the control plane'),
+};
 
 const Machine = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    region: Type.String(),
-    cpu_model: Type.String(),
-    cpu_cores: Type.Integer(),
-    memory_mb: Type.Integer(),
-    disk_gb: Type.Integer(),
-    disk_available_gb: Type.Integer(),
-    cuda_version: nullable(Type.String()),
-    driver_version: nullable(Type.String()),
-    vm_capable: Type.Boolean(),
-    gpu_release_supported: Type.Boolean(),
-    next_maintenance: nullable(Timestamp),
-    connected: Type.Boolean(),
+    ...machineFacts,
+    vm_capable: flag('Whether it can run templates of the kind `vm`'),
+    gpu_release_supported: flag('Whether it can release the GPUs of a stopped instance'),
+    next_maintenance: nullable(
+      timestamp('When its present or next maintenance window starts; null: none is announced'),
+    ),
   },
   { title: 'Machine' },
 );
 
 export const Offer = Type.Object(
   {
-    id: Uuid,
-    state: Type.Enum(['available', 'unavailable', 'withdrawn']),
-    gpu_model: nullable(Type.String()),
-    num_gpus: Type.Integer(),
-    gpu_memory_mb: nullable(Type.Integer()),
-    price_per_hour_micro: Micro,
-    storage_price_per_gb_hour_micro: Micro,
-    release_stopped_after_hours: nullable(Type.Integer()),
-    machine: Machine,
+    id: uuid('The id of the offer'),
+    state: choice(
+      ['available', 'unavailable', 'withdrawn'],
+      'Whether it can be rented now, not at present, or never again',
+    ),
+    gpu_model: nullable(text('The model of its GPUs; null where the machine shows none')),
+    num_gpus: integer('How many GPUs are rented together'),
+    gpu_memory_mb: nullable(integer('The memory of each GPU in MB; null where the machine shows none')),
+    price_per_hour_micro: micro('The price of an hour of GPU time, for all of its GPUs'),
+    storage_price_per_gb_hour_micro: micro('The price of a GB of disk for an hour while an instance is stopped'),
+    release_stopped_after_hours: nullable(
+      integer('After how many hours a stopped instance gives its GPUs back to the market; null: never'),
+    ),
+    machine: meaning(Machine, 'The machine that has the GPUs'),
   },
   { title: 'Offer' },
 );
 
-const OfferQuery = Type.Partial(
-  Type.Object({
-    gpu_model: Type.String(),
-    num_gpus: Type.Integer({ minimum: 1 }),
-    max_price_per_hour_micro: Type.Integer({ minimum: 0 }),
-    region: Type.String(),
-    vm_capable: Type.Boolean(),
-    sort: Type.Enum(['price_asc', 'price_desc', 'newest']),
+const OfferQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    gpu_model: text('Only offers of this GPU model'),
+    num_gpus: integer('Only offers of so many GPUs', { minimum: 1 }),
+    max_price_per_hour_micro: micro('Only offers of at most this price per hour', { minimum: 0 }),
+    region: text('Only offers in this region'),
+    vm_capable: flag('Only offers on machines that can run virtual machines, or that cannot'),
+    sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` where it is left out'),
   }),
-);
+});
 
 const ModelStatus = Type.Object(
   {
-    gpu_model: Type.String(),
-    machines_connected: Type.Integer(),
-    gpus_total: Type.Integer(),
-    gpus_free: Type.Integer(),
-    lowest_price_per_hour_micro: nullable(Micro),
+    gpu_model: text('The GPU model'),
+    machines_connected: integer('How many connected machines have it'),
+    gpus_total: integer('How many GPUs of it those machines have'),
+    gpus_free: integer('How many of these are free'),
+    lowest_price_per_hour_micro: nullable(
+      micro('The lowest price of an hour for which it can be rented now; null where it cannot'),
+    ),
   },
   { title: 'GpuModelStatus' },
 );
@@ -66,16 +94,26 @@ export const offerRoutes: Routes = (app, platform) => {
     '/v1/offers',
     {
       config: { policy: MEMBER },
-      schema: { summary: 'What can be rented now', querystring: OfferQuery, response: { 200: items(Offer) } },
+      schema: {
+        operationId: 'listOffers',
+        summary: 'List the offers that can be rented now',
+        querystring: OfferQuery,
+        response: { 200: page(Offer) },
+      },
     },
-    (request) => ({ items: listOffers(platform, request.query).map(offerView) }),
+    (request) => viewPage(listOffers(platform, request.query), offerView),
   );
 
   app.get(
     '/v1/offers/:id',
     {
       config: { policy: MEMBER, refusals: ['OFFER_NOT_FOUND'] },
-      schema: { summary: 'One offer, in whatever state', params: IdParams, response: { 200: Offer } },
+      schema: {
+        operationId: 'getOffer',
+        summary: 'Get an offer, in whatever state',
+        params: idOf('offer'),
+        response: { 200: Offer },
+      },
     },
     (request) => offerView(getOffer(platform, request.params.id)),
   );
@@ -85,13 +123,17 @@ export const offerRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'Per GPU model: what is connected, what is free, and from what price',
-        response: { 200: Type.Object({ items: Type.Array(ModelStatus), updated_at: Timestamp }) },
+        operationId: 'getCatalogStatus',
+        summary: 'Get, for each GPU model, how many are connected and free, and from what price',
+        querystring: PageQuery,
+        response: {
+          200: Type.Object({ ...page(ModelStatus).properties, updated_at: timestamp('Of which moment this is') }),
+        },
       },
     },
-    () => {
-      const { models, updatedAt } = catalogStatus(platform);
-      return { items: models, updated_at: iso(updatedAt) };
+    (request) => {
+      const { updatedAt, ...models } = catalogStatus(platform, request.query);
+      return { ...models, updated_at: iso(updatedAt) };
     },
   );
 };

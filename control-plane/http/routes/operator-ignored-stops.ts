@@ -1,18 +1,18 @@
 import { Type } from 'typebox';
 import { creditIgnoredStop, listIgnoredStops } from '../../services/money/ignored-stops.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
+import { body, flag, iso, micro, nameOf, timestamp, uuid } from '../schemas.js';
 import { Credit } from './operator.js';
-import { IdParams, type Routes } from './routes.js';
+import { idOf, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const IgnoredStop = Type.Object(
   {
-    instance_id: Uuid,
-    organization_id: Uuid,
-    machine_id: Uuid,
-    since: Timestamp,
-    charged_micro: Micro,
-    is_open: Type.Boolean({ description: 'it is still charged, and not stopped' }),
+    instance_id: uuid('The instance that did not stop'),
+    organization_id: uuid('The organization that was charged'),
+    machine_id: uuid('The machine on which it is'),
+    since: timestamp('When the stop timed out and the instance was charged again'),
+    charged_micro: micro('What was charged since then and is not credited'),
+    is_open: flag('Whether it is still charged'),
   },
   { title: 'IgnoredStop' },
 );
@@ -26,20 +26,24 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
     {
       config,
       schema: {
-        summary: 'What instances were charged after a stop that their host has not confirmed',
-        response: { 200: items(IgnoredStop) },
+        operationId: 'listIgnoredStops',
+        summary: 'List the instances that were charged after a stop that their host did not confirm, oldest first',
+        querystring: PageQuery,
+        response: { 200: page(IgnoredStop) },
       },
     },
-    () => ({ items: listIgnoredStops(platform).map((stop) => ({ ...stop, since: iso(stop.since) })) }),
+    (request) => viewPage(listIgnoredStops(platform, request.query), (stop) => ({ ...stop, since: iso(stop.since) })),
   );
   app.post(
     '/v1/operator/instances/:id/credit-ignored-stop',
     {
       config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
-        summary: 'Credit what the instance was charged since that stop, in one row',
-        params: IdParams,
-        body: body({ reason: nameOf(256) }),
+        operationId: 'creditIgnoredStop',
+        summary: 'Credit what an instance was charged since a stop that its host did not confirm',
+        description: 'One transaction for all of it.',
+        params: idOf('instance'),
+        body: body({ reason: nameOf('Why: the renter sees it among the transactions', 256) }),
         response: { 201: Credit },
       },
     },

@@ -17,85 +17,58 @@ import {
 } from '../../services/hosts/machines.js';
 import { revokeCredentials } from '../../services/hosts/credentials.js';
 import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
-import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional } from '../schemas.js';
-import { Offer, heldMs, offerView } from './offers.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { machineFacts } from './offers.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(
   {
-    id: Uuid,
-    max_uses: Type.Integer(),
-    uses: Type.Integer(),
-    created_at: Timestamp,
-    expires_at: Timestamp,
-    revoked_at: nullable(Timestamp),
-    machine_id: nullable(Uuid),
+    id: uuid('The id of the token'),
+    max_uses: integer('How many hosts may enroll with it'),
+    uses: integer('How many have'),
+    created_at: timestamp('When it was created'),
+    expires_at: timestamp('Until when it is good'),
+    revoked_at: nullable(timestamp('When it was revoked; null: it was not')),
+    machine_id: nullable(uuid('The one machine that may enroll anew with it; null: any host may')),
   },
   { title: 'EnrollmentToken' },
 );
 
+const Maintenance = Type.Object(
+  { starts_at: timestamp('When it starts'), ends_at: timestamp('When it ends') },
+  { description: 'The maintenance window, also one that is over; null: none' },
+);
+
+const Gpu = Type.Object({
+  uuid: text('The id that its vendor gave it'),
+  model: text('Its model'),
+  memory_mb: integer('Its memory in MB'),
+  healthy: flag('Whether it can be rented, as far as the host sees'),
+  reason: nullable(text('Why it is not healthy; null where it is')),
+  instance_id: nullable(uuid('The instance that holds it; null: none')),
+  quarantine_id: nullable(uuid('The quarantined workload that holds it; null: none')),
+});
+
 const Machine = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    region: Type.String(),
-    public_address: Type.String(),
-    cpu_model: Type.String(),
-    cpu_cores: Type.Integer(),
-    memory_mb: Type.Integer(),
-    disk_gb: Type.Integer(),
-    disk_available_gb: Type.Integer(),
-    disk_quota: Type.String(),
-    disk_quota_waived: Type.Boolean(),
-    driver_version: nullable(Type.String()),
-    cuda_version: nullable(Type.String()),
-    agent_version: nullable(Type.String()),
-    connected: Type.Boolean(),
-    obstacle: nullable(Type.String({ description: 'Why the host takes nothing new, in its own words' })),
-    cordoned: Type.Boolean(),
-    lost: Type.Boolean(),
-    maintenance: nullable(Type.Object({ starts_at: Timestamp, ends_at: Timestamp })),
-    enrolled_at: Timestamp,
-    last_seen_at: nullable(Timestamp),
-    gpus: Type.Array(
-      Type.Object({
-        uuid: Type.String(),
-        model: Type.String(),
-        memory_mb: Type.Integer(),
-        healthy: Type.Boolean(),
-        reason: nullable(Type.String()),
-        instance_id: nullable(Uuid),
-        quarantine_id: nullable(Uuid),
-      }),
-    ),
+    ...machineFacts,
+    public_address: text('The address under which renters reach it'),
+    disk_quota: text('`enforced` where it holds the disks of renters to their size; `none` where it does not'),
+    disk_quota_waived: flag('Whether an operator offers it though nothing holds the disks of renters to their size'),
+    agent_version: nullable(text('The version of its agent; null until the agent has said it')),
+    obstacle: nullable(text('Why the host takes nothing new, in its own words; null: it does')),
+    cordoned: flag('Whether an operator has it take nothing new'),
+    lost: flag('Whether an operator has declared that it is not coming back'),
+    maintenance: nullable(Maintenance),
+    enrolled_at: timestamp('When it enrolled'),
+    last_seen_at: nullable(timestamp('When its agent was last heard; null: never')),
+    gpus: list(Gpu, 'Its GPUs'),
   },
   { title: 'OperatedMachine' },
 );
 
-const prices = {
-  price_per_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }),
-  storage_price_per_gb_hour_micro: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
-};
-const holding = optional({
-  release_stopped_after_hours: nullable(
-    Type.Integer({
-      minimum: 1,
-      maximum: 8_760,
-      description:
-        'after so long, a stopped instance gives its GPUs back to the market and keeps its disk; null: never',
-    }),
-  ),
-});
-const OfferBody = body({
-  machine_id: Uuid,
-  num_gpus: Type.Integer({ minimum: 1, maximum: 64 }),
-  ...prices,
-  ...holding,
-});
-const TermsBody = body({ ...optional(prices), ...holding });
-const Time = Type.String({ format: 'date-time' });
+const time = (description: string) => text(description, { format: 'date-time' });
 
 /** Operators: who may enrol a host. */
 export const enrollmentTokenRoutes: Routes = (app, platform) => {
@@ -106,13 +79,16 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
-        summary: 'Make a token with which hosts may enrol, or one known machine anew; shown this once',
+        operationId: 'createEnrollmentToken',
+        summary: 'Create a token with which hosts enroll',
+        description:
+          'The token is in this answer and nowhere else. With `machine_id`, it enrolls that one machine anew.',
         body: body({
-          max_uses: Type.Integer({ minimum: 1, maximum: 10_000, default: 1 }),
-          expires_in_hours: Type.Integer({ minimum: 1, maximum: 720, default: 24 }),
-          ...optional({ machine_id: Uuid }),
+          max_uses: integer('How many hosts may enroll with it', { minimum: 1, maximum: 10_000, default: 1 }),
+          expires_in_hours: integer('For how many hours it is good', { minimum: 1, maximum: 720, default: 24 }),
+          ...optional({ machine_id: uuid('The one machine that is to enroll anew') }),
         }),
-        response: { 201: Type.Intersect([Token, Type.Object({ token: Type.String() })]) },
+        response: { 201: Type.Intersect([Token, Type.Object({ token: text('What a host enrolls with') })]) },
       },
     },
     (request, reply) => {
@@ -123,14 +99,28 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
   );
   app.get(
     '/v1/operator/enrollment-tokens',
-    { config, schema: { summary: 'Enrolment tokens, newest first', response: { 200: items(Token) } } },
-    () => ({
-      items: listEnrollmentTokens(platform).map(tokenView),
-    }),
+    {
+      config,
+      schema: {
+        operationId: 'listEnrollmentTokens',
+        summary: 'List the enrollment tokens, newest first',
+        querystring: PageQuery,
+        response: { 200: page(Token) },
+      },
+    },
+    (request) => viewPage(listEnrollmentTokens(platform, request.query), tokenView),
   );
   app.delete(
     '/v1/operator/enrollment-tokens/:id',
-    { config, schema: { summary: 'Revoke an enrolment token', params: IdParams, response: { 204: NoContent } } },
+    {
+      config,
+      schema: {
+        operationId: 'revokeEnrollmentToken',
+        summary: 'Revoke an enrollment token',
+        params: idOf('enrollment token'),
+        response: { 204: NoContent },
+      },
+    },
     (request, reply) => {
       revokeEnrollmentToken(platform, accountOf(request), request.params.id);
       void reply.code(204);
@@ -147,8 +137,10 @@ export const credentialRoutes: Routes = (app, platform) => {
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
-        summary: 'Cut the machine off until it enrols anew with a token of its own; what runs there goes on',
-        params: IdParams,
+        operationId: 'revokeMachineCredentials',
+        summary: 'Revoke what a machine proves its identity by',
+        description: 'It is cut off until it enrolls anew with a token of its own. What runs on it goes on.',
+        params: idOf('machine'),
         response: { 204: NoContent },
       },
     },
@@ -166,39 +158,68 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
 
   app.get(
     '/v1/operator/machines',
-    { config, schema: { summary: 'Machines, newest first', response: { 200: items(Machine) } } },
-    () => ({
-      items: listMachines(platform).map(machineView),
-    }),
+    {
+      config,
+      schema: {
+        operationId: 'listMachines',
+        summary: 'List the machines, newest first',
+        querystring: PageQuery,
+        response: { 200: page(Machine) },
+      },
+    },
+    (request) => viewPage(listMachines(platform, request.query), machineView),
   );
   app.get(
     '/v1/operator/machines/:id',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { summary: 'One machine with its GPUs', params: IdParams, response: { 200: Machine } },
+      schema: {
+        operationId: 'getMachine',
+        summary: 'Get a machine with its GPUs',
+        params: idOf('machine'),
+        response: { 200: Machine },
+      },
     },
     (request) => machineView(getMachine(platform, request.params.id)),
   );
 
-  const changed = { params: IdParams, response: { 200: Machine } };
+  const changed = { params: idOf('machine'), response: { 200: Machine } };
   app.post(
     '/v1/operator/machines/:id/cordon',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { ...changed, summary: 'Take nothing new; what runs goes on' },
+      schema: {
+        ...changed,
+        operationId: 'cordonMachine',
+        summary: 'Cordon a machine',
+        description: 'It takes nothing new; what runs on it goes on.',
+      },
     },
     (request) => machineView(cordon(platform, accountOf(request), request.params.id)),
   );
   app.post(
     '/v1/operator/machines/:id/uncordon',
-    { config: { ...config, refusals: ['MACHINE_NOT_FOUND'] }, schema: { ...changed, summary: 'Back onto the market' } },
+    {
+      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      schema: {
+        ...changed,
+        operationId: 'uncordonMachine',
+        summary: 'Uncordon a machine',
+        description: 'It is back on the market.',
+      },
+    },
     (request) => machineView(uncordon(platform, accountOf(request), request.params.id)),
   );
   app.post(
     '/v1/operator/machines/:id/lost',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
-      schema: { ...changed, summary: 'Declare that the machine is not coming back: what runs on it ends' },
+      schema: {
+        ...changed,
+        operationId: 'declareMachineLost',
+        summary: 'Declare that a machine is not coming back',
+        description: 'What runs on it ends with the error `workload_lost`. Refused while it is connected.',
+      },
     },
     (request) => machineView(declareLost(platform, accountOf(request), request.params.id)),
   );
@@ -206,7 +227,13 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     '/v1/operator/machines/:id',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
-      schema: { summary: 'Remove the machine for good', params: IdParams, response: { 204: NoContent } },
+      schema: {
+        operationId: 'removeMachine',
+        summary: 'Remove a machine for good',
+        description: 'Refused while something is on it, unless it was declared lost.',
+        params: idOf('machine'),
+        response: { 204: NoContent },
+      },
     },
     (request, reply) => {
       removeMachine(platform, accountOf(request), request.params.id);
@@ -214,14 +241,23 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
+
+/** Operators: when nothing starts on a machine, and what it is offered without. */
+export const machineTermsRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
+  const changed = { params: idOf('machine'), response: { 200: Machine } };
+
   app.put(
     '/v1/operator/machines/:id/maintenance',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
-        summary: 'Announce a window in which nothing starts',
+        operationId: 'scheduleMaintenance',
+        summary: 'Schedule a maintenance window of a machine',
+        description: 'Nothing starts on it in the window, nor in the hour before.',
         ...changed,
-        body: body({ starts_at: Time, ends_at: Time }),
+        body: body({ starts_at: time('When it starts'), ends_at: time('When it ends') }),
       },
     },
     (request) => {
@@ -233,7 +269,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     '/v1/operator/machines/:id/maintenance',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { ...changed, summary: 'Call the maintenance window off' },
+      schema: { ...changed, operationId: 'cancelMaintenance', summary: 'Cancel the maintenance window of a machine' },
     },
     (request) => machineView(setMaintenance(platform, accountOf(request), request.params.id, null)),
   );
@@ -241,7 +277,12 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     '/v1/operator/machines/:id/disk-quota-waiver',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { ...changed, summary: 'Offer a machine though nothing holds its renters’ disks to their size' },
+      schema: {
+        ...changed,
+        operationId: 'waiveDiskQuota',
+        summary: "Offer a machine though nothing holds its renters' disks to their size",
+        description: 'One renter may fill the disk of all.',
+      },
     },
     (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, true)),
   );
@@ -249,62 +290,13 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
     '/v1/operator/machines/:id/disk-quota-waiver',
     {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { ...changed, summary: 'Offer a machine only while its renters’ disks are held to their size' },
-    },
-    (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, false)),
-  );
-};
-
-/** Operators: what of the machines is on the market, and at which price. */
-export const operatorOfferRoutes: Routes = (app, platform) => {
-  const config = { policy: OPERATOR };
-
-  app.get(
-    '/v1/operator/offers',
-    { config, schema: { summary: 'Offers in every state, newest first', response: { 200: items(Offer) } } },
-    () => ({
-      items: allOffers(platform).map(offerView),
-    }),
-  );
-  app.post(
-    '/v1/operator/offers',
-    {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
-      schema: { summary: 'Put GPUs of a machine on the market', body: OfferBody, response: { 201: Offer } },
-    },
-    (request, reply) => {
-      void reply.code(201);
-      const { release_stopped_after_hours: hours, ...rest } = request.body;
-      return offerView(createOffer(platform, accountOf(request), { ...rest, ...heldMs(hours) }));
-    },
-  );
-  app.delete(
-    '/v1/operator/offers/:id',
-    {
-      config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
-      schema: { summary: 'Withdraw an offer; instances on it stay', params: IdParams, response: { 204: NoContent } },
-    },
-    (request, reply) => {
-      withdrawOffer(platform, accountOf(request), request.params.id);
-      void reply.code(204);
-      return null;
-    },
-  );
-  app.patch(
-    '/v1/operator/offers/:id',
-    {
-      config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
       schema: {
-        summary: 'New terms for who rents from now on',
-        params: IdParams,
-        body: TermsBody,
-        response: { 200: Offer },
+        ...changed,
+        operationId: 'requireDiskQuota',
+        summary: "Offer a machine only while its renters' disks are held to their size",
       },
     },
-    (request) => {
-      const { release_stopped_after_hours: hours, ...prices } = request.body;
-      return offerView(repriceOffer(platform, accountOf(request), request.params.id, { ...prices, ...heldMs(hours) }));
-    },
+    (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, false)),
   );
 };
 

@@ -4,55 +4,80 @@ import { listAuditLog, type AuditEntry } from '../../services/audit.js';
 import { confirmClock, getClockState, type ClockState } from '../../services/clock.js';
 import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/hosts/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  integer,
+  iso,
+  isoOrNull,
+  list,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';
-import { IdParams, NoContent, page, pageFields, type Routes } from './routes.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(
   {
-    id: Uuid,
-    machine_id: Uuid,
-    machine_name: Type.String(),
-    instance_id: Uuid,
-    state: Type.Enum(['running', 'stopped']),
-    gpu_uuids: Type.Array(Type.String()),
-    disk_gb: Type.Integer(),
-    found_at: Timestamp,
-    removal_requested_at: nullable(Timestamp),
+    id: uuid('The id in quarantine'),
+    machine_id: uuid('The machine on which it is'),
+    machine_name: text('What that machine is called'),
+    instance_id: uuid('The instance that the host says it is'),
+    state: choice(['running', 'stopped'], 'Whether it runs'),
+    gpu_uuids: list(Type.String(), 'The GPUs that it holds, by the ids that their vendor gave them'),
+    disk_gb: integer('The size of its disk in GB'),
+    found_at: timestamp('When the control plane first heard of it'),
+    removal_requested_at: nullable(timestamp('When an operator had it removed; null: no operator has')),
   },
   { title: 'QuarantinedWorkload' },
 );
 
 const Entry = Type.Object(
   {
-    id: Type.Integer(),
-    at: Timestamp,
-    actor_id: Uuid,
-    actor_email: Type.String(),
-    action: Type.String(),
-    subject: Type.String({ description: 'the id of what it was done to' }),
-    details: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+    id: integer('The number of the entry'),
+    at: timestamp('When it was done'),
+    actor_id: uuid('The operator who did it'),
+    actor_email: text('The e-mail address of that operator'),
+    action: text('What was done, in a word; more actions may come'),
+    subject: text('The id of what it was done to'),
+    details: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'What else there is to know, by action',
+    }),
   },
   { title: 'AuditEntry' },
 );
 
 const ClockReading = Type.Object(
   {
-    held: Type.Boolean({ description: 'time-outs wait until an operator confirms that the clock is right' }),
-    stepped_ms: nullable(Type.Integer({ description: 'by how much the wall clock was set' })),
-    since: nullable(Timestamp),
+    held: flag('Whether time-outs wait until an operator confirms that the clock is right'),
+    stepped_ms: nullable(integer('By how many milliseconds the wall clock was set; null: it was not')),
+    since: nullable(timestamp('When it was set; null: it was not')),
   },
   { title: 'Clock' },
 );
 
-/** Operators: what hosts run that the store cannot explain, whether time can be trusted, and who did what. */
-export const operatorOversightRoutes: Routes = (app, platform) => {
+/** Operators: what hosts run that the store cannot explain. */
+export const quarantineRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
   app.get(
     '/v1/operator/quarantine',
-    { config, schema: { summary: 'Workloads that the store cannot explain', response: { 200: items(Quarantined) } } },
-    () => ({ items: listQuarantine(platform).map(quarantinedView) }),
+    {
+      config,
+      schema: {
+        operationId: 'listQuarantinedWorkloads',
+        summary: 'List the workloads on hosts that the control plane cannot explain',
+        querystring: PageQuery,
+        response: { 200: page(Quarantined) },
+      },
+    },
+    (request) => viewPage(listQuarantine(platform, request.query), quarantinedView),
   );
   app.post(
     '/v1/operator/quarantine/:id/adopt',
@@ -73,9 +98,17 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
         ],
       },
       schema: {
-        summary: 'Make it the instance of an organization, billed from now on',
-        params: IdParams,
-        body: body({ organization_id: Uuid, template_id: Uuid, offer_id: Uuid, disk_gb: DiskGb, label: Label }),
+        operationId: 'adoptQuarantinedWorkload',
+        summary: 'Make a quarantined workload the instance of an organization',
+        description: 'It is billed from now on.',
+        params: idOf('quarantined workload'),
+        body: body({
+          organization_id: uuid('The organization that is to have it'),
+          template_id: uuid('The template of which it is shown'),
+          offer_id: uuid('The offer by whose terms it is billed'),
+          disk_gb: DiskGb,
+          ...optional({ label: Label }),
+        }),
         response: { 201: Instance },
       },
     },
@@ -91,8 +124,10 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
     {
       config: { ...config, refusals: ['QUARANTINE_NOT_FOUND'] },
       schema: {
-        summary: 'Remove container and contents; it leaves quarantine once the host has done it',
-        params: IdParams,
+        operationId: 'removeQuarantinedWorkload',
+        summary: 'Remove a quarantined workload with its contents',
+        description: 'It leaves quarantine once its host has done it.',
+        params: idOf('quarantined workload'),
         response: { 202: NoContent },
       },
     },
@@ -102,17 +137,34 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
+
+/** Operators: whether time can be trusted, and who did what. */
+export const operatorOversightRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
 
   app.get(
     '/v1/operator/clock',
-    { config, schema: { summary: 'Whether the wall clock is believed', response: { 200: ClockReading } } },
+    {
+      config,
+      schema: {
+        operationId: 'getClock',
+        summary: 'Get whether the wall clock is trusted',
+        response: { 200: ClockReading },
+      },
+    },
     () => clockView(getClockState(platform)),
   );
   app.post(
     '/v1/operator/clock/confirm',
     {
       config,
-      schema: { summary: 'The wall clock is right: time-outs count anew from now on', response: { 200: ClockReading } },
+      schema: {
+        operationId: 'confirmClock',
+        summary: 'Confirm that the wall clock is right',
+        description: 'Time-outs that waited for it count anew from now on.',
+        response: { 200: ClockReading },
+      },
     },
     (request) => clockView(confirmClock(platform, accountOf(request))),
   );
@@ -121,15 +173,14 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
     {
       config,
       schema: {
-        summary: 'Who did what with the powers of an operator, newest first',
-        querystring: Type.Object(pageFields),
+        operationId: 'listAuditEntries',
+        summary: 'List what operators have done, newest first',
+        description: 'Returns everything, unless `limit` or `cursor` asks for a page.',
+        querystring: PageQuery,
         response: { 200: page(Entry) },
       },
     },
-    (request) => {
-      const { items: entries, ...rest } = listAuditLog(platform, request.query);
-      return { items: entries.map(entryView), ...rest };
-    },
+    (request) => viewPage(listAuditLog(platform, request.query), entryView),
   );
 };
 

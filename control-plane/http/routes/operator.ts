@@ -9,8 +9,9 @@ import {
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nullable, optional, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { organizationFacts } from './organizations.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
   Template,
@@ -22,35 +23,34 @@ import {
 const TemplateBody = body({
   ...requiredTemplateFields,
   ...optional(optionalTemplateFields),
-  ...optional({ coming_soon: Type.Boolean(), recommended: Type.Boolean() }),
+  ...optional({
+    coming_soon: flag('Whether it is announced, and cannot be deployed yet'),
+    recommended: flag('Whether it is under the tab `recommended`'),
+  }),
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
 const Organization = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    balance_micro: Micro,
-    payments_frozen: Type.Boolean(),
-    created_at: Timestamp,
+    ...organizationFacts,
   },
   { title: 'OperatedOrganization' },
 );
 
 export const Credit = Type.Object(
   {
-    id: Uuid,
-    organization_id: Uuid,
-    amount_micro: Micro,
-    balance_micro: Micro,
-    reason: nullable(Type.String()),
-    created_at: Timestamp,
+    id: uuid('The id of the transaction'),
+    organization_id: uuid('The organization that got it'),
+    amount_micro: micro('What was granted'),
+    balance_micro: micro('The balance of the organization after it'),
+    reason: nullable(text('Why: the renter sees it among the transactions')),
+    created_at: timestamp('When it was booked'),
   },
   { title: 'Credit' },
 );
 
-/** Operators: the system's templates, and the organisations that rent. */
-export const operatorRoutes: Routes = (app, platform) => {
+/** Operators: the system's templates. */
+export const systemTemplateRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
   app.post(
@@ -58,7 +58,12 @@ export const operatorRoutes: Routes = (app, platform) => {
     {
       config,
       bodyLimit: TEMPLATE_LIMIT_BYTES,
-      schema: { summary: 'Make a system template', body: TemplateBody, response: { 201: Template } },
+      schema: {
+        operationId: 'createSystemTemplate',
+        summary: 'Create a system template',
+        body: TemplateBody,
+        response: { 201: Template },
+      },
     },
     (request, reply) => {
       void reply.code(201);
@@ -71,8 +76,9 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       schema: {
+        operationId: 'updateSystemTemplate',
         summary: 'Change a system template',
-        params: IdParams,
+        params: idOf('template'),
         body: TemplatePatch,
         response: { 200: Template },
       },
@@ -83,7 +89,12 @@ export const operatorRoutes: Routes = (app, platform) => {
     '/v1/operator/templates/:id',
     {
       config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
-      schema: { summary: 'Deactivate a template, whoever has made it', params: IdParams, response: { 204: NoContent } },
+      schema: {
+        operationId: 'takeDownTemplate',
+        summary: 'Deactivate a template, whoever owns it',
+        params: idOf('template'),
+        response: { 204: NoContent },
+      },
     },
     (request, reply) => {
       deactivateTemplate(platform, systemBy(accountOf(request)), request.params.id);
@@ -91,24 +102,36 @@ export const operatorRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
+
+/** Operators: the organisations that rent. */
+export const operatorRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
 
   app.get(
     '/v1/operator/organizations',
-    { config, schema: { summary: 'Organizations, newest first', response: { 200: items(Organization) } } },
-    () => ({
-      items: listOrganizations(platform).map(organizationView),
-    }),
+    {
+      config,
+      schema: {
+        operationId: 'listOrganizations',
+        summary: 'List the organizations, newest first',
+        querystring: PageQuery,
+        response: { 200: page(Organization) },
+      },
+    },
+    (request) => viewPage(listOrganizations(platform, request.query), organizationView),
   );
   app.post(
     '/v1/operator/organizations/:id/credits',
     {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
-        summary: 'Grant credit, with a reason',
-        params: IdParams,
+        operationId: 'grantCredit',
+        summary: 'Grant credit to an organization',
+        params: idOf('organization'),
         body: body({
-          amount_micro: Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 }),
-          reason: nameOf(256),
+          amount_micro: micro('What to grant', { minimum: 1, maximum: 1_000_000_000_000 }),
+          reason: nameOf('Why: the renter sees it among the transactions', 256),
         }),
         response: { 201: Credit },
       },
@@ -125,8 +148,10 @@ export const operatorRoutes: Routes = (app, platform) => {
     {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
-        summary: "Open a payment dispute: the organization's payments are frozen",
-        params: IdParams,
+        operationId: 'openDispute',
+        summary: 'Open a payment dispute',
+        description: 'The payments of the organization are frozen: it can neither deploy nor start.',
+        params: idOf('organization'),
         response: { 200: Organization },
       },
     },
@@ -136,7 +161,12 @@ export const operatorRoutes: Routes = (app, platform) => {
     '/v1/operator/organizations/:id/dispute',
     {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
-      schema: { summary: 'Close the payment dispute', params: IdParams, response: { 200: Organization } },
+      schema: {
+        operationId: 'closeDispute',
+        summary: 'Close the payment dispute of an organization',
+        params: idOf('organization'),
+        response: { 200: Organization },
+      },
     },
     (request) => organizationView(setDisputed(platform, accountOf(request), request.params.id, false)),
   );

@@ -13,49 +13,62 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { Micro, Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
-import { Email, RoleName } from './accounts.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { emailOf, roleOf } from './accounts.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
+/** What members and operators alike are told of an organization. */
+export const organizationFacts = {
+  id: uuid('The id of the organization'),
+  name: text('What it is called'),
+  balance_micro: micro('What it has left; below zero it owes'),
+  payments_frozen: flag('Whether a payment dispute is open: it can neither deploy nor start'),
+  created_at: timestamp('When it was created'),
+};
 const Organization = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    balance_micro: Micro,
-    payments_frozen: Type.Boolean(),
-    burn_per_hour_micro: Micro,
-    created_at: Timestamp,
+    ...organizationFacts,
+    burn_per_hour_micro: micro('What an hour of all that it has now costs'),
+    lasts_until: nullable(
+      timestamp('When the balance is used up by what is charged now; null: nothing is, or it lasts for a century'),
+    ),
   },
   { title: 'Organization' },
 );
-const NameBody = body({ name: nameOf(64) });
+const NameBody = body({ name: nameOf('What it is called', 64) });
 const Member = Type.Object(
   {
-    id: Uuid,
-    email: Type.String(),
-    name: Type.String(),
-    role: RoleName,
-    joined_at: Timestamp,
+    id: uuid('The id of the user'),
+    email: text('The e-mail address of the user'),
+    name: text('What the user is called'),
+    role: roleOf('the member'),
+    joined_at: timestamp('When they joined'),
   },
   { title: 'Member' },
 );
 const Invite = Type.Object(
   {
-    id: Uuid,
-    email: Type.String(),
-    role: RoleName,
-    created_at: Timestamp,
-    expires_at: Timestamp,
+    id: uuid('The id of the invitation'),
+    email: text('The e-mail address that it is for'),
+    role: roleOf('whoever accepts it'),
+    created_at: timestamp('When it was created'),
+    expires_at: timestamp('Until when it can be accepted'),
   },
   { title: 'Invite' },
 );
 
+/** Organizations, for those who belong to them. */
 export const organizationRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs',
     {
       config: { policy: ACCOUNT, refusals: ['LIMIT_REACHED'] },
-      schema: { summary: 'Make an organization, as its admin', body: NameBody, response: { 201: Organization } },
+      schema: {
+        operationId: 'createOrganization',
+        summary: 'Create an organization, as its admin',
+        body: NameBody,
+        response: { 201: Organization },
+      },
     },
     (request, reply) => {
       void reply.code(201);
@@ -67,7 +80,11 @@ export const organizationRoutes: Routes = (app, platform) => {
     '/v1/orgs/current',
     {
       config: { policy: MEMBER },
-      schema: { summary: 'The active organization: balance and burn', response: { 200: Organization } },
+      schema: {
+        operationId: 'getOrganization',
+        summary: 'Get the active organization with its balance and its burn',
+        response: { 200: Organization },
+      },
     },
     (request) => organizationView(describeOrganization(platform, callerOf(request))),
   );
@@ -76,15 +93,31 @@ export const organizationRoutes: Routes = (app, platform) => {
     '/v1/orgs/current',
     {
       config: { policy: ADMIN },
-      schema: { summary: 'Rename the organization', body: NameBody, response: { 200: Organization } },
+      schema: {
+        operationId: 'renameOrganization',
+        summary: 'Rename the active organization',
+        body: NameBody,
+        response: { 200: Organization },
+      },
     },
     (request) => organizationView(renameOrganization(platform, sessionOf(request), request.body)),
   );
+};
 
+/** Who belongs to an organization. */
+export const memberRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/members',
-    { config: { policy: ADMIN }, schema: { summary: 'Members, first joined first', response: { 200: items(Member) } } },
-    (request) => ({ items: listMembers(platform, sessionOf(request)).map(memberView) }),
+    {
+      config: { policy: ADMIN },
+      schema: {
+        operationId: 'listMembers',
+        summary: 'List the members, first joined first',
+        querystring: PageQuery,
+        response: { 200: page(Member) },
+      },
+    },
+    (request) => viewPage(listMembers(platform, sessionOf(request), request.query), memberView),
   );
 
   app.patch(
@@ -92,9 +125,11 @@ export const organizationRoutes: Routes = (app, platform) => {
     {
       config: { policy: ADMIN, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
       schema: {
-        summary: "Change a member's role",
-        params: IdParams,
-        body: body({ role: RoleName }),
+        operationId: 'changeMemberRole',
+        summary: 'Change the role of a member',
+        description: 'The last admin stays one.',
+        params: idOf('member'),
+        body: body({ role: roleOf('the member') }),
         response: { 200: Member },
       },
     },
@@ -106,8 +141,10 @@ export const organizationRoutes: Routes = (app, platform) => {
     {
       config: { policy: ADMIN, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
       schema: {
-        summary: 'Remove a member; its personal keys are revoked',
-        params: IdParams,
+        operationId: 'removeMember',
+        summary: 'Remove a member',
+        description: 'Their personal API keys are revoked. The last admin stays.',
+        params: idOf('member'),
         response: { 204: NoContent },
       },
     },
@@ -117,11 +154,22 @@ export const organizationRoutes: Routes = (app, platform) => {
       return null;
     },
   );
+};
 
+/** Who is to join an organization. */
+export const inviteRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/invites',
-    { config: { policy: ADMIN }, schema: { summary: 'Invitations that are open', response: { 200: items(Invite) } } },
-    (request) => ({ items: listInvites(platform, sessionOf(request)).map(inviteView) }),
+    {
+      config: { policy: ADMIN },
+      schema: {
+        operationId: 'listInvites',
+        summary: 'List the open invitations',
+        querystring: PageQuery,
+        response: { 200: page(Invite) },
+      },
+    },
+    (request) => viewPage(listInvites(platform, sessionOf(request), request.query), inviteView),
   );
 
   app.post(
@@ -129,9 +177,16 @@ export const organizationRoutes: Routes = (app, platform) => {
     {
       config: { policy: ADMIN, refusals: ['ALREADY_MEMBER', 'LIMIT_REACHED'] },
       schema: {
-        summary: 'Invite somebody by e-mail address; the token is shown this once',
-        body: body({ email: Email, role: Type.Enum(['admin', 'member'], { default: 'member' }) }),
-        response: { 201: Type.Object({ invite: Invite, token: Type.String() }) },
+        operationId: 'createInvite',
+        summary: 'Invite somebody by e-mail address',
+        description: 'The token is in this answer and nowhere else; nothing is mailed.',
+        body: body({ email: emailOf('whom to invite'), role: roleOf('whoever accepts it', { default: 'member' }) }),
+        response: {
+          201: Type.Object({
+            invite: meaning(Invite, 'The invitation, as the list shows it'),
+            token: text('What it is accepted with: give it to whom you invite'),
+          }),
+        },
       },
     },
     (request, reply) => {
@@ -145,7 +200,12 @@ export const organizationRoutes: Routes = (app, platform) => {
     '/v1/orgs/current/invites/:id',
     {
       config: { policy: ADMIN, refusals: ['INVITE_NOT_FOUND'] },
-      schema: { summary: 'Withdraw an invitation', params: IdParams, response: { 204: NoContent } },
+      schema: {
+        operationId: 'withdrawInvite',
+        summary: 'Withdraw an invitation',
+        params: idOf('invitation'),
+        response: { 204: NoContent },
+      },
     },
     (request, reply) => {
       withdrawInvite(platform, sessionOf(request), request.params.id);
@@ -159,6 +219,7 @@ function organizationView(organization: OrganizationDetails) {
   return {
     ...organization,
     payments_frozen: organization.payments_frozen_at !== null,
+    lasts_until: isoOrNull(organization.lasts_until),
     created_at: iso(organization.created_at),
   };
 }

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, items, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import { body, iso, nameOf, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const SshKey = Type.Object(
   {
-    id: Uuid,
-    name: Type.String(),
-    fingerprint: Type.String(),
-    public_key: Type.String(),
-    created_at: Timestamp,
+    id: uuid('The id of the key'),
+    name: text('What the key is called'),
+    fingerprint: text('Its fingerprint, as `SHA256:...`'),
+    public_key: text('The public key, as OpenSSH writes it'),
+    created_at: timestamp('When it was added'),
   },
   { title: 'SshKey' },
 );
@@ -18,10 +18,16 @@ const SshKey = Type.Object(
 export const sshKeyRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/ssh-keys',
-    { config: { policy: ACCOUNT }, schema: { summary: "The user's SSH keys", response: { 200: items(SshKey) } } },
-    (request) => ({
-      items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
-    }),
+    {
+      config: { policy: ACCOUNT },
+      schema: {
+        operationId: 'listSshKeys',
+        summary: "List the user's SSH keys",
+        querystring: PageQuery,
+        response: { 200: page(SshKey) },
+      },
+    },
+    (request) => viewPage(listSshKeys(platform, accountOf(request), request.query), sshKeyView),
   );
 
   app.post(
@@ -29,10 +35,12 @@ export const sshKeyRoutes: Routes = (app, platform) => {
     {
       config: { policy: ACCOUNT, refusals: ['SSH_KEY_EXISTS', 'LIMIT_REACHED'] },
       schema: {
+        operationId: 'addSshKey',
         summary: 'Add a public SSH key',
+        description: 'Accepted are ed25519, ECDSA, security keys, and RSA of at least 2048 bits.',
         body: body({
-          name: nameOf(64),
-          public_key: Type.String({ minLength: 1, maxLength: 16384 }),
+          name: nameOf('What to call it', 64),
+          public_key: text('The public key, as OpenSSH writes it', { minLength: 1, maxLength: 16384 }),
         }),
         response: { 201: SshKey },
       },
@@ -48,8 +56,10 @@ export const sshKeyRoutes: Routes = (app, platform) => {
     {
       config: { policy: ACCOUNT, refusals: ['SSH_KEY_NOT_FOUND'] },
       schema: {
-        summary: 'Remove an SSH key; instances that have it keep it',
-        params: IdParams,
+        operationId: 'removeSshKey',
+        summary: 'Remove an SSH key',
+        description: 'Instances that have it keep it.',
+        params: idOf('SSH key'),
         response: { 204: NoContent },
       },
     },

@@ -13,95 +13,139 @@ import {
   type TemplateDetails,
 } from '../../services/catalogue/templates.js';
 import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
-import { Timestamp, Uuid, body, iso, isoOrNull, items, nullable, optional, nameOf } from '../schemas.js';
-import { IdParams, NoContent, type Routes } from './routes.js';
+import {
+  body,
+  choice,
+  flag,
+  integer,
+  iso,
+  isoOrNull,
+  list,
+  meaning,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
+import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
-    key: Type.String({ minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
-    value: nullable(Type.String({ maxLength: 4096, pattern: '^[^\\u0000]*$' })),
-    secret: Type.Boolean({ default: false }),
+    key: text('The name of the variable', { minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
+    value: nullable(
+      text('Its value; null in answers where it is secret', { maxLength: 4096, pattern: '^[^\\u0000]*$' }),
+    ),
+    secret: flag('Whether the value is kept secret: no answer shows it', { default: false }),
   },
   { additionalProperties: false },
 );
 
 const TemplatePort = Type.Object(
   {
-    port: Type.Integer({ minimum: 1, maximum: 65535 }),
-    protocol: Type.Enum(['tcp', 'udp', 'http'], { default: 'http' }),
-    label: Type.String({ ...nameOf(64, 0), default: '' }),
-    open_button: Type.Boolean({ default: false }),
-    guard: Type.Enum(['proxy', 'bearer', 'none'], { default: 'proxy' }),
+    port: integer('On which port the workload listens', { minimum: 1, maximum: 65535 }),
+    protocol: choice(['tcp', 'udp', 'http'], 'What it speaks there', { default: 'http' }),
+    label: nameOf('What the port is called', 64, { minLength: 0, default: '' }),
+    open_button: flag("Whether the instance's `open_url` leads here", { default: false }),
+    guard: choice(
+      ['proxy', 'bearer', 'none'],
+      "Who asks for the access token: the host's access proxy, the workload itself, or nobody",
+      { default: 'proxy' },
+    ),
   },
   { additionalProperties: false },
 );
 
-const TemplateKind = Type.Enum(['container', 'vm']);
-const TemplateMode = Type.Enum(['ssh', 'jupyter']);
+const CUDA_MAX = 'The newest CUDA that it supports: a machine with a newer one cannot run it; null: any will do';
+const ONSTART = 'A shell script that runs at each start, before the command';
+const TemplateKind = choice(['container', 'vm'], 'Whether it is a container or a whole virtual machine');
+const TemplateMode = choice(['ssh', 'jupyter'], 'What is run beside the command');
+const TemplateModes = list(
+  TemplateMode,
+  'What is run beside the command, so that an instance stays up when that ends',
+  {
+    maxItems: 2,
+    uniqueItems: true,
+  },
+);
 
 export const Template = Type.Object(
   {
-    id: Uuid,
-    hash_id: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    readme: nullable(Type.String()),
-    visibility: Type.Enum(['system', 'public', 'organization']),
-    publisher: nullable(Type.String()),
+    id: uuid('The id of the template'),
+    hash_id: text('The hash of what it runs: templates that run the same have the same'),
+    name: text('What it is called'),
+    description: text('What it is for, in a line'),
+    readme: nullable(text('What its users should know, in Markdown; null in lists and in instances')),
+    visibility: choice(
+      ['system', 'public', 'organization'],
+      'Who made it and sees it: the operator for all, an organization for all, an organization for itself',
+    ),
+    publisher: nullable(text('The name of the organization that published it; null for a template that is not public')),
     kind: TemplateKind,
-    mode: Type.Array(TemplateMode),
-    image: Type.String(),
-    arch: Type.String(),
-    cuda_max: nullable(Type.String()),
-    ssh_user: Type.String(),
-    env: Type.Array(EnvVariable),
-    onstart: nullable(Type.String()),
-    command: Type.Array(Type.String()),
-    ports: Type.Array(TemplatePort),
-    uses_access_token: Type.Boolean(),
-    coming_soon: Type.Boolean(),
-    recommended: Type.Boolean(),
-    registry_private: Type.Boolean(),
-    deactivated_at: nullable(Timestamp),
-    created_at: Timestamp,
+    mode: TemplateModes,
+    image: text('The container image; for the kind `vm` one that holds a disk'),
+    arch: text('The architecture that it needs; every host is x86_64'),
+    cuda_max: nullable(text(CUDA_MAX)),
+    ssh_user: text('The user to log in as'),
+    env: list(EnvVariable, 'Its environment'),
+    onstart: nullable(text(`${ONSTART}; null in lists and in instances`)),
+    command: list(Type.String(), "The command that it runs; empty: the image's own"),
+    ports: list(TemplatePort, 'The ports that its instances open'),
+    uses_access_token: flag('Whether its instances have an access token'),
+    coming_soon: flag('Whether it is announced, and cannot be deployed yet'),
+    recommended: flag('Whether it is under the tab `recommended`'),
+    registry_private: flag('Whether its image takes a password, so that only its owner may deploy it'),
+    deactivated_at: nullable(timestamp('When it was deactivated; null: it is active')),
+    created_at: timestamp('When it was created'),
   },
   { title: 'Template' },
 );
 
-const text = (maxLength: number) => nullable(Type.String({ maxLength }));
+/** The longest template fits in, with each character written as two escapes. */
+export const TEMPLATE_LIMIT_BYTES = 7 * 1024 * 1024;
 
-export const TEMPLATE_LIMIT_BYTES = 2 * 1024 * 1024;
+const RegistryBody = body({
+  username: text('The user', { maxLength: 256 }),
+  password: text('The password or token', { maxLength: 4096 }),
+});
 
 export const requiredTemplateFields = {
-  name: nameOf(64),
-  image: Type.String({ minLength: 1, maxLength: 512 }),
+  name: nameOf('What to call it', 64),
+  image: text('The container image; for the kind `vm` one that holds a disk', { minLength: 1, maxLength: 512 }),
 };
 
 export const optionalTemplateFields = {
-  description: Type.String({ maxLength: 1000 }),
-  readme: text(65_536),
+  description: text('What it is for, in a line', { maxLength: 1000 }),
+  readme: nullable(text('What its users should know, in Markdown', { maxLength: 65_536 })),
   kind: TemplateKind,
-  mode: Type.Array(TemplateMode, { maxItems: 2, uniqueItems: true }),
-  arch: Type.String({ maxLength: 32 }),
-  cuda_max: nullable(Type.String({ pattern: '^\\d+(\\.\\d+)*$', maxLength: 32 })),
-  ssh_user: Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }),
-  env: Type.Array(EnvVariable, { maxItems: 100 }),
-  onstart: text(30_000),
-  command: Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 100 }),
-  ports: Type.Array(TemplatePort, { maxItems: 16 }),
-  registry: nullable(body({ username: Type.String({ maxLength: 256 }), password: Type.String({ maxLength: 4096 }) })),
+  mode: TemplateModes,
+  arch: text('The architecture that it needs', { maxLength: 32 }),
+  cuda_max: nullable(text(CUDA_MAX, { pattern: '^\\d+(\\.\\d+)*$', maxLength: 32 })),
+  ssh_user: text('The user to log in as', { pattern: '^[a-z_][a-z0-9_-]{0,31}$' }),
+  env: list(EnvVariable, 'Its environment', { maxItems: 100 }),
+  onstart: nullable(text(ONSTART, { maxLength: 30_000 })),
+  command: list(Type.String({ maxLength: 4096 }), "The command that it runs; empty: the image's own", {
+    maxItems: 100,
+  }),
+  ports: list(TemplatePort, 'The ports that its instances open', { maxItems: 16 }),
+  registry: nullable(meaning(RegistryBody, 'What the registry of the image asks for; never answered; null: nothing')),
 };
 
 const TemplateBody = body({
   ...requiredTemplateFields,
   ...optional(optionalTemplateFields),
-  ...optional({ visibility: Type.Enum(['organization', 'public']) }),
+  ...optional({ visibility: choice(['organization', 'public'], 'Who sees it: the organization, or all') }),
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
-const TemplateQuery = Type.Partial(
-  Type.Object({ tab: Type.Enum(['recommended', 'system', 'public', 'organization']), mode: TemplateMode }),
-);
+const TemplateQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    tab: choice(['recommended', 'system', 'public', 'organization'], 'Only templates under this tab'),
+    mode: meaning(TemplateMode, 'Only templates of this mode'),
+  }),
+});
 
 export const templateRoutes: Routes = (app, platform) => {
   app.get(
@@ -109,19 +153,25 @@ export const templateRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER },
       schema: {
-        summary: 'The templates that the organization can see, by name',
+        operationId: 'listTemplates',
+        summary: 'List the templates that the organization can see, by name',
         querystring: TemplateQuery,
-        response: { 200: items(Template) },
+        response: { 200: page(Template) },
       },
     },
-    (request) => ({ items: listTemplates(platform, callerOf(request), request.query).map(templateView) }),
+    (request) => viewPage(listTemplates(platform, callerOf(request), request.query), templateView),
   );
 
   app.get(
     '/v1/templates/:id',
     {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
-      schema: { summary: 'One template, with its readme and onstart', params: IdParams, response: { 200: Template } },
+      schema: {
+        operationId: 'getTemplate',
+        summary: 'Get a template with its readme and its start script',
+        params: idOf('template'),
+        response: { 200: Template },
+      },
     },
     (request) => templateView(getTemplate(platform, callerOf(request), request.params.id)),
   );
@@ -131,8 +181,9 @@ export const templateRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
-        summary: 'A template that runs exactly this',
-        params: Type.Object({ hash_id: Type.String() }),
+        operationId: 'getTemplateByHash',
+        summary: 'Get a template that runs exactly this',
+        params: Type.Object({ hash_id: text('`hash_id` of the template') }),
         response: { 200: Template },
       },
     },
@@ -146,7 +197,12 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       config: { policy: MEMBER_SESSION, refusals: ['LIMIT_REACHED'] },
-      schema: { summary: 'Make a template of the organization', body: TemplateBody, response: { 201: Template } },
+      schema: {
+        operationId: 'createTemplate',
+        summary: 'Create a template of the organization',
+        body: TemplateBody,
+        response: { 201: Template },
+      },
     },
     (request, reply) => {
       void reply.code(201);
@@ -160,8 +216,11 @@ export const templateEditingRoutes: Routes = (app, platform) => {
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND', 'LIMIT_REACHED'] },
       schema: {
+        operationId: 'updateTemplate',
         summary: "Change one of the organization's templates",
-        params: IdParams,
+        description:
+          'Fields that are left out stay as they are. Instances keep the template as it was when they were deployed.',
+        params: idOf('template'),
         body: TemplatePatch,
         response: { 200: Template },
       },
@@ -174,8 +233,9 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     {
       config: { policy: MEMBER_SESSION, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
+        operationId: 'deactivateTemplate',
         summary: "Deactivate one of the organization's templates",
-        params: IdParams,
+        params: idOf('template'),
         response: { 204: NoContent },
       },
     },
@@ -190,7 +250,12 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     '/v1/templates/:id/duplicate',
     {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND', 'LIMIT_REACHED'] },
-      schema: { summary: 'Copy a template into the organization', params: IdParams, response: { 201: Template } },
+      schema: {
+        operationId: 'duplicateTemplate',
+        summary: 'Copy a template into the organization',
+        params: idOf('template'),
+        response: { 201: Template },
+      },
     },
     (request, reply) => {
       void reply.code(201);

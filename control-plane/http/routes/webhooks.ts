@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { receiveEvent } from '../../services/money/payments.js';
 import { PUBLIC } from '../policy.js';
+import { flag, text } from '../schemas.js';
 import type { Routes } from './routes.js';
 
 /** What payment providers send. Each says by its signature who it is. */
@@ -12,11 +13,14 @@ export const webhookRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/webhooks/stripe',
     {
-      config: { policy: PUBLIC, refusals: ['SIGNATURE_INVALID'] },
+      config: { policy: PUBLIC, rawBody: true, refusals: ['SIGNATURE_INVALID'] },
       schema: {
-        summary: 'Events of Stripe, signed by it',
-        headers: Type.Object({ 'stripe-signature': Type.String({ maxLength: 1_024, default: '' }) }),
-        response: { 200: Type.Object({ received: Type.Boolean() }) },
+        operationId: 'receiveStripeEvent',
+        summary: 'Receive an event of Stripe, signed by it',
+        headers: Type.Object({
+          'stripe-signature': text('How Stripe has signed the event', { maxLength: 1_024, default: '' }),
+        }),
+        response: { 200: Type.Object({ received: flag('True: the event was taken') }) },
       },
     },
     (request) => {

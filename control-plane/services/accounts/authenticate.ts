@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
-import { useSession } from './sessions.js';
+import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from './tokens.js';
 
 /**
@@ -16,9 +16,9 @@ export function authenticate(
   organizationId: string | undefined,
 ): Caller | AccountCaller {
   if (!token) throw invalidToken();
-  const caller = platform.store.transact((tx) =>
-    token.startsWith('svc_') ? findApiKey(tx, token) : findSession(tx, token, organizationId),
-  );
+  const caller = token.startsWith('svc_')
+    ? platform.store.transact((tx) => findApiKey(tx, token))
+    : findUser(platform, token, organizationId);
   if (!caller) throw invalidToken();
   if (caller.kind === 'api_key') {
     platform.lastUsed.touch(caller.keyId, platform.clock.now());
@@ -58,9 +58,16 @@ function findApiKey(tx: Tx, token: string): ApiKeyCaller | undefined {
   };
 }
 
-function findSession(tx: Tx, token: string, organizationId: string | undefined): AccountCaller | undefined {
-  const session = useSession(tx, token);
-  if (!session) return undefined;
+function findUser(platform: Platform, token: string, organizationId: string | undefined): AccountCaller | undefined {
+  const found = platform.store.transact((tx) => {
+    const session = findSession(tx, token);
+    return session && { session, caller: userOf(tx, session, organizationId) };
+  });
+  if (found) prolongSession(platform, found.session);
+  return found?.caller;
+}
+
+function userOf(tx: Tx, session: FoundSession, organizationId: string | undefined): AccountCaller {
   const memberships = tx.all(
     query
       .selectFrom('memberships')

@@ -2,23 +2,35 @@ import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Ids } from '../../../shared/ids.js';
 import type { AccountCaller, Caller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
+import { lastsUntil } from '../../domain/settlement.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findLiveRates } from '../instances/queries.js';
+import { loadAccounts } from '../money/unsettled.js';
 import { checkLimit } from './limits.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export type OrganizationRow = Row<'organizations'>;
-export type OrganizationDetails = OrganizationRow & { burn_per_hour_micro: number };
+export type OrganizationDetails = OrganizationRow & {
+  burn_per_hour_micro: number;
+  /** When the balance is used up by what is charged now, in milliseconds since 1970; null: nothing is charged, or not in sight. */
+  lasts_until: number | null;
+};
 
 /** The caller's active organisation, with what one hour of it costs now. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
-  return platform.store.transact((tx) => detailsOf(tx, caller.organizationId));
+  return platform.store.transact((tx) => detailsOf(platform, tx, caller.organizationId));
 }
 
-function detailsOf(tx: Tx, id: string): OrganizationDetails {
-  return { ...getOrganization(tx, id), burn_per_hour_micro: burnPerHourMicro(findLiveRates(tx, id)) };
+function detailsOf(platform: Platform, tx: Tx, id: string): OrganizationDetails {
+  const account = loadAccounts(platform, tx, [id]).get(id);
+  return {
+    ...getOrganization(tx, id),
+    burn_per_hour_micro: burnPerHourMicro(findLiveRates(tx, id)),
+    lasts_until: account ? lastsUntil(account, tx.now) : null,
+  };
 }
 
 /** A new organisation, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
@@ -30,7 +42,8 @@ export function createOrganization(
   return platform.store.transact((tx) => {
     const joined = query.selectFrom('memberships').select('organization_id as id').where('user_id', '=', caller.userId);
     checkLimit(tx, 'organizations', joined);
-    return { ...foundOrganization(tx, platform.ids, caller.userId, request.name), burn_per_hour_micro: 0 };
+    const { id } = foundOrganization(tx, platform.ids, caller.userId, request.name);
+    return detailsOf(platform, tx, id);
   });
 }
 
@@ -41,7 +54,7 @@ export function renameOrganization(
 ): OrganizationDetails {
   return platform.store.transact((tx) => {
     tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId));
-    return detailsOf(tx, caller.organizationId);
+    return detailsOf(platform, tx, caller.organizationId);
   });
 }
 
@@ -62,10 +75,9 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
 }
 
 /** Operators: every organisation, newest first. */
-export function listOrganizations(platform: Platform): Row<'organizations'>[] {
-  return platform.store.transact((tx) =>
-    tx.all(query.selectFrom('organizations').selectAll().orderBy('created_at', 'desc').orderBy('id')),
-  );
+export function listOrganizations(platform: Platform, request: PageRequest): Page<Row<'organizations'>> {
+  const all = query.selectFrom('organizations').selectAll();
+  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {

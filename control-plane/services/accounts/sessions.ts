@@ -1,6 +1,6 @@
 import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
-import type { Tx } from '../../store/store.js';
+import { StoreUnavailable, type Tx } from '../../store/store.js';
 import type { Platform } from '../platform.js';
 import { hashToken } from './tokens.js';
 
@@ -31,11 +31,12 @@ export interface FoundSession {
   userId: string;
   email: string;
   is_operator: 0 | 1;
+  expires_at: number;
 }
 
-/** The session of a token that has not expired, prolonged by this use. */
-export function useSession(tx: Tx, token: string): FoundSession | undefined {
-  const session = tx.get(
+/** The session of a token that has not expired. */
+export function findSession(tx: Tx, token: string): FoundSession | undefined {
+  return tx.get(
     query
       .selectFrom('sessions')
       .innerJoin('users', 'users.id', 'sessions.user_id')
@@ -43,15 +44,17 @@ export function useSession(tx: Tx, token: string): FoundSession | undefined {
       .where('token_hash', '=', hashToken(token))
       .where('expires_at', '>', tx.now),
   );
-  if (session && session.expires_at < tx.now + SESSION_MS - SLIDE_GRAIN_MS) {
-    tx.run(
-      query
-        .updateTable('sessions')
-        .set({ expires_at: tx.now + SESSION_MS })
-        .where('id', '=', session.id),
-    );
+}
+
+/** Prolongs a session by its use. Where that cannot be written now, a later use does it: what is only read is not refused for it. */
+export function prolongSession({ store, clock }: Platform, session: FoundSession): void {
+  const expires_at = clock.now() + SESSION_MS;
+  if (session.expires_at >= expires_at - SLIDE_GRAIN_MS) return;
+  try {
+    store.transact((tx) => tx.run(query.updateTable('sessions').set({ expires_at }).where('id', '=', session.id)));
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
   }
-  return session;
 }
 
 /** Whether the account of an e-mail address has a session that was opened from this network. */

@@ -22,6 +22,13 @@ interface Presence {
   obstacle: string;
 }
 
+/** A run of a workload, in its host's words. */
+export interface HeardRun {
+  runId: string;
+  /** For how long it has lasted, by the host's own clock. */
+  ms: number;
+}
+
 const SHUNNED_MS = 60_000;
 /** A host that has been silent for longer is not connected. */
 const LIVENESS_LIMIT_MS = 30_000;
@@ -31,6 +38,8 @@ export class HostLinks {
   private readonly presences = new Map<string, Presence>();
   private readonly shunnedUntil = new Map<string, number>();
   private readonly intakes = new Map<string, Intake>();
+  /** What each host has last said to run, and when, in monotonic milliseconds. */
+  private readonly running = new Map<string, { at: number; runs: ReadonlyMap<string, HeardRun> }>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -87,6 +96,17 @@ export class HostLinks {
   setObstacle(machineId: string, obstacle: string): void {
     const presence = this.presences.get(machineId);
     if (presence) presence.obstacle = obstacle;
+  }
+
+  setRunning(machineId: string, runs: ReadonlyMap<string, HeardRun>): void {
+    this.running.set(machineId, { at: this.clock.monotonic(), runs });
+  }
+
+  /** What a host has last said of an instance that ran, and how many milliseconds ago; since the start of the control plane. */
+  lastHeard(machineId: string, instanceId: string): (HeardRun & { agoMs: number }) | undefined {
+    const heard = this.running.get(machineId);
+    const run = heard?.runs.get(instanceId);
+    return heard && run && { ...run, agoMs: Math.ceil(this.clock.monotonic() - heard.at) };
   }
 
   /** Why a host that is connected takes nothing new, in its own words; null: it does, or nobody knows. */

@@ -16,6 +16,7 @@ import { restoredAt } from '../../store/meta.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';
+import { dropClaims } from '../instances/claims.js';
 import { findCommand, findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
 import { NOTHING } from '../../../shared/observation.js';
 import {
@@ -32,7 +33,7 @@ import {
 import { gpusOf, type Instance } from '../instances/queries.js';
 import { undoRefusedStart } from '../instances/start.js';
 import { giveUpProvision } from '../instances/time-outs.js';
-import { amend, recordEvent } from '../instances/transitions.js';
+import { amend, recordEvent, recordHostEvent } from '../instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { judgeHeartbeat, judgeHello } from './host-judgement.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
@@ -59,23 +60,18 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
   judgeHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
-    const { is_ahead } = findMachine(tx, machineId);
+    const machine = findMachine(tx, machineId);
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
     const identity = {
       boot_id: hello.bootId,
       agent_version: hello.agentVersion,
       last_seen_at: tx.now,
       lost_at: null,
-      is_ahead: 0 as const,
+      // One that cannot see what it has has not been heard.
+      is_ahead: hello.unseen ? machine.is_ahead : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    const present = hello.instances.filter(
-      ({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT,
-    );
-    reviewUnknown(platform, tx, machineId, present);
-    reviewLive(tx, platform.ids, machineId, hello.instances, is_ahead ? restoredAt(tx) : undefined);
-    reviewKnown(tx, platform.ids, machineId, present);
-    meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
+    if (!hello.unseen) review(platform, tx, machineId, hello.instances, machine.is_ahead ? restoredAt(tx) : undefined);
     tx.run(
       query
         .updateTable('commands')
@@ -86,6 +82,21 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
     tx.nudge('dispatch');
     return floorsOf(tx, machineId);
   });
+}
+
+/** Compares what a host has seen of its workloads with the store. */
+function review(
+  platform: Platform,
+  tx: Tx,
+  machineId: string,
+  instances: readonly InstanceState[],
+  restored: number | undefined,
+): void {
+  const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
+  reviewUnknown(platform, tx, machineId, present);
+  reviewLive(tx, platform.ids, machineId, instances, restored);
+  reviewKnown(tx, platform.ids, machineId, present);
+  meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
 }
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
@@ -254,18 +265,15 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     if (!instance) return;
     // Only a provision may take as long as it goes on.
     if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
+    if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
-    const last = tx.get(
-      query
-        .selectFrom('instance_events')
-        .selectAll()
-        .where('instance_id', '=', instance.id)
-        .orderBy('id', 'desc')
-        .limit(1),
-    );
-    if (last?.kind !== kind) return recordEvent(tx, instance.id, kind, message);
-    tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
+    recordHostEvent(tx, instance.id, kind, message);
   });
+}
+
+/** A disk that Docker does not manage to remove keeps no GPU from others: its host has said that nothing can use them. */
+function freeGpusOfDestroy(tx: Tx, instance: Instance): void {
+  if (instance.status === 'destroying' && findOpenChange(tx, instance)?.kind === 'destroy') dropClaims(tx, instance.id);
 }
 
 /** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
@@ -296,12 +304,13 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
   platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
   platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
   platform.hosts.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
-  const runs = heartbeat.running.map(
-    ({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }] as const,
+  const runs = new Map(
+    heartbeat.running.map(({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }]),
   );
+  platform.hosts.setRunning(machineId, runs);
   platform.store.transact((tx) => {
-    attestRunning(tx, machineId, new Map(runs));
-    const ids = runs.map(([instanceId]) => instanceId);
+    attestRunning(tx, machineId, runs);
+    const ids = [...runs.keys()];
     // It says on connecting what it has, GPUs and all.
     if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.hosts.close(machineId, SAY_AGAIN));
     reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));

@@ -3,16 +3,15 @@ import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
-import { forgetHost, loseHost } from '../instances/host-loss.js';
+import { forgetHost, loseHost, writeOffUnheard } from '../instances/host-loss.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
-import { stopMeteringDisks } from '../money/disks.js';
 import type { Platform } from '../platform.js';
 
 /**
  * Operators: the machine is not expected back. What runs on it ends, what is to be destroyed does not wait for it, nothing
- * starts on it. Should it connect again, it is no longer lost, but stays cordoned. Refuses with MACHINE_NOT_FOUND, and
- * with MACHINE_IN_USE while it is connected.
+ * starts on it, and nothing is charged any more for what it has not told of. Should it connect again, it is no longer lost, but
+ * stays cordoned. Refuses with MACHINE_NOT_FOUND, and with MACHINE_IN_USE while it is connected.
  */
 export function declareLost(platform: Platform, operator: Operator, id: string): MachineDetails {
   return platform.store.transact((tx) => {
@@ -23,7 +22,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
-    stopMeteringDisks(tx, id);
+    writeOffUnheard(tx, id);
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
     tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));

@@ -1,4 +1,5 @@
 import type { Ids } from '../../../shared/ids.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { oneByOne } from '../one-by-one.js';
@@ -8,7 +9,7 @@ import type { Platform } from '../platform.js';
 import { recordCommand } from './commands.js';
 import { findInstance, type Instance } from './queries.js';
 import { considerRelease, undoStart } from './release.js';
-import { NO_ERROR, fail, recordEvent, transition } from './transitions.js';
+import { NO_ERROR, closeChargeWindows, fail, recordEvent, transition } from './transitions.js';
 
 const REASON = 'the machine was declared lost';
 
@@ -24,7 +25,7 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
     case 'running':
       return endUnheard(tx, ids, instance, 'workload_lost');
     case 'starting': {
-      const changes = { error_code: 'start_failed', error_message: REASON };
+      const changes = { error_code: 'start_failed', error_message: REASON } as const;
       recordEvent(tx, instance.id, 'start_failed', REASON);
       return undoStart(tx, ids, transition(tx, instance, 'stopped', changes));
     }
@@ -38,8 +39,18 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
   }
 }
 
-function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): void {
+function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: InstanceErrorCode): void {
   recordCommand(tx, ids, fail(tx, instance, error_code, REASON), 'release');
+}
+
+/**
+ * Writes off what the host of a lost machine has not told of: its renters hear that it is over, so nothing is charged any more for
+ * what was before, should the host come back and tell of it.
+ */
+export function writeOffUnheard(tx: Tx, machineId: string): void {
+  stopMeteringDisks(tx, machineId);
+  forgetUnattested(tx, 'machine_id', machineId);
+  closeChargeWindows(tx, machineId);
 }
 
 /** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */
@@ -66,8 +77,7 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
 
 /** A removed machine never comes back: nothing on it is held or waited for any more. */
 export function forgetHost(tx: Tx, machineId: string): void {
-  stopMeteringDisks(tx, machineId);
-  forgetUnattested(tx, 'machine_id', machineId);
+  writeOffUnheard(tx, machineId);
   tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));
   tx.run(
     query

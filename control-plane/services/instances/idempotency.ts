@@ -11,15 +11,31 @@ export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 export interface Idempotency {
   organizationId: string;
   key: string;
+  /** Whatever order its fields come in. */
   requestHash: string;
+  /** In their order: what release 0.1.0 has kept. */
+  orderedHash: string;
 }
 
 export function idempotencyOf(organizationId: string, key: string, request: object): Idempotency {
-  return { organizationId, key, requestHash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+  return { organizationId, key, requestHash: hashOf(sorted(request)), orderedHash: hashOf(request) };
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** The same with the fields of each object in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }
 
 /** The instance that the key has deployed within a day. Refuses with IDEMPOTENCY_KEY_REUSED when the request is another. */
-export function findReplayed(tx: Tx, { organizationId, key, requestHash }: Idempotency): Instance | undefined {
+export function findReplayed(tx: Tx, request: Idempotency): Instance | undefined {
+  const { organizationId, key, requestHash, orderedHash } = request;
   const known = tx.get(
     query
       .selectFrom('idempotency_keys')
@@ -29,7 +45,7 @@ export function findReplayed(tx: Tx, { organizationId, key, requestHash }: Idemp
       .where('created_at', '>', tx.now - IDEMPOTENCY_MS),
   );
   if (!known) return undefined;
-  if (known.request_hash !== requestHash) {
+  if (![requestHash, orderedHash].includes(known.request_hash)) {
     throw new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
   }
   return findInstance(tx, known.instance_id);

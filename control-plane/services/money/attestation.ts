@@ -1,18 +1,12 @@
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { HeardRun as Run, HostLinks } from '../hosts/host-links.js';
 import { UNATTESTED, settleSoon, type IntervalRow } from './meters.js';
 
 /** For so long a host that has spoken is taken to have its workloads running still. */
 export const SILENCE_MS = 2 * 60_000;
 /** What is attested is written down no more often than this, unless something has changed. */
 const GRAIN_MS = 30_000;
-
-/** A run of a workload, in its host's words. */
-export interface Run {
-  runId: string;
-  /** For how long it has lasted, by the host's own clock. */
-  ms: number;
-}
 
 /** Of a run that has come up by a command, or was removed while it was up: the time up to now was had. */
 export function attestUp(tx: Tx, instanceId: string, run: Run): void {
@@ -36,14 +30,28 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
 }
 
 /**
+ * How far GPU time is certain: as far as it was written down, or as a heartbeat since has it, which is written down only at a
+ * coarser grain.
+ */
+export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow): number {
+  const { machine_id, instance_id, run_id, run_began_at, attested_to, closed_at } = interval;
+  const heard = hosts.lastHeard(machine_id, instance_id);
+  if (run_id === null || run_began_at === null || heard?.runId !== run_id) return attested_to;
+  const heardTo = Math.min(run_began_at + heard.ms, now - heard.agoMs);
+  return Math.max(attested_to, Math.min(heardTo, closed_at ?? now));
+}
+
+/**
  * A run has ended, after `run.ms` in all. Nothing more of it will be attested. A run that both began and ended in a gap is taken
  * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
  */
 export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
-  for (const interval of unattestedOf(tx, instanceId)) {
-    const began = isSameRun(interval, run)
-      ? (interval.run_began_at ?? interval.opened_at - run.ms)
-      : endOf(tx, interval) - run.ms;
+  const intervals = unattestedOf(tx, instanceId);
+  const newest = intervals.at(-1);
+  if (!newest) return;
+  const unheard = (isSameRun(newest, run) ? newest.opened_at : endOf(tx, newest)) - run.ms;
+  const began = knownBeginning(tx, instanceId, run) ?? unheard;
+  for (const interval of intervals) {
     const attested = attest(tx, interval, run, began);
     tx.run(
       query
@@ -63,16 +71,25 @@ export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
 function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
-  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, began);
-  const run_began_at = Math.min(interval.run_began_at ?? Infinity, began);
+  const run_began_at = Math.min(began, knownBeginning(tx, interval.instance_id, run) ?? Infinity);
+  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
   // What lies before a run that is heard of for the first time was not had.
   const isFirst = interval.run_began_at === null;
-  const opened_at = isFirst ? clamp(began, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
+  const opened_at = isFirst ? clamp(run_began_at, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
   const attested_to = clamp(run_began_at + run.ms, Math.max(interval.attested_to, opened_at), endOf(tx, interval));
   const settled_to = Math.max(interval.settled_to, opened_at);
   const changes = { opened_at, attested_to, settled_to, run_id: run.runId, run_began_at };
   tx.run(query.updateTable('meter_intervals').set(changes).where('id', '=', interval.id));
   return interval.id;
+}
+
+/**
+ * When a run began, as the control plane has heard before, of any interval: an answer that comes late may say that a run is up
+ * whose end has been told, and charged, before.
+ */
+function knownBeginning(tx: Tx, instanceId: string, { runId }: Run): number | null {
+  const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
+  return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
 }
 
 /** Another run than the one before: what lies between them was not had. */

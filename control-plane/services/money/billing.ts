@@ -2,31 +2,40 @@ import type { Caller } from '../../domain/caller.js';
 import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import type { Tx } from '../../store/store.js';
+import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
 
+export interface TransactionRequest extends PageRequest {
+  instance_id?: string;
+  kind?: TransactionKind;
+}
+
 /** What moved the organisation's balance, newest first; the charges of an instance sum to its `spend_micro`. */
 export function listTransactions(
   platform: Platform,
-  caller: Caller,
-  request: PageRequest & { instance_id?: string; kind?: TransactionKind },
+  { organizationId }: Pick<Caller, 'organizationId'>,
+  request: TransactionRequest,
 ): Page<TransactionDetails> {
-  return platform.store.transact((tx) => {
-    let rows = query
-      .selectFrom('transactions')
-      .selectAll()
-      .select(sql<number>`rowid`.as('position'))
-      .where('organization_id', '=', caller.organizationId)
-      .orderBy('position', 'desc');
-    if (request.instance_id !== undefined) rows = rows.where('instance_id', '=', request.instance_id);
-    if (request.kind !== undefined) rows = rows.where('kind', '=', request.kind);
-    if (request.cursor !== undefined) rows = rows.where(sql`rowid`, '<', Number(request.cursor));
-    return pageOf(tx, rows, request, ({ position }) => position);
-  });
+  return platform.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
+}
+
+/** The order in which the indexes have them. */
+export const LEDGER_ORDER: Order<TransactionDetails> = { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] };
+
+export function transactionsOf(organizationId: string, { instance_id, kind }: TransactionRequest) {
+  let rows = query
+    .selectFrom('transactions')
+    .selectAll()
+    .select(sql<number>`rowid`.as('position'))
+    .where('organization_id', '=', organizationId);
+  if (instance_id !== undefined) rows = rows.where('instance_id', '=', instance_id);
+  if (kind !== undefined) rows = rows.where('kind', '=', kind);
+  return rows;
 }
 
 export interface DailySpend {
@@ -36,26 +45,34 @@ export interface DailySpend {
   disk_micro: number;
 }
 
-/** What was charged on each of the last `days` UTC days, today included and last, without gaps. */
-export function spendDaily(platform: Platform, caller: Caller, days: number): DailySpend[] {
-  return platform.store.transact((tx) => {
-    const today = Math.floor(tx.now / DAY_MS);
-    const first = today - days + 1;
-    const day = sql<number>`hour / ${sql.lit(DAY_MS)}`;
-    const rows = tx.all(
-      query
-        .selectFrom('transactions')
-        .select(['meter', day.as('day'), (eb) => eb.fn.sum<number>('amount_micro').as('amount_micro')])
-        .where('organization_id', '=', caller.organizationId)
-        .where('kind', '=', 'charge')
-        .where('hour', '>=', first * DAY_MS)
-        .groupBy(['meter', 'day']),
-    );
-    const charged = new Map(rows.map((row) => [`${row.day} ${row.meter}`, -row.amount_micro]));
-    return Array.from({ length: days }, (_, index) => ({
-      date: new Date((first + index) * DAY_MS).toISOString().slice(0, 10),
-      gpu_micro: charged.get(`${first + index} gpu`) ?? 0,
-      disk_micro: charged.get(`${first + index} disk`) ?? 0,
-    }));
+/**
+ * What was charged for the use of each of the last `days` UTC days, today included and last, without gaps. Usage that is told of late
+ * adds to the day on which it was had.
+ */
+export function spendDaily(
+  platform: Platform,
+  caller: Caller,
+  { days, ...request }: PageRequest & { days: number },
+): Page<DailySpend> {
+  const spent = platform.store.transact((tx) => spentIn(tx, caller.organizationId, days));
+  return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
+}
+
+function spentIn(tx: Tx, organizationId: string, days: number): DailySpend[] {
+  const first = Math.floor(tx.now / DAY_MS) - days + 1;
+  const charged = new Map(tx.all(daysOf(organizationId, first)).map((row) => [row.day, row]));
+  return Array.from({ length: days }, (_, index) => {
+    const { gpu_micro = 0, disk_micro = 0 } = charged.get(first + index) ?? {};
+    return { date: dateOf(first + index), gpu_micro, disk_micro };
   });
+}
+
+export function daysOf(organizationId: string, first: number) {
+  const days = query.selectFrom('organization_days').selectAll().where('organization_id', '=', organizationId);
+  return days.where('day', '>=', first);
+}
+
+/** `YYYY-MM-DD` of a day since 1970. */
+export function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }

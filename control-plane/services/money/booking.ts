@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 /**
  * Writes what was settled of some organisations: intervals, ledger rows, what instances have spent, balances, and when to settle
  * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
- * never changes, not even when the clock is set back.
+ * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
  */
 export function book(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settlement>): void {
   const all = [...settlements];
@@ -20,7 +20,10 @@ export function book(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settleme
   const charged = bookings.filter(({ chargedMicro }) => chargedMicro > 0);
   if (intervals.length > 0) moveIntervals(tx, intervals);
   if (bookings.length > 0) addToInstances(tx, bookings);
-  if (charged.length > 0) addToLedger(tx, charged);
+  if (charged.length > 0) {
+    addToLedger(tx, charged);
+    addToDays(tx, charged);
+  }
   forgetEntries(tx, [...settlements.keys()]);
   updateBalances(
     tx,
@@ -40,7 +43,8 @@ function moveIntervals(tx: Tx, intervals: Settlement['intervals']): void {
       UPDATE meter_intervals SET
         settled_to = json_extract(value, '$.settledTo'),
         attested_to = max(attested_to, json_extract(value, '$.settledTo')),
-        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs')
+        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs'),
+        absorbed_micro = absorbed_micro + json_extract(value, '$.absorbedMicro')
       FROM json_each(${JSON.stringify(intervals)}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
   );
 }
@@ -75,6 +79,30 @@ function addToLedger(tx: Tx, bookings: readonly Booking[]): void {
         ${tx.now}
       FROM json_each(${JSON.stringify(bookings)}) WHERE true
       ON CONFLICT (instance_id, meter, hour) DO UPDATE SET amount_micro = amount_micro + excluded.amount_micro`),
+  );
+}
+
+/** What was used on a day, in sums that are read instead of the ledger: also of a day that is over, when its usage is told of late. */
+function addToDays(tx: Tx, bookings: readonly Booking[]): void {
+  const days = JSON.stringify(
+    bookings.flatMap(({ organizationId, instanceId, meter, days: its }) =>
+      its.map(({ day, micro }) => ({ organizationId, instanceId, day, gpu: 0, disk: 0, [meter]: micro })),
+    ),
+  );
+  const [gpu, disk] = [sql`json_extract(value, '$.gpu')`, sql`json_extract(value, '$.disk')`];
+  const adding = sql`DO UPDATE SET gpu_micro = gpu_micro + excluded.gpu_micro, disk_micro = disk_micro + excluded.disk_micro`;
+  tx.run(
+    statement(sql`
+      INSERT INTO organization_days (organization_id, day, gpu_micro, disk_micro)
+      SELECT json_extract(value, '$.organizationId'), json_extract(value, '$.day'), ${gpu}, ${disk}
+      FROM json_each(${days}) WHERE true ON CONFLICT (organization_id, day) ${adding}`),
+  );
+  tx.run(
+    statement(sql`
+      INSERT INTO machine_days (machine_id, day, gpu_micro, disk_micro)
+      SELECT machine_id, json_extract(value, '$.day'), ${gpu}, ${disk}
+      FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')
+      WHERE true ON CONFLICT (machine_id, day) ${adding}`),
   );
 }
 

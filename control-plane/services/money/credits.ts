@@ -1,10 +1,14 @@
 import type { Operator } from '../../domain/caller.js';
+import { checkRaisedBalance } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { recordAudit } from '../audit.js';
 import type { Platform } from '../platform.js';
 import { enter } from './ledger.js';
 
-/** An operator grants credit, with a reason and an author. Refuses with ORGANIZATION_NOT_FOUND. */
+/**
+ * An operator grants credit, with a reason and an author. Refuses with ORGANIZATION_NOT_FOUND, and with VALIDATION_FAILED what no
+ * balance may come to.
+ */
 export function grantCredit(
   platform: Platform,
   operator: Operator,
@@ -20,6 +24,7 @@ export function grantCredit(
       reason,
       authorId: operator.userId,
     });
+    checkRaisedBalance(credit.balance_micro);
     recordAudit(tx, operator, 'organization.credit', organizationId, request);
     return credit;
   });

@@ -20,7 +20,7 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
       tx.run(open.where('state', '=', 'open'));
     } else if (organization.payments_frozen_at === null) {
       const dispute = { id: platform.ids.uuid(), organization_id: id, payment_id: null, state: 'open' as const };
-      tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now }));
+      tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
     }
     recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
     return heedDisputes(platform, tx, organization);

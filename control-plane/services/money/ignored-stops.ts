@@ -6,6 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { findInstance } from '../instances/queries.js';
+import { pageFrom, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { enter } from './ledger.js';
 import { settleOrganizations } from './settle.js';
@@ -27,21 +28,21 @@ interface Sum {
   instance_id: string;
   ms: number;
   credited_ms: number;
+  absorbed_micro: number;
   since: number;
   is_open: number;
 }
 
 /** Operators: what a credit is owed for, the longest ago first. */
-export function listIgnoredStops(platform: Platform): IgnoredStop[] {
-  return platform.store.transact((tx) =>
-    tx
-      .all(
-        sums()
-          .having(sql<boolean>`ms > credited_ms`)
-          .orderBy('since'),
-      )
-      .flatMap((sum) => describe(tx, sum) ?? []),
+export function listIgnoredStops(platform: Platform, request: PageRequest): Page<IgnoredStop> {
+  const owed = sums().having(sql<boolean>`ms > credited_ms`);
+  const stops = platform.store.transact((tx) =>
+    tx.all(owed.orderBy('since').orderBy('instance_id')).flatMap((sum) => describe(tx, sum) ?? []),
   );
+  return pageFrom(stops, request, {
+    by: { since: 'asc', instance_id: 'asc' },
+    keyOf: ({ since, instance_id }) => [since, instance_id],
+  });
 }
 
 /**
@@ -63,7 +64,7 @@ export function creditIgnoredStop(
     const amountMicro = sum ? chargedIn(instance.price_per_hour_micro, sum) : 0;
     if (amountMicro <= 0)
       throw new Refusal('INVALID_STATE', 'nothing was charged since a stop of this instance that is not credited');
-    const credited = { credited_ms: sql<number>`settled_to - opened_at - absorbed_ms` };
+    const credited = { credited_ms: sql<number>`settled_to - opened_at - absorbed_ms`, absorbed_micro: 0 };
     tx.run(
       query
         .updateTable('meter_intervals')
@@ -84,6 +85,7 @@ function sums() {
       'instance_id',
       sql<number>`sum(settled_to - opened_at - absorbed_ms)`.as('ms'),
       sql<number>`sum(credited_ms)`.as('credited_ms'),
+      sql<number>`sum(absorbed_micro)`.as('absorbed_micro'),
       sql<number>`min(opened_at)`.as('since'),
       sql<number>`max(closed_at IS NULL)`.as('is_open'),
     ])
@@ -99,6 +101,6 @@ function describe(tx: Tx, sum: Sum): IgnoredStop | undefined {
   return { instance_id, organization_id, machine_id, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
 }
 
-function chargedIn(ratePerHourMicro: number, { ms, credited_ms }: Sum): number {
-  return charge(ratePerHourMicro, ms) - charge(ratePerHourMicro, credited_ms);
+function chargedIn(ratePerHourMicro: number, { ms, credited_ms, absorbed_micro }: Sum): number {
+  return charge(ratePerHourMicro, ms) - charge(ratePerHourMicro, credited_ms) - absorbed_micro;
 }

@@ -1,5 +1,5 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { burnPerHourMicro } from '../../domain/burn.js';
+import { chargedPerHourMicro } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -27,5 +27,5 @@ export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
 
 function lastsMs(tx: Tx, organizationId: string): number {
   const { balance_micro } = getOrganization(tx, organizationId);
-  return paidMs(balance_micro, burnPerHourMicro(findLiveRates(tx, organizationId)));
+  return paidMs(balance_micro, chargedPerHourMicro(findLiveRates(tx, organizationId)));
 }

@@ -1,4 +1,5 @@
 import type { SessionCaller } from '../../domain/caller.js';
+import { checkRaisedBalance } from '../../domain/money.js';
 import type { Checkout, PaymentEvent } from '../../domain/payment.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
@@ -14,17 +15,19 @@ type Payment = Row<'payments'>;
  * Admins: a page on which the organisation tops its balance up. With an idempotency key, the same request is one page. Refuses
  * with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
  */
-export function openCheckout(
+export async function openCheckout(
   platform: Platform,
   caller: SessionCaller,
   request: { amount_micro: number },
   idempotencyKey?: string,
 ): Promise<Checkout> {
   const { organizationId } = caller;
+  const { balance_micro } = platform.store.transact((tx) => getOrganization(tx, organizationId));
+  checkRaisedBalance(balance_micro + request.amount_micro);
   return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
 }
 
-/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID. */
+/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
 export function receiveEvent(platform: Platform, body: string, signature: string): void {
   const event = platform.payments.readEvent?.(body, signature, platform.clock.now());
   if (event) applyEvent(platform, event);
@@ -38,6 +41,7 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
   platform.store.transact((tx) => {
     const payment = knownPayment(tx, event.paymentId);
     if (event.kind === 'dispute') noteDispute(tx, event);
+    else if (event.kind === 'refund') noteRefund(tx, event);
     else if (event.kind === 'refunded') {
       const refunded_micro = Math.max(payment.refunded_micro, event.amountMicro);
       save(tx, payment, { refunded_micro });
@@ -67,39 +71,63 @@ function isOrganization(tx: Tx, id: string): boolean {
   return tx.get(query.selectFrom('organizations').select('id').where('id', '=', id)) !== undefined;
 }
 
-/** One that has been closed is not opened again by what was told of it before. */
-function noteDispute(
-  tx: Tx,
-  { disputeId: id, paymentId, state, amountMicro }: PaymentEvent & { kind: 'dispute' },
-): void {
+/** One that has been closed is not opened again by what was told of it before. Of its decisions the newest counts. */
+function noteDispute(tx: Tx, event: PaymentEvent & { kind: 'dispute' }): void {
+  const { disputeId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
+  const decided_at = state === 'open' ? null : event.at;
   const known = tx.get(query.selectFrom('disputes').selectAll().where('id', '=', id));
   if (!known) {
-    const dispute = {
-      id,
-      organization_id: null,
-      payment_id: paymentId,
-      state,
-      amount_micro: amountMicro,
-      opened_at: tx.now,
-    };
+    const dispute = { id, organization_id: null, payment_id, state, amount_micro, opened_at: tx.now, decided_at };
     tx.run(query.insertInto('disputes').values(dispute));
-  } else if (state !== 'open' && known.state !== 'won' && known.state !== 'lost') {
-    tx.run(query.updateTable('disputes').set({ state, amount_micro: amountMicro }).where('id', '=', id));
+  } else if (decided_at !== null && isNewer(decided_at, state, known)) {
+    tx.run(query.updateTable('disputes').set({ state, amount_micro, decided_at }).where('id', '=', id));
   }
 }
 
-/** Never takes back more than was paid. What was told of a payment that is not known yet waits until it is. */
+/** Of two decisions of one second, the one for the renter counts. */
+function isNewer(decidedAt: number, state: string, known: Row<'disputes'>): boolean {
+  if (known.decided_at === null || decidedAt > known.decided_at) return true;
+  return decidedAt === known.decided_at && state === 'won';
+}
+
+/** A refund that has failed is not made again by what was told of it before. */
+function noteRefund(tx: Tx, event: PaymentEvent & { kind: 'refund' }): void {
+  const { refundId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
+  const refunds = query.insertInto('refunds').values({ id, payment_id, state, amount_micro });
+  tx.run(
+    refunds.onConflict((known) =>
+      state === 'failed' ? known.column('id').doUpdateSet({ state }) : known.column('id').doNothing(),
+    ),
+  );
+}
+
+/** What of a payment was given back: all that was made, less what has failed since. */
+function refundedOf(tx: Tx, { id, refunded_micro }: Payment): number {
+  const refunds = tx.all(query.selectFrom('refunds').selectAll().where('payment_id', '=', id));
+  const sum = (rows: typeof refunds) => rows.reduce((total, { amount_micro }) => total + amount_micro, 0);
+  const failed = refunds.filter(({ state }) => state === 'failed');
+  return Math.max(Math.max(refunded_micro, sum(refunds)) - sum(failed), 0);
+}
+
+/**
+ * Never takes back more than was paid, and gives back what was taken back in vain. What was told of a payment that is not known yet
+ * waits until it is.
+ */
 function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
-  const { id, organization_id: organizationId, paid_micro, refunded_micro, credited_micro } = payment;
+  const { id, organization_id: organizationId, paid_micro, credited_micro } = payment;
   if (organizationId === null) return;
   tx.run(query.updateTable('disputes').set({ organization_id: organizationId }).where('payment_id', '=', id));
-  const refund_debited_micro = Math.min(refunded_micro, paid_micro - payment.dispute_debited_micro);
-  const dispute_debited_micro = Math.min(lostOf(tx, id), paid_micro - refund_debited_micro);
+  const lost = lostOf(tx, id);
+  const stillLost = Math.min(payment.dispute_debited_micro, lost);
+  const refund_debited_micro = Math.min(refundedOf(tx, payment), paid_micro - stillLost);
+  const dispute_debited_micro = Math.min(lost, paid_micro - refund_debited_micro);
   const moves = [
-    { kind: 'payment', amountMicro: paid_micro - credited_micro },
-    { kind: 'refund', amountMicro: payment.refund_debited_micro - refund_debited_micro },
-    { kind: 'dispute', amountMicro: payment.dispute_debited_micro - dispute_debited_micro },
-  ] as const;
+    { kind: 'payment' as const, amountMicro: paid_micro - credited_micro },
+    { kind: 'refund' as const, amountMicro: payment.refund_debited_micro - refund_debited_micro },
+    { kind: 'dispute' as const, amountMicro: payment.dispute_debited_micro - dispute_debited_micro },
+  ];
+  // What lifts the balance comes first, so that nothing is stopped for want of it.
+  moves.sort((a, b) => b.amountMicro - a.amountMicro);
   for (const { kind, amountMicro } of moves) {
     if (amountMicro !== 0) enter(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });
   }

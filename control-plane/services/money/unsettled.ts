@@ -2,8 +2,9 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { HostLinks } from '../hosts/host-links.js';
 import type { Platform } from '../platform.js';
-import { SILENCE_MS } from './attestation.js';
+import { SILENCE_MS, certainTo } from './attestation.js';
 import { UNSETTLED } from './meters.js';
 
 /** What is to be settled of some organisations, in a few statements for all of them. */
@@ -20,7 +21,7 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
       const account = {
         balanceMicro: balance_micro,
         entries: entries.get(id) ?? [],
-        meters: metersOf(meters.get(id) ?? [], tx.now, inGrace),
+        meters: metersOf(meters.get(id) ?? [], { hosts: platform.hosts, now: tx.now, inGrace }),
       };
       return [id, account];
     }),
@@ -61,10 +62,17 @@ function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organ
   );
 }
 
-function metersOf(rows: readonly IntervalWithRates[], now: number, inGrace: boolean): Metered[] {
+interface Circumstances {
+  hosts: HostLinks;
+  now: number;
+  /** Whether hosts are waited for, because the control plane has only just begun. */
+  inGrace: boolean;
+}
+
+function metersOf(rows: readonly IntervalWithRates[], its: Circumstances): Metered[] {
   const meters = groupBy(rows, ({ instance_id, meter }) => `${instance_id} ${meter}`);
-  return [...meters.values()].flatMap((its) => {
-    const [first] = its;
+  return [...meters.values()].flatMap((intervals) => {
+    const [first] = intervals;
     if (!first) return [];
     const { instance_id: instanceId, meter } = first;
     const isGpu = meter === 'gpu';
@@ -73,13 +81,14 @@ function metersOf(rows: readonly IntervalWithRates[], now: number, inGrace: bool
       meter,
       ratePerHourMicro: isGpu ? first.price_per_hour_micro : first.storage_price_per_gb_hour_micro * first.disk_gb,
       settledMs: isGpu ? first.gpu_settled_ms : first.disk_settled_ms,
-      intervals: its.map((row) => (isGpu ? gpuInterval(row, now, inGrace) : diskInterval(row, now))),
+      intervals: intervals.map((row) => (isGpu ? gpuInterval(row, its) : diskInterval(row, its.now))),
     };
   });
 }
 
-function gpuInterval(row: IntervalWithRates, now: number, inGrace: boolean): Interval {
-  const { id, settled_to: settledTo, attested_to: attestedTo, closed_at: closedAt } = row;
+function gpuInterval(row: IntervalWithRates, { hosts, now, inGrace }: Circumstances): Interval {
+  const { id, settled_to: settledTo, closed_at: closedAt } = row;
+  const attestedTo = certainTo(hosts, now, row);
   const hasSpoken = now - attestedTo <= SILENCE_MS;
   return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
 }

@@ -12,7 +12,16 @@ export function differencesIn(file: string, reference: Reference): string[] {
     )
     .all();
   const balance = database.prepare<[], { balance_micro: number }>('SELECT balance_micro FROM organizations').get();
+  const days = database
+    .prepare<[], { charged: number; days: number; machines: number }>(
+      `SELECT (SELECT coalesce(-sum(amount_micro), 0) FROM transactions WHERE kind = 'charge') AS charged,
+        (SELECT coalesce(sum(gpu_micro + disk_micro), 0) FROM organization_days) AS days,
+        (SELECT coalesce(sum(gpu_micro + disk_micro), 0) FROM machine_days) AS machines`,
+    )
+    .get();
   database.close();
+  if (days?.charged !== days?.days || days?.charged !== days?.machines)
+    return [`charged is ${days?.charged}, by the days ${days?.days}, by the days of machines ${days?.machines}`];
   const wrong = rows.flatMap(({ id, spend_micro, charged }) => {
     const expected = reference.spendOf(id);
     const isRight = BigInt(spend_micro) === expected && charged === spend_micro;

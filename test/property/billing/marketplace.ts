@@ -111,7 +111,7 @@ export class Marketplace {
         env_overrides: [],
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
-      const nothing = { gpuMs: 0n, diskMs: 0n, status: 'creating', isUp: false, hasDisk: true };
+      const nothing = { gpuMs: 0n, diskMs: 0n, absorbed: 0n, status: 'creating', isUp: false, hasDisk: true };
       this.reference.instances.set(instance.id, { ...rates, ...nothing });
     });
   }

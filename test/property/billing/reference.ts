@@ -14,10 +14,12 @@ export interface ReferenceInstance {
   /** Whether the workload really runs on its host. */
   isUp: boolean;
   hasDisk: boolean;
+  /** What of its GPU time nothing was left for, in the milliseconds in which the balance ran out. */
+  absorbed: bigint;
 }
 
-function spendOf({ gpuRate, gpuMs, diskRate, diskMs }: ReferenceInstance): bigint {
-  return (gpuRate * gpuMs) / HOUR_MS + (diskRate * diskMs) / HOUR_MS;
+function spendOf({ gpuRate, gpuMs, diskRate, diskMs, absorbed }: ReferenceInstance): bigint {
+  return (gpuRate * gpuMs) / HOUR_MS + (diskRate * diskMs) / HOUR_MS - absorbed;
 }
 
 /** One organisation. */
@@ -54,23 +56,38 @@ export class Reference {
     // Also of what its renter was never shown as running: its process was up.
     const gpus = hasBalance ? this.metered(({ status, isUp }) => UP_IN.includes(status) && isUp) : [];
     const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk);
-    const metered = [...gpus, ...disks];
-    if (metered.length === 0) return true;
-    const before = metered.reduce((sum, instance) => sum + spendOf(instance), 0n);
-    for (const instance of gpus) instance.gpuMs += ms;
-    for (const instance of disks) instance.diskMs += ms;
-    const after = metered.reduce((sum, instance) => sum + spendOf(instance), 0n);
-    const runsOut = gpus.length > 0 && this.balance - (after - before) <= 0n;
+    const spent = () => [...gpus, ...disks].reduce((sum, [, instance]) => sum + spendOf(instance), 0n);
+    if (gpus.length + disks.length === 0) return true;
+    const before = spent();
+    for (const [, instance] of gpus) instance.gpuMs += ms;
+    for (const [, instance] of disks) instance.diskMs += ms;
+    const missing = spent() - before - this.balance;
+    const runsOut = gpus.length > 0 && missing >= 0n;
     if (runsOut && ms > 1n) {
-      for (const instance of gpus) instance.gpuMs -= ms;
-      for (const instance of disks) instance.diskMs -= ms;
+      for (const [, instance] of gpus) instance.gpuMs -= ms;
+      for (const [, instance] of disks) instance.diskMs -= ms;
       return false;
     }
-    this.spent += after - before;
+    if (runsOut) absorb(gpus, missing);
+    this.spent += spent() - before;
     return true;
   }
 
-  private metered(is: (instance: ReferenceInstance) => boolean): ReferenceInstance[] {
-    return [...this.instances.values()].filter(is);
+  private metered(is: (instance: ReferenceInstance) => boolean): WithId[] {
+    return [...this.instances].filter(([, instance]) => is(instance));
+  }
+}
+
+type WithId = [id: string, instance: ReferenceInstance];
+
+/** Takes back what nothing was left for in a millisecond: of each instance at most what it cost, the highest id first. */
+function absorb(gpus: readonly WithId[], missing: bigint): void {
+  let left = missing;
+  for (const [, instance] of [...gpus].sort(([a], [b]) => (a > b ? -1 : 1))) {
+    const { gpuRate, gpuMs } = instance;
+    const cost = (gpuRate * gpuMs) / HOUR_MS - (gpuRate * (gpuMs - 1n)) / HOUR_MS;
+    const its = cost < left ? cost : left;
+    instance.absorbed += its;
+    left -= its;
   }
 }

@@ -1,0 +1,6 @@
+/** A call that Docker has not answered for `ms`; `what` completes "Docker did not". */
+export interface UnansweredCall {
+  instanceId: string;
+  what: string;
+  ms: number;
+}

@@ -1,0 +1,157 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { dirname } from 'node:path';
+import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { Reserve } from './reserve.js';
+
+type Database = BetterSqlite3.Database;
+
+/** So small that the file beside the journal stays far below the reserve: 4 KiB each. */
+const CHECKPOINT_PAGES = 128;
+
+/**
+ * The journal's database. Where its disk takes no more, the reserve is given up; where that does not help, the agent goes on with a
+ * copy in memory, says so by {@link obstacle}, and writes the copy back once the disk takes it.
+ */
+export class JournalStorage {
+  private readonly disk: Database;
+  private readonly reserve: Reserve;
+  private memory: Database | undefined;
+  private isWriting = false;
+  private reason = '';
+
+  /** `migrations`: each is applied once, in its order. Throws SetupError where the file cannot be used. */
+  constructor(
+    private readonly file: string,
+    private readonly migrations: readonly string[],
+  ) {
+    this.reserve = new Reserve(`${file}.reserve`);
+    try {
+      this.disk = this.withReserve(() => this.open());
+    } catch (error) {
+      const busy = error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
+      throw new SetupError(
+        busy
+          ? `another agent is running on this host (it holds ${file})`
+          : `the journal ${file} cannot be used: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  /** To read from. */
+  get db(): Database {
+    return this.memory ?? this.disk;
+  }
+
+  /** Why nothing that is written now would outlive this process, and what to do; empty: all is on the disk. */
+  get obstacle(): string {
+    if (!this.memory) return '';
+    return `the journal of this host cannot be written (${this.reason}): make room in ${dirname(this.file)}, or mend its disk`;
+  }
+
+  /** Runs `work`, which writes, in a transaction; within one it is a part of that. */
+  write<T>(work: () => T): T {
+    if (this.isWriting) return work();
+    this.isWriting = true;
+    try {
+      const attempt = () => this.db.transaction(work).immediate();
+      try {
+        return this.memory ? attempt() : this.withReserve(attempt);
+      } catch (error) {
+        if (this.memory || !isOfDisk(error)) throw error;
+        this.memory = this.copy();
+        this.reason = messageOf(error);
+        return attempt();
+      }
+    } finally {
+      this.isWriting = false;
+    }
+  }
+
+  /** Writes what is in memory alone to the disk, and takes the reserve again. Throws while the disk does not take it. */
+  restore(): void {
+    this.writeBack();
+    this.reserve.fill();
+  }
+
+  close(): void {
+    try {
+      this.writeBack();
+    } catch {
+      // What is lost, the control plane and Docker's labels know.
+    }
+    this.memory?.close();
+    this.disk.close();
+  }
+
+  private writeBack(): void {
+    const { memory } = this;
+    if (!memory) return;
+    this.withReserve(() => this.disk.transaction(() => copyRows(memory, this.disk)).immediate());
+    memory.close();
+    this.memory = undefined;
+  }
+
+  private open(): Database {
+    const db = new BetterSqlite3(this.file, { timeout: 0 });
+    try {
+      db.pragma('locking_mode = EXCLUSIVE');
+      db.pragma('journal_mode = WAL');
+      db.pragma('synchronous = FULL');
+      if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous is not FULL');
+      db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.migrate(db);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
+  private migrate(db: Database): void {
+    db.transaction(() => {
+      const version = db.pragma('user_version', { simple: true }) as number;
+      const { length } = this.migrations;
+      if (version > length) throw new Error(`a newer release has written it (version ${version}): install that again`);
+      if (version === length) return;
+      for (const sql of this.migrations.slice(version)) db.exec(sql);
+      db.pragma(`user_version = ${length}`);
+    }).exclusive();
+  }
+
+  private copy(): Database {
+    const memory = new BetterSqlite3(':memory:');
+    this.migrate(memory);
+    copyRows(this.disk, memory);
+    return memory;
+  }
+
+  private withReserve<T>(work: () => T): T {
+    for (;;) {
+      try {
+        return work();
+      } catch (error) {
+        if (!isOfDisk(error) || !this.reserve.release()) throw error;
+      }
+    }
+  }
+}
+
+/** Makes the tables of `to` those of `from`. */
+function copyRows(from: Database, to: Database): void {
+  const tables = from.prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  for (const { name } of tables) {
+    to.exec(`DELETE FROM ${name}`);
+    const rows = from.prepare<[], Record<string, unknown>>(`SELECT * FROM ${name}`).all();
+    const columns = Object.keys(rows[0] ?? {});
+    if (columns.length === 0) continue;
+    const insert = to.prepare(
+      `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${columns.map((column) => `@${column}`).join(', ')})`,
+    );
+    for (const row of rows) insert.run(row);
+  }
+}
+
+/** Full, broken, or not to be written to: not the fault of what was to be written. */
+function isOfDisk(error: unknown): boolean {
+  return error instanceof BetterSqlite3.SqliteError && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(error.code);
+}

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import { messageOf } from '../../../shared/coded-error.js';
+import { Failure } from '../../domain/failure.js';
+import { containerName } from './container-options.js';
+import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
+
+/** What Docker itself opens in the container's disk at each start, and reads to its end. */
+const PATHS = ['/etc/passwd', '/etc/group'] as const;
+/** No honest file of these is nearly as large. */
+const MOST_BYTES = 1024 * 1024;
+/** As Go has them: everything that is no plain file. */
+const SYMLINK = 0x0800_0000;
+const NOT_PLAIN = 0x8f28_0000;
+
+interface PathStat {
+  size: number;
+  mode: number;
+  linkTarget: string;
+}
+
+/**
+ * Looks at what Docker reads of a container that is down, before it is started: a pipe in its place would hold Docker up for ever,
+ * and a device or a huge file for long. Throws Failure CONTAINER_FAILED.
+ */
+export async function checkAccountFiles(engine: Engine, instanceId: string): Promise<void> {
+  for (const path of PATHS) {
+    const found = await resolve(engine, instanceId, path);
+    if (found && ((found.mode & NOT_PLAIN) !== 0 || found.size > MOST_BYTES))
+      throw new Failure(
+        'CONTAINER_FAILED',
+        `${path} of the workload is no plain file of at most 1 MiB, so it cannot be started; use an image, or deploy anew, with one that is`,
+      );
+  }
+}
+
+/** What a path leads to; Docker tells of a link where it ends. Undefined where nothing is there. */
+async function resolve(engine: Engine, instanceId: string, path: string): Promise<PathStat | undefined> {
+  const found = await statOf(engine, instanceId, path);
+  return found && (found.mode & SYMLINK) !== 0 ? statOf(engine, instanceId, found.linkTarget) : found;
+}
+
+async function statOf(engine: Engine, instanceId: string, path: string): Promise<PathStat | undefined> {
+  try {
+    const answer = (await engine.call('look into the container', DEADLINE_MS.inspect, (docker) =>
+      docker.getContainer(containerName(instanceId)).infoArchive({ path }),
+    )) as unknown as IncomingMessage;
+    answer.resume();
+    return parseStat(String(answer.headers['x-docker-container-path-stat']));
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    if (statusOf(error) === 404) return undefined;
+    throw new Failure('CONTAINER_FAILED', `${path} of the workload cannot be looked at: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function parseStat(header: string): PathStat {
+  try {
+    const { size, mode, linkTarget } = JSON.parse(Buffer.from(header, 'base64').toString()) as Partial<PathStat>;
+    return { size: Number(size), mode: Number(mode), linkTarget: String(linkTarget) };
+  } catch (error) {
+    throw new Error(`Docker’s answer cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,118 @@
+import { STATUS_CODES } from 'node:http';
+import type { OpenAPIV3_1 } from 'openapi-types';
+import { Type } from 'typebox';
+import { ERRORS, type ErrorCode } from './error-codes.js';
+import type { Document } from './openapi-models.js';
+import { choice, text, uuid } from './schemas.js';
+
+type Header = OpenAPIV3_1.HeaderObject;
+type Response = OpenAPIV3_1.ResponseObject;
+
+/** What answers carry beside their bodies; those that are required are on every answer that names them. */
+const HEADERS: Readonly<Record<string, Header>> = {
+  'X-Request-Id': {
+    description: 'The id of the request: say it when you report something',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'Retry-After': {
+    description: 'After how many seconds it is worth trying again',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'WWW-Authenticate': {
+    description: 'How to say who you are: `Authorization: Bearer TOKEN`',
+    required: true,
+    schema: { type: 'string', enum: ['Bearer'] },
+  },
+  Allow: {
+    description: 'The methods that the address takes, with commas between them',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'Idempotent-Replayed': {
+    description: '`true` where the `Idempotency-Key` was used before: this is what that request has made',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
+const HEADERS_BY_STATUS: Readonly<Record<string, string>> = {
+  401: 'WWW-Authenticate',
+  405: 'Allow',
+  429: 'Retry-After',
+  503: 'Retry-After',
+};
+
+/** The components of every error's body, by the code. */
+export function errorSchemas(): Record<string, object> {
+  return Object.fromEntries((Object.keys(ERRORS) as ErrorCode[]).map((code) => [nameOf(code), errorBody(code)]));
+}
+
+function nameOf(code: ErrorCode): string {
+  return `error.${code}`;
+}
+
+function errorBody(code: ErrorCode): object {
+  const { status, meaning, extra = {} } = ERRORS[code];
+  return Type.Object(
+    {
+      code: choice([code], 'Which error it is'),
+      message: text('What is wrong, for people to read'),
+      request_id: uuid('The id of the request: say it when you report something'),
+      ...extra,
+    },
+    { description: `${status}: ${meaning}` },
+  );
+}
+
+export function successResponses(responses: Record<string, object>): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, schema]) => [
+      status,
+      { ...schema, 'x-response-description': STATUS_CODES[status] },
+    ]),
+  );
+}
+
+export function errorResponses(codes: ReadonlySet<ErrorCode>): Record<string, Response> {
+  const statuses = new Set([...codes].map((code) => ERRORS[code].status));
+  return Object.fromEntries(
+    [...statuses].map((status) => [status, errorResponse([...codes].filter((code) => ERRORS[code].status === status))]),
+  );
+}
+
+function errorResponse(codes: readonly ErrorCode[]): Response {
+  const schemas = [...codes].sort().map((code) => ({ $ref: `#/components/schemas/${nameOf(code)}` }));
+  const [first = {}, ...others] = schemas;
+  const schema = others.length === 0 ? first : { anyOf: schemas };
+  return { description: [...codes].sort().join(', '), content: { 'application/json': { schema } } };
+}
+
+/** Adds the headers to every response, and moves those that are one error alone to the components. */
+export function shareResponses(document: Document): Document {
+  const responses: Record<string, Response> = {};
+  for (const operation of operationsOf(document)) {
+    for (const [status, response] of Object.entries(operation.responses ?? {})) {
+      const full = { ...(response as Response), headers: headersOf(operation, status) };
+      const isShared = full.description in ERRORS;
+      if (isShared) responses[full.description] = full;
+      operation.responses = {
+        ...operation.responses,
+        [status]: isShared ? { $ref: `#/components/responses/${full.description}` } : full,
+      };
+    }
+  }
+  return { ...document, components: { ...document.components, headers: { ...HEADERS }, responses } };
+}
+
+function operationsOf({ paths = {} }: Document): OpenAPIV3_1.OperationObject[] {
+  return Object.values(paths).flatMap((item) => Object.values(item ?? {}) as OpenAPIV3_1.OperationObject[]);
+}
+
+function headersOf(operation: OpenAPIV3_1.OperationObject, status: string): Record<string, { $ref: string }> {
+  const parameters = (operation.parameters ?? []) as { name: string }[];
+  const isReplayable = status === '201' && parameters.some(({ name }) => name === 'idempotency-key');
+  const names = ['X-Request-Id', HEADERS_BY_STATUS[status], isReplayable && 'Idempotent-Replayed'];
+  return Object.fromEntries(
+    names.flatMap((name) => (name ? [[name, { $ref: `#/components/headers/${name}` }] as const] : [])),
+  );
+}

@@ -1,0 +1,173 @@
+import addFormats from 'ajv-formats';
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
+import type { FastifyInstance } from 'fastify';
+import { Refusal } from '../domain/refusal.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler reads the bytes of the body itself. */
+    rawBody?: true;
+  }
+}
+
+/** As RFC 9562 writes it, and as nothing else: the library's own format takes URNs, too. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** How a query string writes a whole number: what JavaScript also reads as one (1e2, +5, 0x10) may be meant otherwise. */
+const PLAIN_INTEGER = /^-?\d+$/;
+/** In a body of more values only the first fault is looked for: to find all would cost too much. */
+const MAX_SEARCHED_VALUES = 2_000;
+const MAX_DETAILS = 20;
+const MAX_PATH_CHARS = 200;
+
+/** A field that is not valid: its path, dotted, empty for the whole. */
+export interface Detail {
+  path: string;
+  message: string;
+}
+
+/** Bodies as they are; what comes as text in a query string is read as what the schema says. */
+export function validateStrictly(app: FastifyInstance): void {
+  const options: Options = { useDefaults: true, removeAdditional: false, strict: false };
+  const [body, text] = [new Validators(options, false), new Validators(options, true)];
+  app.setValidatorCompiler(({ schema, httpPart }) => {
+    const validate = (httpPart === 'body' ? body : text).compile(schema);
+    return httpPart === 'querystring' ? withPlainIntegers(schema as QuerySchema, validate) : validate;
+  });
+  app.addHook('preValidation', async ({ body, params, query, routeOptions }) => {
+    unifyIds(params, () => true);
+    for (const fields of [query, body]) unifyIds(fields, (name) => name.endsWith('_id'));
+    const { schema, config } = routeOptions;
+    if (schema?.body === undefined && config.rawBody !== true) refuseUnaskedBody(body);
+  });
+}
+
+/** What is wrong with a request, each field once, as far as a caller can be expected to read on. */
+export function refuseFields(details: readonly Detail[]): Refusal {
+  const fields = new Map<string, Detail>();
+  for (const { path, message } of details) {
+    if (fields.size < MAX_DETAILS && !fields.has(path))
+      fields.set(path, { path: path.slice(0, MAX_PATH_CHARS), message });
+  }
+  const [first = { path: '', message: 'is not valid' }] = fields.values();
+  const message = `${first.path || 'the request'}: ${first.message}`;
+  return new Refusal('VALIDATION_FAILED', message, { details: [...fields.values()] });
+}
+
+/** A schema's own error, as callers read it. */
+export function detailOf({ instancePath, params, message, keyword }: SchemaError): Detail {
+  const unknown = keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined;
+  const missing = keyword === 'required' ? String(params['missingProperty']) : undefined;
+  const path = [instancePath.slice(1).replaceAll('/', '.'), unknown ?? missing].filter(Boolean).join('.');
+  if (unknown !== undefined) return { path, message: UNKNOWN };
+  if (missing !== undefined) return { path, message: 'this field is required' };
+  return { path, message: message ?? 'is not valid' };
+}
+
+const UNKNOWN = 'this field is unknown';
+
+interface SchemaError {
+  instancePath: string;
+  keyword: string;
+  params: Record<string, unknown>;
+  message?: string;
+}
+
+/** A field that a route does not know may be one that changes what is done, such as a dry run: also where a route knows none. */
+function refuseUnaskedBody(body: unknown): void {
+  if (body === undefined || body === null) return;
+  if (typeof body !== 'object' || Array.isArray(body))
+    throw refuseFields([{ path: '', message: 'this address takes no body' }]);
+  const details = Object.keys(body).map((path) => ({ path, message: UNKNOWN }));
+  if (details.length > 0) throw refuseFields(details);
+}
+
+/** A UUID is the same in capital letters; what is stored has small ones. */
+function unifyIds(fields: unknown, isId: (name: string) => boolean): void {
+  if (typeof fields !== 'object' || fields === null) return;
+  const values = fields as Record<string, unknown>;
+  for (const name of Object.keys(values).filter(isId)) {
+    const value = values[name];
+    if (typeof value === 'string' && UUID.test(value)) values[name] = value.toLowerCase();
+  }
+}
+
+interface Validate {
+  (data: unknown): boolean;
+  errors?: ErrorObject[] | null;
+}
+
+/** Validators for one part of requests. */
+class Validators {
+  private readonly one: Ajv;
+  private readonly all: Ajv;
+
+  constructor(options: Options, coerceTypes: boolean) {
+    this.one = ajvOf({ ...options, coerceTypes, allErrors: false });
+    this.all = ajvOf({ ...options, coerceTypes, allErrors: true });
+  }
+
+  /** Most of a start would go into what is compiled of schemas; so each is when it is used first. */
+  compile(schema: object): Validate {
+    let one: ValidateFunction | undefined;
+    let all: ValidateFunction | undefined;
+    const validate: Validate = (data) => {
+      one ??= this.one.compile(schema);
+      if (one(data)) return true;
+      validate.errors = one.errors ?? null;
+      if (!hasAtMost(MAX_SEARCHED_VALUES, data)) return false;
+      all ??= this.all.compile(schema);
+      all(data);
+      validate.errors = all.errors ?? validate.errors;
+      return false;
+    };
+    return validate;
+  }
+}
+
+function ajvOf(options: Options): Ajv {
+  const ajv = new Ajv(options);
+  addFormats.default(ajv);
+  ajv.addFormat('uuid', UUID);
+  return ajv;
+}
+
+/** Whether there are at most so many values in it. */
+function hasAtMost(most: number, data: unknown): boolean {
+  const open = [data];
+  let count = 0;
+  for (let value = open.pop(); open.length + count <= most; value = open.pop()) {
+    count += 1;
+    if (typeof value === 'object' && value !== null) {
+      const values = Object.values(value);
+      if (values.length > most) return false;
+      open.push(...(values as unknown[]));
+    }
+    if (open.length === 0) return true;
+  }
+  return false;
+}
+
+interface QuerySchema {
+  properties?: Record<string, { type?: unknown }>;
+}
+
+function withPlainIntegers({ properties = {} }: QuerySchema, validate: Validate): Validate {
+  const integers = Object.keys(properties).filter((name) => properties[name]?.type === 'integer');
+  const checked: Validate = (data) => {
+    // Looked at before they are read as numbers.
+    const odd = integers.filter((name) => isOdd((data as Record<string, unknown>)[name]));
+    const isValid = validate(data);
+    checked.errors = [...odd.map(notPlain), ...(isValid ? [] : (validate.errors ?? []))];
+    return checked.errors.length === 0;
+  };
+  return checked;
+}
+
+function isOdd(value: unknown): boolean {
+  return typeof value === 'string' && !PLAIN_INTEGER.test(value);
+}
+
+function notPlain(name: string): ErrorObject {
+  const message = 'must be a whole number in plain digits';
+  return { instancePath: `/${name}`, schemaPath: '', keyword: 'type', params: {}, message };
+}

@@ -1,0 +1,113 @@
+import { EventEmitter } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Agent } from '../../agent/assemble.js';
+import { Journal } from '../../agent/journal/journal.js';
+import type { Wire } from '../../agent/link/dial.js';
+import { eventually } from '../../scripts/eventually.js';
+import {
+  ControlMessage,
+  type AgentMessage,
+  type Heartbeat,
+  type Hello,
+  type SequenceFloor,
+} from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { PROTOCOL_MAX } from '../../shared/protocol.js';
+import { agentOnFakes } from '../harness/agent-on-fakes.js';
+import { BusyGpus } from '../harness/busy-gpus.js';
+import { FakeRuntime } from '../harness/fake-runtime.js';
+import { INVENTORY } from '../harness/inventory.js';
+import { ManualClock } from '../harness/manual-clock.js';
+
+const HEARTBEAT_MS = 10_000;
+
+/** The whole agent over a fake Docker, and a control plane that says what it is told to. */
+export class AssembledHost {
+  readonly clock = new ManualClock();
+  readonly runtime = new FakeRuntime(this.clock);
+  readonly gpus = new BusyGpus(1, 'test');
+  readonly hellos: Hello[] = [];
+  readonly beats: { at: number; heartbeat: Heartbeat }[] = [];
+  /** Everything else that was said. */
+  readonly said: NonNullable<AgentMessage['message']>[] = [];
+  diskFreeGb: () => Promise<number> = async () => 100;
+  describe = async () => ({ ...INVENTORY, gpus: (await this.gpus.inventory()).gpus });
+  dockerAnswers: () => Promise<boolean> = async () => true;
+  floors: SequenceFloor[] = [];
+  /** Whether its control plane knows Hello.unseen. */
+  takesUnseen = true;
+  journal: Journal;
+  private agent: Agent | undefined;
+  private wire: EventEmitter | undefined;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-assembled-'));
+
+  constructor() {
+    this.journal = this.openJournal();
+  }
+
+  async start(): Promise<void> {
+    const { runtime, gpus, clock, journal } = this;
+    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
+    this.agent = agentOnFakes(
+      { runtime, gpus, clock, journal, dial: () => this.dial(), ...reads },
+      { isAvailable: () => this.dockerAnswers() },
+    );
+    await this.agent.start();
+  }
+
+  /** Waits, while time passes. */
+  inTime<T>(what: string, look: () => T | undefined): Promise<NonNullable<T>> {
+    return eventually(what, () => {
+      this.clock.advance(500);
+      return look();
+    }) as Promise<NonNullable<T>>;
+  }
+
+  /** The control plane goes away, and the agent dials again. */
+  cut(): void {
+    this.wire?.emit('end');
+  }
+
+  send(message: NonNullable<ControlMessage['message']>): void {
+    this.wire?.emit('data', { message });
+  }
+
+  async restart(): Promise<void> {
+    await this.agent?.stop();
+    this.journal = this.openJournal();
+    await this.start();
+  }
+
+  async close(): Promise<void> {
+    await this.agent?.stop();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  private openJournal(): Journal {
+    return new Journal(join(this.folder, 'journal.db'));
+  }
+
+  private dial(): Wire {
+    const wire: EventEmitter = Object.assign(new EventEmitter(), {
+      cancel: () => undefined,
+      write: ({ message }: AgentMessage) => {
+        if (message?.$case === 'heartbeat') this.beats.push({ at: this.clock.monotonic(), heartbeat: message.value });
+        else if (message?.$case === 'hello') this.greet(wire, message.value);
+        else if (message) this.said.push(message);
+        return true;
+      },
+    });
+    this.wire = wire;
+    return wire as unknown as Wire;
+  }
+
+  private greet(wire: EventEmitter, hello: Hello): void {
+    this.hellos.push(hello);
+    const value = {
+      ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },
+      ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: this.takesUnseen },
+    };
+    setImmediate(() => wire.emit('data', { message: { $case: 'welcome', value } }));
+  }
+}

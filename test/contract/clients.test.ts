@@ -1,0 +1,57 @@
+import { createClient } from '@hey-api/openapi-ts';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
+import ts from 'typescript';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fetchDocument } from '../harness/conformity.js';
+import { TestControlPlane } from '../harness/control-plane.js';
+
+/** Programs that use generated clients by what the contract says of its fields. */
+const PROGRAMS = 'test/fixtures/clients';
+const STRICT: ts.CompilerOptions = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler,
+  lib: ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+  types: [],
+};
+
+const TIMEOUT_MS = 120_000;
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gpurent-clients-'));
+  cpSync(PROGRAMS, folder, { recursive: true });
+  const test = await TestControlPlane.start();
+  const document = await fetchDocument(test.url);
+  await test.stop();
+  await createClient({
+    input: { ...document },
+    output: join(folder, 'hey-api'),
+    logs: { level: 'silent', file: false },
+  });
+  mkdirSync(join(folder, 'openapi-typescript'));
+  const types = await openapiTS(document as unknown as OpenAPI3);
+  writeFileSync(join(folder, 'openapi-typescript/schema.ts'), astToString(types));
+}, TIMEOUT_MS);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it(
+  'clients that are generated of the document compile strictly, with the fields of the contract',
+  { timeout: TIMEOUT_MS },
+  () => {
+    const programs = ['with-openapi-typescript.ts', 'with-hey-api.ts'].map((name) => join(folder, name));
+    const program = ts.createProgram(programs, STRICT);
+    const faults = ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+      const line = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
+      return `${file?.fileName ?? ''}:${line} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
+    });
+    expect(faults).toEqual([]);
+  },
+);
