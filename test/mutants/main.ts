@@ -13,10 +13,12 @@ const program = new Command('mutants')
     const unknown = names.find((name) => MUTANTS.every((mutant) => mutant.name !== name));
     if (unknown !== undefined) program.error(`there is no mutant "${unknown}"`);
     const chosen = MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));
-    const { folder, remove } = copySources(process.cwd());
     // So that the copy goes, too, where this is interrupted.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => program.error(signal));
+    const { folder, remove } = copySources(process.cwd());
     process.once('exit', remove);
+    // One that does not apply is told of at once.
+    for (const mutant of chosen) apply(mutant, folder)();
     await expectGreen(folder, chosen);
     let survived = 0;
     for (const mutant of chosen) if (!(await isCaught(folder, mutant))) survived++;

@@ -29,7 +29,8 @@ export async function runTests(folder: string, files: readonly string[], limitMs
   const child = spawn(process.execPath, args, { cwd: folder, stdio: 'ignore', detached: true });
   const end = () => kill(child.pid);
   const timer = setTimeout(end, limitMs);
-  process.once('exit', end);
+  // Before what removes the folder that they work in.
+  process.prependOnceListener('exit', end);
   await once(child, 'exit');
   process.off('exit', end);
   clearTimeout(timer);

@@ -19,5 +19,5 @@ export function copySources(root: string): { folder: string; remove: () => void 
     if (file !== '' && existsSync(join(root, file))) cpSync(join(root, file), join(folder, file), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }) };
 }
