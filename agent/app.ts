@@ -4,7 +4,7 @@ import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { messageOf } from '../shared/coded-error.js';
-import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
+
 import type { Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
@@ -26,6 +26,7 @@ import { PortAllocator } from './host/ports.js';
 import { StatusServer } from './insight/status-server.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
+import type { Introduction } from './link/enrollment.js';
 import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
 import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
@@ -35,6 +36,8 @@ import { Containers } from './runtime/docker/containers.js';
 import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
 import { DataRootNotes } from './runtime/docker/data-root-notes.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
+import { CANARY_OF } from './runtime/docker/labels.js';
+import { UnclaimedGpus, earlierHosts } from './runtime/docker/foreign-workloads.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine, requireRuntime } from './runtime/docker/engine.js';
 import { EtcBound } from './runtime/docker/etc-bound.js';
@@ -61,8 +64,8 @@ const NO_DATA_ROOT: DataRoots = {
   forget: async () => undefined,
 };
 
-/** What this host tells of itself. Throws SetupError when Docker or the GPUs cannot be read. */
-export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Inventory> {
+/** What this host tells of itself on enrolling. Throws SetupError when Docker or the GPUs cannot be read. */
+export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Introduction> {
   const engine = new Engine(config.dockerSocket, clock);
   await engine.require(config.dockerSocket);
   requireGuestTools(config.guestTools);
@@ -76,14 +79,20 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
     clock,
   );
   const runsVms = (await support.obstacle()) === undefined;
-  return readInventory(config, gpus, { root: (await engine.info()).DockerRootDir, hasDiskQuota, runsVms });
+  const inventory = await readInventory(config, gpus, {
+    root: (await engine.info()).DockerRootDir,
+    hasDiskQuota,
+    runsVms,
+  });
+  return { inventory, earlier: await earlierHosts(engine, null) };
 }
 
 /** Docker, GPUs and network of this machine, with what runs workloads on them. */
 function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: Clock) {
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
-  const gpus = gpuDriver(config, clock, (message) => logger.warn(message));
+  const driver = gpuDriver(config, clock, (message) => logger.warn(message));
+  const gpus = new UnclaimedGpus(driver, engine, hostId, clock);
   const quota = { isEnforced: false };
   const heldPorts = async () => (await runtime.list()).flatMap(portsOf);
   const ports = new PortAllocator(config.ports, config.bindAddress, heldPorts);
@@ -124,7 +133,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const shared = { engine, clock, ports, guard };
   const runtime: DockerRuntime = new DockerRuntime({ ...shared, host, kinds, networks, dataRoot, accessFiles });
   // Of another host in Docker's eyes: what belongs to it is no instance's.
-  const canaryHost = { ...host, hostId: `canary of ${hostId}` };
+  const canaryHost = { ...host, hostId: `${CANARY_OF}${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
   const canaryAccess = new AccessFiles(resolve(config.stateDir, 'access-canary'));
   const canaryKind = new Containers(engine, canaryHost, images, gpus, canaryFiles, canaryAccess);

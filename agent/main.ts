@@ -17,6 +17,8 @@ import { loadIdentity } from './link/identity.js';
 const program = new Command('gpurent-agent')
   .version(VERSION)
   .description("Rents out this host's GPUs under a gpurent control plane.");
+/** What an agent of the release before, which still runs, does not tell. */
+const OF_OLDER_AGENTS = { unanswered: [] };
 const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for trying out'] as const;
 
 program
@@ -78,7 +80,9 @@ program
   .action(async ({ json, metrics }: { json?: boolean; metrics?: boolean }) => {
     const socket = agentSocket(parseConfig(readEnvironment()));
     const text = await askAgent(socket, metrics ? '/metrics' : '/status');
-    process.stdout.write(`${json || metrics ? text.trimEnd() : describeSnapshot(JSON.parse(text) as Snapshot)}\n`);
+    process.stdout.write(
+      `${json || metrics ? text.trimEnd() : describeSnapshot({ ...OF_OLDER_AGENTS, ...(JSON.parse(text) as Snapshot) })}\n`,
+    );
   });
 
 program

@@ -19,6 +19,7 @@ import { Authority } from './services/hosts/authority.js';
 import { CommandAnswers } from './services/hosts/command-answers.js';
 import { dispatchCommands } from './services/hosts/dispatch.js';
 import { settleLostMachines } from './services/instances/host-loss.js';
+import { errorExpirerOf } from './services/instances/error-expiry.js';
 import { releaseHeldGpus } from './services/instances/held-gpus.js';
 import { expireTransitions } from './services/instances/time-outs.js';
 import { HostLinks } from './services/hosts/host-links.js';
@@ -51,7 +52,16 @@ export interface Overrides {
 const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore = WorkerName | 'auto-destroy' | 'idle-log' | 'last-used' | 'held-gpus' | 'logs' | 'purge' | 'time-outs';
+type Chore =
+  | WorkerName
+  | 'auto-destroy'
+  | 'error-expiry'
+  | 'idle-log'
+  | 'last-used'
+  | 'held-gpus'
+  | 'logs'
+  | 'purge'
+  | 'time-outs';
 
 export interface Addresses {
   /** `host:port` */
@@ -110,6 +120,9 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     clockWatch: new ClockWatch(store, clock, logger),
     bootedAt: clock.monotonic(),
   };
+  const { destroyErrorsAfterMs } = config;
+  const expireErrors =
+    destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
   const workers = new Workers<Chore>(
     {
       dispatch: () => dispatchCommands(platform, logger),
@@ -118,6 +131,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'lost-machines': () => settleLostMachines(platform),
       settle: () => settleDue(platform),
       'auto-destroy': () => destroyUnpaid(platform),
+      'error-expiry': expireErrors,
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
       purge: purgerOf(platform),

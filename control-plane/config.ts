@@ -46,6 +46,8 @@ export interface Config {
   stripe?: StripeSettings;
   /** Absent: nobody but people makes copies. */
   backups?: BackupPlan;
+  /** For how long an instance may be in error before it is destroyed, in milliseconds; absent: for ever. */
+  destroyErrorsAfterMs?: number;
 }
 
 const DEFAULTS = {
@@ -60,6 +62,7 @@ const DEFAULTS = {
   GPURENT_BACKUP_FOLDER: '',
   GPURENT_BACKUP_EVERY_HOURS: '24',
   GPURENT_BACKUP_KEEP: '14',
+  GPURENT_DESTROY_ERRORS_AFTER_HOURS: '24',
   GPURENT_LOG_LEVEL: 'info',
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
@@ -107,6 +110,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
+    destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     ...payments(get('GPURENT_PAYMENTS'), environment),
   };

@@ -9,6 +9,9 @@ import { clientOf, type Channel } from './channel.js';
 import { identityFile, isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
 import { fetchAuthority, type Trust } from './trust.js';
 
+/** What a host says of itself on enrolling. */
+export type Introduction = Pick<EnrollRequest, 'earlier'> & { inventory: Inventory };
+
 /** Where and how a host enrols. */
 export interface Enrollment {
   /** `host:port` */
@@ -42,13 +45,18 @@ export function checkBeforeEnroll(stateDir: string, { controlPlane, again = fals
  * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. Throws
  * SetupError with the control plane's reason.
  */
-export async function enroll(stateDir: string, enrollment: Enrollment, inventory: Inventory): Promise<Identity> {
+export async function enroll(stateDir: string, enrollment: Enrollment, introduction: Introduction): Promise<Identity> {
   prepareFolder(stateDir);
   const { controlPlane, token } = enrollment;
   const trust = await trustFor(enrollment);
   const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
   const hostId = enrollment.again ? loadIdentity(stateDir).hostId : '';
-  const answer = await ask(controlPlane, trust && { trust }, { token, inventory, certificateRequest: request, hostId });
+  const answer = await ask(controlPlane, trust && { trust }, {
+    ...introduction,
+    token,
+    certificateRequest: request,
+    hostId,
+  });
   const identity: Identity = {
     hostId: answer.hostId,
     controlPlane,

@@ -6,7 +6,7 @@ import { withTimeout, type Clock, type Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
-import { readJsonLines, writeJsonLine } from './json-lines.js';
+import { readJsonLines, socketOf, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
 
 /** A reply names at most the ports that failed; the proxy is believed no more than that. */
@@ -27,9 +27,7 @@ export function proxyChild(program = fileURLToPath(new URL('./main.js', import.m
   return () => {
     const stdio = ['ignore', 'ignore', 'inherit', 'pipe'] as const;
     const child = spawn(process.execPath, [program, 'child'], { env: {}, stdio: [...stdio] });
-    const socket = child.stdio[3] as Socket;
-    child.on('error', (error) => socket.destroy(error));
-    return socket;
+    return socketOf(child);
   };
 }
 

@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
 
 /**
  * Calls `onValue` with each line of JSON that a socket brings. A line that is longer than `maxBytes`, or is no JSON, or that
@@ -27,4 +28,13 @@ export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value:
 
 export function writeJsonLine(socket: Socket, value: unknown): void {
   socket.write(`${JSON.stringify(value)}\n`);
+}
+
+/** The socket that a child is given as descriptor 3 (`pipe`), to speak by. An error ends it where the child does not start. */
+export function socketOf(child: ChildProcess): Socket {
+  // Node makes none where this process may open no more files.
+  const given = (child.stdio as ChildProcess['stdio'] | undefined)?.[3];
+  const socket = given instanceof Socket ? given : new Socket();
+  child.on('error', (error) => socket.destroy(error));
+  return socket;
 }

@@ -82,6 +82,7 @@ export class WorkerProcess {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     child.on('error', (error) => logger.warn({ instanceId: this.instanceId }, messageOf(error)));
+    if (child.pid === undefined) return undefined;
     child.on('exit', (code, signal) => {
       if (this.child !== child) return;
       logger.warn({ instanceId: this.instanceId, code, signal }, 'the worker of guarded ports has ended');

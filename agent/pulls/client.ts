@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { withTimeout, type Clock } from '../../shared/clock.js';
-import { readJsonLines, writeJsonLine } from '../proxy/json-lines.js';
+import { readJsonLines, socketOf, writeJsonLine } from '../proxy/json-lines.js';
 import type { RelayOrder, RelayReply } from './order.js';
 
 /** JavaScript memory of one relay. */
@@ -38,8 +38,7 @@ export function relayProcess(clock: Clock, program = fileURLToPath(new URL('./ma
       env: {},
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     });
-    const socket = child.stdio[3] as Socket;
-    child.on('error', (error) => socket.destroy(error));
+    const socket = socketOf(child);
     child.on('exit', () => socket.destroy());
     return { socket, kill: () => child.kill('SIGKILL') };
   });

@@ -108,9 +108,9 @@ export class Gateway {
     });
   }
 
-  private async makeHost({ token, inventory, hostId, certificateRequest }: EnrollRequest): Promise<Enrolled> {
+  private async makeHost({ token, inventory, hostId, earlier, certificateRequest }: EnrollRequest): Promise<Enrolled> {
     if (!inventory?.name) throw new Refusal('VALIDATION_FAILED', 'an inventory with a name is needed');
-    const newcomer = { token, inventory, hostId };
+    const newcomer = { token, inventory, hostId, earlier };
     return this.secured
       ? certifyHost(this.platform, newcomer, certificateRequest)
       : enrollHost(this.platform, newcomer);

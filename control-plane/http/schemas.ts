@@ -72,10 +72,6 @@ export function optional<T extends Record<string, TSchema>>(properties: T): { [K
   return Object.fromEntries(entries) as { [K in keyof T]: TOptional<T[K]> };
 }
 
-export function items<T extends TSchema>(schema: T) {
-  return Type.Object({ items: list(schema, 'The whole list') });
-}
-
 export function iso(time: number): string {
   return new Date(time).toISOString();
 }

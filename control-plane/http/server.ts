@@ -11,6 +11,7 @@ import { followRequests } from './current-request.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
 import { answerClientErrors, handleErrors } from './errors.js';
 import { answerUnknownRoutes, answerUnreadable } from './not-found.js';
+import { boundLargeBodies } from './large-bodies.js';
 import { documentApi } from './openapi.js';
 import { enforcePolicies } from './policy.js';
 import type { Metrics } from './metrics.js';
@@ -32,6 +33,7 @@ import {
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
+import { operatorInstanceRoutes } from './routes/operator-instances.js';
 import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
@@ -97,6 +99,7 @@ export async function createHttpServer(
   await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
+  boundLargeBodies(app, BODY_LIMIT_BYTES);
   const routes = [
     credentialRoutes,
     enrollmentTokenRoutes,
@@ -118,6 +121,7 @@ export async function createHttpServer(
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
+    operatorInstanceRoutes,
     operatorRoutes,
     organizationRoutes,
     quarantineRoutes,

@@ -22,13 +22,11 @@ export function recordAudit(
 /** Operators: who did what, newest first. */
 export function listAuditLog(platform: Platform, request: PageRequest): Page<AuditEntry> {
   return platform.store.transact((tx) => {
-    let entries = query
+    const entries = query
       .selectFrom('audit_log')
       .innerJoin('users', 'users.id', 'audit_log.actor_id')
       .selectAll('audit_log')
-      .select('users.email as actor_email')
-      .orderBy('audit_log.id', 'desc');
-    if (request.cursor !== undefined) entries = entries.where('audit_log.id', '<', Number(request.cursor));
-    return pageOf(tx, entries, request, ({ id }) => id);
+      .select('users.email as actor_email');
+    return pageOf(tx, entries, request, { by: { 'audit_log.id': 'desc' }, keyOf: ({ id }) => [id] });
   });
 }

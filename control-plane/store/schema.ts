@@ -104,6 +104,7 @@ export interface Schema {
     healthy: Flag;
     reason: string | null;
     present: Generated<Flag>;
+    seen_at: Generated<number>;
   };
   offers: {
     id: string;

@@ -46,6 +46,10 @@ computing_lane() { # [MODE]
   phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 2)"
   phase deep vitest deep
   phase load vitest load
+  if [ "$mode" != --nightly ]; then return; fi
+  phase mutants npm run --silent mutants
+  phase mutation-domain npm run --silent mutation -- domain
+  phase mutation-money npm run --silent mutation -- money
 }
 
 # Everything that comes from elsewhere: with the network that sandboxes do not have.

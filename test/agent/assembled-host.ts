@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assembleAgent, type Agent } from '../../agent/assemble.js';
+import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
 import type { Wire } from '../../agent/link/dial.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -13,8 +13,8 @@ import {
   type Hello,
   type SequenceFloor,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { silentLogger } from '../../shared/logger.js';
 import { PROTOCOL_MAX } from '../../shared/protocol.js';
+import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { INVENTORY } from '../harness/inventory.js';
@@ -48,33 +48,11 @@ export class AssembledHost {
 
   async start(): Promise<void> {
     const { runtime, gpus, clock, journal } = this;
-    this.agent = assembleAgent({
-      runtime,
-      isolated: runtime,
-      docker: {
-        isAvailable: () => this.dockerAnswers(),
-        startedAt: async () => 0,
-        keepsWorkloads: async () => false,
-        events: () => new Promise(() => {}),
-      },
-      canary: { answers: async () => true, obstacle: '' },
-      gpus,
-      dial: () => this.dial(),
-      clock,
-      random: () => 0.5,
-      logger: silentLogger,
-      journal,
-      web: {
-        portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
-        addressOf: async () => '',
-        answers: async () => true,
-      },
-      upkeep: {},
-      prepare: async () => {},
-      describe: () => this.describe(),
-      diskFreeGb: () => this.diskFreeGb(),
-      boot: async () => ({ id: 'b', at: 0 }),
-    });
+    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
+    this.agent = agentOnFakes(
+      { runtime, gpus, clock, journal, dial: () => this.dial(), ...reads },
+      { isAvailable: () => this.dockerAnswers() },
+    );
     await this.agent.start();
   }
 

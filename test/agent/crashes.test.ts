@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { specOf } from '../suites/runtime-suite.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 
 let host: TestHost;
@@ -45,6 +46,17 @@ describe('a command in the middle of which the agent has crashed', () => {
     const failed = await host.answered(command, 'FAILED');
     expect(failed).toMatchObject({ code: 'AGENT_CRASHED', message: expect.stringMatching(/ended twice/) as string });
     expect(await host.runtime.find('i')).toEqual({ state: 'absent' });
+  });
+
+  it('twice leaves nothing of what was made and never started either', async () => {
+    const command = await provision(host, 1);
+    await crashOver(command);
+    await crashOver(command);
+    await host.runtime.create('i', 1, specOf('image:1'));
+    host.runtime.unstart('i');
+    host.executor.receive(command);
+    await host.answered(command, 'FAILED');
+    expect(await host.runtime.list()).toEqual([]);
   });
 
   it('twice as a start leaves the workload stopped, with its disk', async () => {

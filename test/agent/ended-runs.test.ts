@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
-import { graceOf } from '../../agent/domain/stop-grace.js';
 import { RunRecorder } from '../../agent/observation/run-recorder.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
@@ -52,6 +51,17 @@ it('a run is told of that nobody was ever shown: of an attempt that failed, and 
   expect((await host.answered(other, 'FAILED')).runs).toHaveLength(1);
 });
 
+it('the answer to a destroy tells up to when its run was up', async () => {
+  await host.provisioned();
+  const workload = await host.runtime.find('i');
+  host.clock.advance(7_000);
+  const end = destroy(2);
+  host.executor.receive(end);
+  const { observation } = await host.answered(end, 'DONE');
+  const runId = workload.state === 'running' ? String(workload.startedAt) : '';
+  expect(observation).toMatchObject({ state: WorkloadState.WORKLOAD_STATE_ABSENT, runId, runningMs: 7_000 });
+});
+
 it('the run of an agent that was killed before it could tell is told of by the next one', async () => {
   await host.provisioned();
   host.clock.advance(7_000);
@@ -64,14 +74,6 @@ it('the run of an agent that was killed before it could tell is told of by the n
   host.executor.receive(end);
   const { runs } = await host.answered(end, 'DONE');
   expect(runs[0]?.ranMs).toBeGreaterThanOrEqual(7_000);
-});
-
-it('a stop gives a share of what has run as its grace, within what its kind gives', () => {
-  const container = { leastGraceS: 1, graceS: 10 };
-  expect([0, 30_000, 60_000, 299_999, 300_000, 3_600_000].map((ranMs) => graceOf(ranMs, container))).toEqual([
-    1, 1, 2, 9, 10, 10,
-  ]);
-  expect(graceOf(0, { leastGraceS: 20, graceS: 100 })).toBe(20);
 });
 
 it('an exemption of a run from being told ends with its workload', async () => {

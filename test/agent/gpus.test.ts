@@ -28,6 +28,21 @@ describe('A GPU', () => {
     expect([...(await host.runtime.list())]).toHaveLength(1);
   });
 
+  it('is not given to a second workload while a call of Docker for the first one may still land', async () => {
+    const answer = host.runtime.leaveUnanswered('first');
+    const late = host.gpuAccess.give('first', [gpu], () => Promise.reject(new Error('Docker did not answer in time')));
+    await expect(late).rejects.toThrow('in time');
+    const give = () => host.gpuAccess.give('second', [gpu], async () => {});
+    await expect(give()).rejects.toThrow('is being given to another workload');
+    answer();
+    await eventually('the GPU', () =>
+      give().then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
   it('that something else on the host computes on is not given, and the renter is told what it is', async () => {
     await deploy();
     host.executor.receive(stop(2));

@@ -4,7 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { query } from '../../control-plane/store/sql.js';
-import { daysOf, transactionsOf, type TransactionRequest } from '../../control-plane/services/money/billing.js';
+import {
+  LEDGER_ORDER,
+  daysOf,
+  transactionsOf,
+  type TransactionRequest,
+} from '../../control-plane/services/money/billing.js';
+import { restOf } from '../../control-plane/services/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DISK_MICRO, GPU_MICRO, makePoor, type Poor } from '../harness/poor.js';
 
@@ -189,10 +195,13 @@ describe('what a day has cost', () => {
       const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
       return plan.map(({ detail }) => detail).join('; ');
     };
-    const rows = (request: TransactionRequest) => planOf(transactionsOf('o', request));
+    const rows = (request: TransactionRequest) =>
+      planOf(restOf(transactionsOf('o', request), request, LEDGER_ORDER.by));
     const searched = 'SEARCH transactions USING INDEX';
     expect(rows({})).toBe(`${searched} transactions_by_organization (organization_id=?)`);
-    expect(rows({ cursor: '9' })).toBe(`${searched} transactions_by_organization (organization_id=? AND rowid<?)`);
+    expect(rows({ cursor: Buffer.from('[9]').toString('base64url') })).toBe(
+      `${searched} transactions_by_organization (organization_id=? AND rowid<?)`,
+    );
     expect(rows({ kind: 'credit' })).toBe(`${searched} transactions_by_kind (organization_id=? AND kind=?)`);
     expect(rows({ instance_id: 'i' })).toContain('instance_id=?');
     expect(rows({ instance_id: 'i' })).not.toContain('TEMP');

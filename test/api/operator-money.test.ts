@@ -1,7 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { revenueOf } from '../../control-plane/services/money/revenue.js';
+import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/money/revenue.js';
+import { restOf } from '../../control-plane/services/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
 import { StripeDouble, type BalanceTransaction } from '../harness/stripe-double.js';
@@ -107,9 +108,11 @@ describe('An operator', () => {
       const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
       return plan.map(({ detail }) => detail).join('; ');
     };
-    for (const request of [{}, { cursor: '1' }, { machine_id: 'm' }, { machine_id: 'm', cursor: '1' }]) {
-      expect(planOf(revenueOf(1, request))).toMatch(/^SEARCH machine_days USING INDEX/);
-      expect(planOf(revenueOf(1, request))).not.toMatch(/TEMP|SCAN/);
+    const cursor = Buffer.from('[2,9]').toString('base64url');
+    for (const request of [{}, { cursor }, { machine_id: 'm' }, { machine_id: 'm', cursor }]) {
+      const plan = planOf(restOf(revenueOf(1, request), request, REVENUE_ORDER.by));
+      expect(plan).toMatch(/^SEARCH machine_days USING INDEX/);
+      expect(plan).not.toMatch(/TEMP|SCAN/);
     }
     database.close();
   });
@@ -156,10 +159,10 @@ describe('A payout of Stripe', () => {
       moved('dispute', -20, of('b')),
       moved('fee', -1, null),
     ]);
-    const { items, next_after } = await test.operator.get<{ items: Record<string, unknown>[]; next_after: null }>(
+    const { items, next_cursor } = await test.operator.get<{ items: Record<string, unknown>[]; next_cursor: null }>(
       '/v1/operator/payouts/po_1/entries',
     );
-    expect(next_after).toBeNull();
+    expect(next_cursor).toBeNull();
     expect(items.map(({ kind, payment_id, in_ledger }) => [kind, payment_id, in_ledger])).toEqual([
       ['payment', 'pi_a', true],
       ['payment', 'pi_b', false],
@@ -191,9 +194,15 @@ describe('A payout of Stripe', () => {
       Array.from({ length: 150 }, () => moved('fee', -1, null)),
     );
     const path = '/v1/operator/payouts/po_2/entries';
-    const first = await test.operator.get<{ items: object[]; next_after: string }>(path);
-    const second = await test.operator.get<{ items: object[]; next_after: null }>(`${path}?after=${first.next_after}`);
-    expect([first.items.length, second.items.length, second.next_after]).toEqual([100, 50, null]);
+    const first = await test.operator.get<{ items: object[]; next_cursor: string }>(path);
+    const second = await test.operator.get<{ items: object[]; next_cursor: null }>(
+      `${path}?cursor=${first.next_cursor}`,
+    );
+    expect([first.items.length, second.items.length, second.next_cursor]).toEqual([100, 50, null]);
+    const few = await test.operator.get<{ items: object[] }>(`${path}?limit=7`);
+    expect(few.items).toEqual(first.items.slice(0, 7));
+    const strange = await test.operator.request('GET', `${path}?cursor=txn_nothing`);
+    expect(strange).toMatchObject({ status: 422, body: { details: [{ path: 'cursor' }] } });
     const unknown = await test.operator.request('GET', '/v1/operator/payouts/po_3/entries');
     expect(unknown).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });

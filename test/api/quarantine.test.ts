@@ -127,6 +127,34 @@ it('is removed by an operator, and frees its GPUs once the host has done it', as
   expect(await quarantineOf(agent)).toEqual([]);
 });
 
+it('is removed above the highest number that its host has ever named, also after that has lost its journal', async () => {
+  const { agent, instanceId, found } = await strange();
+  agent.disconnect();
+  const workload = agent.workloads.get(instanceId);
+  if (workload) workload.sequence = 3;
+  await agent.connect();
+  agent.automatic = false;
+  await test.operator.post(`/v1/operator/quarantine/${found.id}/remove`);
+  expect(await eventually('the removal', () => agent.held[0])).toMatchObject({ desired: 'absent', sequence: 8 });
+});
+
+it('is removed above its own earlier removals, should it be back', async () => {
+  const { agent, instanceId, found } = await strange();
+  const before = agent.workloads.get(instanceId);
+  await test.operator.post(`/v1/operator/quarantine/${found.id}/remove`);
+  await eventually('it to be gone', async () => {
+    agent.beat();
+    return (await quarantineOf(agent)).length === 0;
+  });
+  agent.disconnect();
+  if (before) agent.workloads.set(instanceId, before);
+  await agent.connect();
+  agent.automatic = false;
+  const [again] = await quarantineOf(agent);
+  await test.operator.post(`/v1/operator/quarantine/${again?.id}/remove`);
+  expect(await eventually('the removal', () => agent.held[0])).toMatchObject({ desired: 'absent', sequence: 9 });
+});
+
 it.each(['RUNNING', 'STOPPED'] as const)(
   '%s, it is adopted as the instance that its host takes it for',
   async (state) => {

@@ -16,6 +16,7 @@ beforeAll(async () => {
     dockerAvailable: true,
     obstacle: '',
     diskFreeGb: 0,
+    unanswered: [],
     gpus: [],
     workloads: [],
     commands: [],

@@ -148,6 +148,8 @@ export const ROUTES: readonly Route[] = [
   of('instance', 'INSTANCE_NOT_FOUND', 'POST /v1/operator/instances/{id}/credit-ignored-stop', 'operator', {
     reason: 'x',
   }),
+  route('GET /v1/operator/instances', 'operator'),
+  of('instance', 'INSTANCE_NOT_FOUND', 'DELETE /v1/operator/instances/{id}', 'operator'),
   route('GET /v1/operator/clock', 'operator'),
   route('POST /v1/operator/clock/confirm', 'operator'),
 ];

@@ -11,6 +11,8 @@ import { RealPlatform, RealRenter } from '../harness/real.js';
 const LONG_MS = 60_000;
 const GPUS = 4;
 const METADATA = '169.254.169.254';
+/** Private, too, and the host's owner lets renters reach it. */
+const ALLOWED = '10.88.8.8';
 const PRIVATE = ['10.99.99.99', '172.29.9.9', '192.168.199.9', '100.66.6.6'];
 
 let outside: Outside;
@@ -23,14 +25,14 @@ let other: RealRenter;
 let neighbour: InstanceBody;
 
 beforeAll(async () => {
-  outside = await Outside.with([METADATA, ...PRIVATE]);
+  outside = await Outside.with([METADATA, ALLOWED, ...PRIVATE]);
   service = createServer((socket) => socket.end('reached\n'));
   await new Promise<void>((resolve) => service.listen(0, Outside.HOST, resolve));
   servicePort = (service.address() as AddressInfo).port;
   real = await RealPlatform.start({
     ports: '23200-23219',
     gpus: GPUS,
-    agentEnv: { GPURENT_AGENT_EGRESS_MBIT: '8' },
+    agentEnv: { GPURENT_AGENT_EGRESS_MBIT: '8', GPURENT_AGENT_EGRESS_ALLOW: '10.88.8.0/24' },
   });
   renter = await RealRenter.on(real);
   other = await RealRenter.on(real);
@@ -90,6 +92,15 @@ describe('A renter', () => {
   it.each([METADATA, ...PRIVATE])('does not reach %s, which the host does', async (address) => {
     expect(await fromHere(address, 80)).toBe('reached\n');
     expect(await reach(address, 80)).not.toContain('reached');
+  });
+
+  it('reaches a private network that the owner allows', async () => {
+    expect(await reach(ALLOWED, 80)).toBe('reached\n exit 0');
+  });
+
+  it('sends no mail to the Internet', async () => {
+    expect(await fromHere(Outside.PUBLIC, 25)).toBe('reached\n');
+    expect(await reach(Outside.PUBLIC, 25)).not.toContain('reached');
   });
 
   it('leaves the agent its part of the line, however much it sends', async () => {

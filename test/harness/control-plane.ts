@@ -76,6 +76,7 @@ export class TestControlPlane {
       logLevel: 'silent',
       logFormat: null,
       rateLimits: { ...UNLIMITED, ...rateLimits },
+      destroyErrorsAfterMs: 24 * 3_600_000,
       ...(stripe ? { stripe } : {}),
     };
     if (left) copyFileSync(left.database, config.database);

@@ -6,6 +6,9 @@ export class DockerDouble {
   root: DataRoot = { path: '/var/lib/docker', storageDriver: 'overlay2', isRemapped: false, engineId: 'A' };
   /** Host ids of the instances that it shows, by instance. */
   shown = new Map<string, string>();
+  readonly running = new Set<string>();
+  /** By instance. */
+  readonly gpuUuids = new Map<string, string[]>();
   /** Is called before each list of containers is answered. */
   beforeList: () => void = () => {};
   private readonly server: Server;
@@ -50,7 +53,11 @@ export class DockerDouble {
   private list(filters: string) {
     const { label = [] } = JSON.parse(filters) as { label?: string[] };
     return [...this.shown.keys()]
-      .map((instanceId) => ({ State: 'exited', Labels: this.labels(instanceId) }))
+      .map((instanceId): { Labels: Record<string, string>; State: string; Names: string[] } => ({
+        Names: [`/gpurent-${instanceId}`],
+        State: this.running.has(instanceId) ? 'running' : 'exited',
+        Labels: { ...this.labels(instanceId), 'gpurent.gpus': this.gpuUuids.get(instanceId)?.join(',') ?? '' },
+      }))
       .filter(({ Labels }) =>
         label.every((wanted) => {
           const [key = '', value] = wanted.split('=');

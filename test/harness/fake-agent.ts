@@ -20,6 +20,8 @@ export interface FakeAgentOptions extends FakeInventory {
   automatic?: boolean;
   /** Which wire it was built for. */
   wire?: WireVersion;
+  /** Whose workloads its Docker holds when it enrols. */
+  earlier?: readonly { hostId: string; workloads: number }[];
   /** The host's clock, in milliseconds. */
   now?: () => number;
 }
@@ -59,14 +61,19 @@ type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
 const FIRST_PORT = 40_000;
 
 /** By TLS where the token names an authority: then what dials from now on shows the certificate. */
-async function enroll(address: string, token: string, inventory: Record<string, unknown>, wire?: WireVersion) {
+async function enroll(
+  address: string,
+  token: string,
+  inventory: Record<string, unknown>,
+  { wire, earlier = [] }: Pick<FakeAgentOptions, 'wire' | 'earlier'>,
+) {
   const fingerprint = fingerprintIn(token);
   const trust = fingerprint === undefined ? null : { authority: await fetchAuthority(address, fingerprint), own: true };
   const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
   const client = dialWire(address, connectionBy(address, trust && { trust }), wire);
   try {
     const answer = await new Promise<WireEnrolled>((resolve, reject) => {
-      client.enroll({ token, inventory, certificateRequest: request }, (error, response) =>
+      client.enroll({ token, inventory, certificateRequest: request, earlier }, (error, response) =>
         error ? reject(error) : resolve(response),
       );
     });
@@ -122,7 +129,7 @@ export class FakeAgent {
   /** Rejects with the control plane's reason. */
   static async enroll(address: string, token: string, options: FakeAgentOptions = {}): Promise<FakeAgent> {
     const inventory = inventoryOf(options);
-    const { client, answer } = await enroll(address, token, inventory, options.wire);
+    const { client, answer } = await enroll(address, token, inventory, options);
     const { automatic = true, now = Date.now } = options;
     const agent = new FakeAgent(client, answer.hostId, answer.credential, inventory, automatic, now);
     if (options.wire === 'protocol 1') agent.newest = 1;

@@ -9,6 +9,8 @@ export interface FakeInventory {
   vmCapable?: boolean;
   cudaVersion?: string;
   accessReplaceable?: boolean;
+  /** In the place of new ones. */
+  givenGpus?: readonly object[];
 }
 
 /** The inventory in the words of the wire. */
@@ -20,6 +22,7 @@ export function inventoryOf({
   vmCapable = false,
   cudaVersion = '12.4',
   accessReplaceable = true,
+  givenGpus,
 }: FakeInventory): Record<string, unknown> {
   return {
     name,
@@ -36,13 +39,15 @@ export function inventoryOf({
     cudaVersion,
     gpuReleaseSupported: true,
     accessReplaceable,
-    gpus: Array.from({ length: gpus }, (_, index) => ({
-      uuid: `GPU-${randomUUID()}`,
-      index,
-      model: 'Fake GPU',
-      memoryMb: 24_576,
-      healthy: true,
-      reason: '',
-    })),
+    gpus:
+      givenGpus ??
+      Array.from({ length: gpus }, (_, index) => ({
+        uuid: `GPU-${randomUUID()}`,
+        index,
+        model: 'Fake GPU',
+        memoryMb: 24_576,
+        healthy: true,
+        reason: '',
+      })),
   };
 }

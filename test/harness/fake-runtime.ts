@@ -85,6 +85,12 @@ export class FakeRuntime implements Runtime {
     for (const end of container.ended.splice(0)) end();
   }
 
+  /** The agent that made it has died before it could start it. */
+  unstart(instanceId: string): void {
+    const container = this.get(instanceId);
+    container.workload = { ...traitsOnly(container.workload), state: 'created' };
+  }
+
   /** Somebody removes it behind the agent's back. */
   vanish(instanceId: string): void {
     this.containers.delete(instanceId);

@@ -62,7 +62,13 @@ export interface WireEnrolled {
 
 export interface WireClient {
   enroll(
-    request: { token: string; inventory: unknown; certificateRequest?: Buffer; hostId?: string },
+    request: {
+      token: string;
+      inventory: unknown;
+      certificateRequest?: Buffer;
+      hostId?: string;
+      earlier?: readonly object[];
+    },
     callback: (error: ServiceError | null, answer: WireEnrolled) => void,
   ): void;
   renew(

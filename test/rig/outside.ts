@@ -1,11 +1,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Greets whoever connects, and takes what it sends. */
+/** Greets whoever connects, as a web server or for mail, and takes what it sends. */
 const GREETER = `
-require('node:net')
-  .createServer((socket) => socket.on('error', () => {}).resume().write('reached\\n'))
-  .listen(80, '0.0.0.0', () => console.log('up'));
+const greeter = () =>
+  require('node:net').createServer((socket) => socket.on('error', () => {}).resume().write('reached\\n'));
+greeter().listen(25, '0.0.0.0', () => greeter().listen(80, '0.0.0.0', () => console.log('up')));
 `;
 const NAME = 'gpurent-out';
 const NEAR = '198.51.100.1';

@@ -343,7 +343,12 @@ export class World {
     const note = (what: string) => this.note(`${options.name}: ${what}`);
     const host = new SimHost(options, this.timeline, this.random, this.fate, this.faults.docker, this.witness, note);
     const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
-    const { hostId, credential } = enrollHost(platform, { token, inventory: host.inventory(), hostId: '' });
+    const { hostId, credential } = enrollHost(platform, {
+      token,
+      inventory: host.inventory(),
+      hostId: '',
+      earlier: [],
+    });
     host.machineId = hostId;
     host.credential = credential;
     const network: Network = new Network(

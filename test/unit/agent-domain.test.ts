@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { egressMbit, ipv4Rules } from '../../agent/domain/egress.js';
+import { nameOfReport } from '../../agent/domain/ended-run.js';
+import { wentDownIn } from '../../agent/domain/exit.js';
+import { isRentedOut } from '../../agent/domain/local-images.js';
 import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
-import { freeSubnets, networkOf, parseSubnet } from '../../agent/domain/subnets.js';
+import { capacityOf, freeSubnets, networkOf, overlap, parseSubnet } from '../../agent/domain/subnets.js';
+import { graceOf } from '../../agent/domain/stop-grace.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
 import { containerOptions } from '../../agent/runtime/docker/container-options.js';
 import { imageDefaults } from '../../agent/runtime/docker/images.js';
@@ -45,6 +49,22 @@ describe('networks', () => {
       expect(parseSubnet(text)).toBeUndefined();
     }
     expect(networkOf('10.213.7.9/16')).toEqual({ first: 0x0ad50000, prefix: 16 });
+    expect(networkOf('10.1.213.200/32')).toEqual({ first: 0x0a01d5c8, prefix: 32 });
+    expect(networkOf('255.255.255.255/32')).toEqual({ first: 0xffffffff, prefix: 32 });
+    expect(networkOf('203.0.113.7/0')).toEqual({ first: 0, prefix: 0 });
+    for (const text of ['256.0.0.0/8', '10.0.0.256/32', '1.1.1.1/33', 'x1.1.1.1/8', '1.1.1.1/8x', '1.1.1.1'])
+      expect(networkOf(text)).toBeUndefined();
+  });
+
+  it('overlap where they share an address, and not where one begins behind the other', () => {
+    const shares = (one: string, other: string) =>
+      overlap(networkOf(one) ?? { first: 0, prefix: 0 }, networkOf(other) ?? { first: 0, prefix: 0 });
+    expect([shares('10.0.0.0/29', '10.0.0.7/32'), shares('10.0.0.7/32', '10.0.0.0/29')]).toEqual([true, true]);
+    expect([shares('10.0.0.0/29', '10.0.0.8/29'), shares('10.0.0.8/29', '10.0.0.0/29')]).toEqual([false, false]);
+  });
+
+  it('of a pool are as many as fit into it', () => {
+    expect([16, 28, 29, 30].map((prefix) => capacityOf({ first: 0, prefix }))).toEqual([8_192, 2, 1, 0]);
   });
 });
 
@@ -192,6 +212,41 @@ describe('an image', () => {
       workingDir: '',
     });
   });
+});
+
+describe('a run that is down after an outage', () => {
+  const outage = { from: 100_000, to: 200_000 };
+  const ended = (finishedAt: number) => ({ instanceId: 'i', startedAt: 0, finishedAt });
+
+  it('went down with it in its time, or while Docker was shutting down', () => {
+    const times = [69_999, 70_000, 150_000, 200_000, 200_001];
+    expect(times.map((at) => wentDownIn(outage, ended(at)))).toEqual([false, true, true, true, false]);
+  });
+
+  it('went down with it whenever it was, where the clock was set back meanwhile', () => {
+    expect(wentDownIn({ from: 200_000, to: 199_999 }, ended(5))).toBe(true);
+    expect(wentDownIn({ from: 200_000, to: 200_000 }, ended(5))).toBe(false);
+  });
+});
+
+it('images of the host are rented out by exactly the names that its owner has given', () => {
+  expect(isRentedOut('any', 'x')).toBe(true);
+  expect([isRentedOut(['a', 'b'], 'b'), isRentedOut(['a', 'b'], 'c'), isRentedOut([], 'a')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+it('a stop gives a thirtieth of the run as its grace, within what its kind gives', () => {
+  const limits = { leastGraceS: 2, graceS: 10 };
+  expect([0, 89_999, 90_000, 299_999, 300_000, 9e9].map((ranMs) => graceOf(ranMs, limits))).toEqual([
+    2, 2, 3, 9, 10, 10,
+  ]);
+});
+
+it('a report has a name of its own among the messages', () => {
+  expect(nameOfReport({ instanceId: 'i', number: 7 })).toBe('i 7');
 });
 
 it('a host dials again ever more slowly, at most every ten seconds', () => {

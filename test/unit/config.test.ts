@@ -96,3 +96,11 @@ describe('payments by Stripe', () => {
     expect(() => parseConfig({ ...settings, [name]: value })).toThrow(saying);
   });
 });
+
+it('an instance in error is destroyed after a day, or after as many hours as the operator says', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'errors.db') };
+  expect(parseConfig(database).destroyErrorsAfterMs).toBe(24 * 3_600_000);
+  expect(parseConfig({ ...database, GPURENT_DESTROY_ERRORS_AFTER_HOURS: '2' }).destroyErrorsAfterMs).toBe(7_200_000);
+  const none = { ...database, GPURENT_DESTROY_ERRORS_AFTER_HOURS: '0' };
+  expect(() => parseConfig(none)).toThrow('GPURENT_DESTROY_ERRORS_AFTER_HOURS is "0"');
+});

@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest';
 import {
+  UNDO_SWITCH,
   UNKNOWN_DATA_ROOT,
   describeHidden,
   hiddenInstances,
   hostIds,
+  isSameDataRoot,
+  isSamePlace,
   type DataRoot,
 } from '../../agent/domain/data-root.js';
 
@@ -23,6 +26,17 @@ it.each([
     ['newer', now],
   ]);
   expect(hiddenInstances(madeIn, now, new Set(['moved']))).toEqual(['a', 'b']);
+});
+
+it('nothing is the same as where user namespaces are remapped and were not', () => {
+  expect(isSamePlace(PLAIN, { ...PLAIN, engineId: 'B' })).toBe(true);
+  expect(isSamePlace(PLAIN, { ...PLAIN, isRemapped: true })).toBe(false);
+  expect(isSameDataRoot(PLAIN, { ...PLAIN, isRemapped: true })).toBe(false);
+});
+
+it('what cannot be read stands for nothing', () => {
+  expect(UNKNOWN_DATA_ROOT).toEqual({ path: '', storageDriver: '', isRemapped: false, engineId: '' });
+  expect(UNDO_SWITCH).toMatch(/not lost: undo what was changed .*daemon\.json/);
 });
 
 it('what Docker does not show of its present data root is gone', () => {
@@ -48,6 +62,8 @@ it('a host’s owner reads where the instances are, and where Docker looks', () 
 it('an account of the runner has the ids that its files were remapped to', () => {
   expect(hostIds(REMAPPED, 64_000)).toEqual({ uid: 164_000, gid: 264_000 });
   expect(hostIds(PLAIN, 64_000)).toEqual({ uid: 64_000, gid: 64_000 });
-  // A folder that somebody has named so.
+  expect(hostIds({ ...REMAPPED, path: `${REMAPPED.path}/` }, 1)).toEqual({ uid: 100_001, gid: 200_001 });
+  // Folders that somebody has named so.
+  expect(hostIds({ ...REMAPPED, path: '/data/1.2/docker' }, 64_000)).toEqual({ uid: 64_000, gid: 64_000 });
   expect(hostIds({ ...PLAIN, path: '/data/1.2' }, 64_000)).toEqual({ uid: 64_000, gid: 64_000 });
 });

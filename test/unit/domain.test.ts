@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { burnPerHourMicro } from '../../control-plane/domain/burn.js';
 import { resendDelayMs } from '../../control-plane/domain/command.js';
 import { mergeEnvironment } from '../../control-plane/domain/environment.js';
-import { allowedActions, assertTransition, type InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import {
+  allowedActions,
+  assertTransition,
+  isUp,
+  type InstanceStatus,
+} from '../../control-plane/domain/instance-state.js';
 import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../control-plane/domain/machine.js';
 
 const STATUSES: InstanceStatus[] = [
@@ -51,6 +56,18 @@ describe('states', () => {
         'stopping -> stopped',
       ].sort(),
     );
+  });
+
+  it('say which edge it is that does not exist', () => {
+    expect(() => assertTransition('destroyed', 'running')).toThrow('no transition from destroyed to running');
+  });
+
+  it('show addresses while the workload may be up', () => {
+    expect(STATUSES.filter(isUp)).toEqual(['running', 'stopping']);
+  });
+
+  it('allow nothing of what is destroyed', () => {
+    expect(allowedActions('destroyed')).toEqual([]);
   });
 
   it('allow stop from running alone, start from stopped alone, destroy from all but destroyed', () => {
@@ -129,6 +146,7 @@ describe('the environment', () => {
       ),
     ).toMatchObject({ A: '1' });
     expect(merged([], [['B', null]])).not.toHaveProperty('B');
+    expect(merged([['A', null]], [])).not.toHaveProperty('A');
   });
 
   it('has no token for a template that uses none, whatever the renter says', () => {
@@ -185,6 +203,7 @@ describe('machines', () => {
     expect(isNewerVersion('12.10', '12.9')).toBe(true);
     expect(isNewerVersion('12.4', '12.4')).toBe(false);
     expect(isNewerVersion('12.4', '12.4.1')).toBe(false);
+    expect(isNewerVersion('12.4.1', '12.4')).toBe(true);
     expect(isNewerVersion('13', '12.9')).toBe(true);
   });
 

@@ -17,6 +17,11 @@ describe('an image reference', () => {
     ['Registry/app', 'Registry', 'app', null, null],
     [`ghcr.io/org/app:1@${DIGEST}`, 'ghcr.io', 'org/app', '1', DIGEST],
     [`app@${DIGEST}`, null, 'app', null, DIGEST],
+    [`app@sha256+b64u:${'a1'.repeat(16)}`, null, 'app', null, `sha256+b64u:${'a1'.repeat(16)}`],
+    [`app@a.b_c-d:${'a1'.repeat(64)}`, null, 'app', null, `a.b_c-d:${'a1'.repeat(64)}`],
+    ['localhosts', null, 'localhosts', null, null],
+    [`${'a1'.repeat(32)}g`, null, `${'a1'.repeat(32)}g`, null, null],
+    ['a'.repeat(255), null, 'a'.repeat(255), null, null],
   ])('%s is one', (text, registry, repository, tag, digest) => {
     expect(parseImageReference(text)).toEqual({ registry, repository, tag, digest });
   });
@@ -48,6 +53,11 @@ describe('an image reference', () => {
     `a:${'t'.repeat(129)}`,
     'a@sha256:short',
     `a@${DIGEST}@${DIGEST}`,
+    `a@!${DIGEST}`,
+    `a@${DIGEST}!`,
+    `a@sha512:${'a1'.repeat(64)}a`,
+    `a@sha256+1b:${'a1'.repeat(16)}`,
+    'a'.repeat(256),
     'a1'.repeat(32),
     `${'a/'.repeat(128)}a`,
     'registry.example.com:999999/a',
@@ -57,6 +67,14 @@ describe('an image reference', () => {
     'é',
   ])('%j is none', (text) => {
     expect(parseImageReference(text)).toBeUndefined();
+  });
+
+  it('has 512 characters at most', () => {
+    const digest = `sha512:${'a1'.repeat(64)}`;
+    const ofLength = (length: number) => `${'a'.repeat(255)}:${'t'.repeat(length - 257 - digest.length)}@${digest}`;
+    expect(ofLength(512)).toHaveLength(512);
+    expect(parseImageReference(ofLength(512))).toMatchObject({ digest });
+    expect(parseImageReference(ofLength(513))).toBeUndefined();
   });
 
   it('whatever is one, has nothing in it that means something in an address', () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { planPassthrough, returnSteps, takeSteps } from '../../agent/domain/passthrough.js';
+import { planPassthrough, returnSteps, slotOf, takeSteps, type PciFunction } from '../../agent/domain/passthrough.js';
 import { PciTree } from '../rig/pci-tree.js';
 
 const trees: PciTree[] = [];
@@ -50,6 +50,57 @@ describe('GPUs of real machines do not, with a reason', () => {
     ['x570-gtx-1080-ti-gt-710', '0000:7f:00', /the GPU at 0000:7f:00 is not there/],
   ])('%s %s', async (machine, slot, reason) => {
     expect(planPassthrough(await devicesOf(machine), [slot])).toMatch(reason);
+  });
+});
+
+describe('GPUs of a made-up machine', () => {
+  const OTHERS = 0x1022;
+  const device = (address: string, code: number, group: number | null, vendor = OTHERS): PciFunction => ({
+    address,
+    class: code,
+    vendor,
+    group,
+    driver: null,
+  });
+  const gpu = (slot: string, group: number | null) => device(`${slot}.0`, 0x030000, group, 0x10de);
+
+  it('go in the order of their groups, which are numbers', () => {
+    const all = [gpu('0000:01:00', 20), gpu('0000:02:00', 3), gpu('0000:03:00', 100)];
+    const plan = planPassthrough(all, ['0000:03:00', '0000:01:00', '0000:02:00']);
+    expect(plan).toMatchObject({ groups: [3, 20, 100] });
+  });
+
+  it('do not go where one of them is not there', () => {
+    const all = [gpu('0000:01:00', 1)];
+    expect(planPassthrough(all, ['0000:01:00', '0000:02:00'])).toBe('the GPU at 0000:02:00 is not there');
+  });
+
+  it('go where something else is joined by a bridge of another vendor, unless that is in their group', () => {
+    const bridge = (group: number) => device('0000:09:00.0', 0x068000, group);
+    expect(planPassthrough([gpu('0000:01:00', 1), bridge(2)], ['0000:01:00'])).toMatchObject({ groups: [1] });
+    expect(planPassthrough([gpu('0000:01:00', 1), bridge(1)], ['0000:01:00'])).toMatch(
+      /0000:09:00.0 \(another device\)/,
+    );
+    const carrier = device('0000:00:01.0', 0x060400, 1);
+    expect(planPassthrough([gpu('0000:01:00', 1), carrier], ['0000:01:00'])).toMatchObject({ groups: [1] });
+  });
+
+  it.each([
+    [0x010802, 'a disk controller'],
+    [0x020000, 'a network card'],
+    [0x030000, 'another GPU'],
+    [0x040300, 'a sound card'],
+    [0x0c0330, 'a USB or serial controller'],
+    [0x120000, 'another device'],
+  ])('do not go with what is of the class %i: %s', (code, name) => {
+    const all = [gpu('0000:01:00', 1), gpu('0000:02:00', 1), device('0000:05:00.3', code, 1)];
+    expect(planPassthrough(all, ['0000:01:00', '0000:02:00'])).toBe(
+      `0000:05:00.3 (${name}) is in IOMMU group 1 together with 0000:01:00, 0000:02:00, and would be within the guest's reach: use another slot`,
+    );
+  });
+
+  it('have all functions of a slot in common', () => {
+    expect(['0000:3b:00.0', '0000:3b:00.7', '0000:3b:00'].map(slotOf)).toEqual(Array(3).fill('0000:3b:00'));
   });
 });
 

@@ -47,6 +47,7 @@ it.each([
   ['write /var/lib/docker/tmp/x: no space left on device', 'disk of this machine is full'],
   ['Get "https://r/v2/": x509: certificate signed by unknown authority', 'certificate'],
   ['Get "https://r/v2/": dial tcp: lookup r on 1.1.1.1:53: no such host', 'cannot be resolved'],
+  ['Get "https://r/v2/": dial tcp: lookup r on 1.1.1.1:53: write: operation not permitted', 'cannot be resolved'],
   ['Get "https://r/v2/": dial tcp 203.0.113.1:443: connect: connection refused', 'cannot be reached'],
   ['ApplyLayer exit status 1 stdout:  stderr: Container ID 70000 cannot be mapped to a host ID', 'ids above 65535'],
   ['potentially insufficient UIDs or GIDs available in user namespace: lchown /x: invalid argument', 'ids above 65535'],

@@ -27,6 +27,7 @@ describe('Where an image is pulled from', () => {
 
   it.each([
     ['debian', 'https://registry-1.docker.io', 'library/debian', 'latest'],
+    ['docker.io/debian', 'https://registry-1.docker.io', 'library/debian', 'latest'],
     ['docker.io/team/app:2', 'https://registry-1.docker.io', 'team/app', '2'],
     ['index.docker.io/debian:2', 'https://registry-1.docker.io', 'library/debian', '2'],
     [`ghcr.io/team/app:1@${DIGEST}`, 'https://ghcr.io', 'team/app', DIGEST],
@@ -52,9 +53,17 @@ describe('Where an image is pulled from', () => {
     ]);
   });
 
-  it('is four mirrors at most', () => {
-    const Mirrors = Array.from({ length: 9 }, (_, index) => `https://${index}.example/`);
-    expect(route('debian:1', { RegistryConfig: { Mirrors } })).toHaveLength(4 + 3);
+  it('is one of four mirrors at most, and without TLS in the networks that Docker names', () => {
+    const mirrors = [1, 2, 3, 4, 5].map((number) => `https://mirror${number}.example`);
+    const InsecureRegistryCIDRs = ['127.0.0.0/8', '10.9.0.0/16'];
+    const image = { registry: null, repository: 'debian', tag: null, digest: null };
+    const { registries, insecureNetworks } = pullRoute(image, {
+      RegistryConfig: { Mirrors: mirrors, InsecureRegistryCIDRs },
+    });
+    expect(registries.map(({ origin }) => origin)).toEqual([...mirrors.slice(0, 4), 'https://registry-1.docker.io']);
+    expect(insecureNetworks).toEqual(InsecureRegistryCIDRs);
+    expect(pullRoute(image, { RegistryConfig: {} }).insecureNetworks).toEqual([]);
+    expect(pullRoute(image, {}).insecureNetworks).toEqual([]);
   });
 
   it('is a proxy where Docker has one', () => {

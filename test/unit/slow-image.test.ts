@@ -11,6 +11,8 @@ it.each([
   ['ghcr.io/team/app:1', 'ghcr.io'],
   ['a1.Registry.example.com:5000/x:2', 'example.com'],
   ['a2.registry.example.com:5001/y', 'example.com'],
+  ['a.registry.lan1/x', 'registry.lan1'],
+  ['1.registry.example.com/x', 'example.com'],
   ['203.0.113.9:5000/x', '203.0.113.9'],
   ['[2001:db8:1:2::3]:5000/x', '2001:db8:1::/48'],
   ['localhost:5000/x', 'localhost'],

@@ -24,7 +24,7 @@ describe('a seed', () => {
     users: unknown[];
     disable_root: boolean;
     ssh_pwauth: boolean;
-    write_files: { path: string; content: string; append?: boolean; permissions?: string }[];
+    write_files: { path: string; content: string; append?: boolean; permissions?: string; encoding: string }[];
   }
   const fileOf = ({ write_files: files }: UserData, path: string) => {
     const content = files.find((file) => file.path === path)?.content;
@@ -34,7 +34,12 @@ describe('a seed', () => {
   it('names the guest, and lets in by the key alone', () => {
     const { metaData, userData } = read({});
     expect(metaData).toEqual({ 'instance-id': '12345678-0000', 'local-hostname': '12345678' });
-    expect(userData).toMatchObject({ hostname: '12345678', disable_root: true, ssh_pwauth: false });
+    expect(userData).toMatchObject({
+      hostname: '12345678',
+      manage_etc_hosts: 'localhost',
+      disable_root: true,
+      ssh_pwauth: false,
+    });
     expect(userData.users).toEqual([
       {
         name: 'debian',
@@ -47,10 +52,9 @@ describe('a seed', () => {
   });
 
   it('lets root in where the template says root, and nobody without a key', () => {
-    expect(read({ sshUser: 'root' }).userData).toMatchObject({
-      disable_root: false,
-      users: [{ name: 'root', ssh_authorized_keys: ['ssh-ed25519 AAAA'] }],
-    });
+    const { userData } = read({ sshUser: 'root' });
+    expect(userData.disable_root).toBe(false);
+    expect(userData.users).toEqual([{ name: 'root', ssh_authorized_keys: ['ssh-ed25519 AAAA'] }]);
     expect(read({ sshAuthorizedKey: '' }).userData.users).toEqual([]);
   });
 
@@ -66,6 +70,28 @@ describe('a seed', () => {
     );
     expect(fileOf(userData, '/etc/environment')).toBe('PLAIN="a b"\n');
     expect(userData.write_files.find(({ path }) => path === '/etc/environment')?.append).toBe(true);
+  });
+
+  it('gives logins each variable a line of its own, and none that is longer than they read', () => {
+    // KEY="" and the end of the line.
+    const value = (chars: number) => 'x'.repeat(chars - 'KEY=""\n'.length);
+    const lines = (chars: number) =>
+      fileOf(
+        read({ env: ['KEY', 'OTHER'].map((key) => ({ key, value: key === 'KEY' ? value(chars) : 'o' })) }).userData,
+        '/etc/environment',
+      );
+    expect(lines(1_000)).toBe(`KEY="${value(1_000)}"\nOTHER="o"\n`);
+    expect(lines(1_001)).toBe('OTHER="o"\n');
+  });
+
+  it('writes files that only those may read and run who have to', () => {
+    const { write_files: files } = read({ env: [{ key: 'A', value: 'b' }], onstart: 'true' }).userData;
+    expect(files.map(({ path, permissions, encoding }) => [path, permissions, encoding])).toEqual([
+      ['/etc/profile.d/gpurent.sh', '0644', 'b64'],
+      ['/etc/environment', undefined, 'b64'],
+      ['/var/lib/gpurent/onstart', '0700', 'b64'],
+      ['/var/lib/cloud/scripts/per-boot/gpurent-onstart', '0755', 'b64'],
+    ]);
   });
 
   it('runs onstart at every boot, with those variables', () => {
@@ -90,6 +116,16 @@ describe('a disk', () => {
   it('with a boot sector boots by BIOS', () => {
     expect(judgeDisk([info(), 'check 0', ...head()])).toEqual({ format: 'qcow2', size: 2e9, firmware: 'bios' });
     expect(judgeDisk([info({ format: 'raw' }), ...head()])).toMatchObject({ format: 'raw', firmware: 'bios' });
+    const sector = Buffer.alloc(512);
+    sector.writeUInt16LE(0xaa55, 510);
+    const alone = [info({ format: 'raw', 'format-specific': {} }), `head ${sector.toString('base64')}`];
+    expect(judgeDisk(alone)).toMatchObject({ format: 'raw', firmware: 'bios' });
+  });
+
+  it('that cannot be read is told of in the words of who tried, as many as there is room for', () => {
+    const lines = ['check 1', 'head AAAA', 'qemu-img: no', 'more info here'];
+    expect(judgeDisk(lines)).toBe('its disk cannot be read: qemu-img: no more info here');
+    expect(judgeDisk(['info {', 'x'.repeat(500)])).toBe(`its disk cannot be read: ${'x'.repeat(400)}`);
   });
 
   it.each([
@@ -122,6 +158,8 @@ describe('a machine', () => {
 
   it('is none in a slice that is too small', () => {
     expect(machineSize({ cpuMillis: 1_000, memoryMb: 400 }, 'kvm')).toBeUndefined();
+    expect(machineSize({ cpuMillis: 1_000, memoryMb: 467 }, 'kvm')).toBeUndefined();
+    expect(machineSize({ cpuMillis: 1_000, memoryMb: 468 }, 'kvm')).toEqual({ cpus: 1, memoryMb: 256 });
   });
 });
 

@@ -4,19 +4,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { assembleAgent, type Agent } from '../../agent/assemble.js';
+import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { dialer } from '../../agent/link/dial.js';
 import { systemClock } from '../../shared/clock.js';
-import { silentLogger } from '../../shared/logger.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import type { InstanceBody } from '../../scripts/client.js';
-import { BusyGpus } from '../harness/busy-gpus.js';
+import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-import { FakeRuntime } from '../harness/fake-runtime.js';
-import { INVENTORY } from '../harness/inventory.js';
 import { makePublicKey } from '../harness/keys.js';
 import { readWire, type WireVersion } from '../harness/wire.js';
 import { describeHost, type SuiteHost } from '../suites/host-suite.js';
@@ -138,35 +135,8 @@ describe('this agent, at a control plane of the release before,', () => {
     await older.listen();
     folder = mkdtempSync(join(tmpdir(), 'gpurent-skew-'));
     const identity = { hostId: 'h', controlPlane: older.address, proof: { kind: 'secret' as const, credential: 'c' } };
-    const gpus = new BusyGpus(1, 'test');
-    const runtime = new FakeRuntime(systemClock);
-    agent = assembleAgent({
-      runtime,
-      isolated: runtime,
-      docker: {
-        isAvailable: async () => true,
-        startedAt: async () => 0,
-        keepsWorkloads: async () => false,
-        events: () => new Promise(() => {}),
-      },
-      canary: { answers: async () => true, obstacle: '' },
-      gpus,
-      dial: dialer(() => identity),
-      clock: systemClock,
-      random: Math.random,
-      logger: silentLogger,
-      journal: new Journal(join(folder, 'journal.db')),
-      web: {
-        portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
-        addressOf: async () => '',
-        answers: async () => true,
-      },
-      upkeep: {},
-      prepare: async () => {},
-      describe: async () => ({ ...INVENTORY, gpus: (await gpus.inventory()).gpus }),
-      diskFreeGb: async () => 100,
-      boot: async () => ({ id: 'b', at: 0 }),
-    });
+    const journal = new Journal(join(folder, 'journal.db'));
+    agent = agentOnFakes({ clock: systemClock, dial: dialer(() => identity), journal });
     await agent.start();
   }
 

@@ -197,6 +197,20 @@ it('a host that takes nothing more holds up no other', async () => {
   await statusIs(renter.api, good.id, 'stopped');
 });
 
+it('a host cannot say what only the platform says', async () => {
+  const { agent, id } = await rented();
+  const say = (kind: string) => agent.sendRaw({ progress: { instanceId: id, kind, message: `${kind} by its host` } });
+  for (const kind of ['destroyed', 'created', 'destroy_scheduled', 'workload_lost', 'running', 'odd']) say(kind);
+  const events = async () =>
+    (await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`)).items;
+  await eventually('the last one', async () => (await events())[0]?.kind === 'odd');
+  const told = (await events()).filter(({ message }) => message.endsWith('by its host'));
+  expect(told.map(({ kind }) => kind)).toEqual(['odd', 'note', 'note', 'note', 'note', 'note']);
+  expect(await events()).toContainEqual(
+    expect.objectContaining({ kind: 'running', message: expect.stringContaining('is up') as string }),
+  );
+});
+
 it('a timeline keeps its last thousand entries', async () => {
   const { agent, id } = await rented();
   for (let count = 0; count < 1_100; count++) {

@@ -61,7 +61,11 @@ function newFolder(): string {
 async function enrolled(options: Partial<Enrollment> = {}): Promise<{ folder: string; identity: Identity }> {
   const folder = newFolder();
   const token = options.token ?? (await test.enrollmentToken());
-  const identity = await enroll(folder, { controlPlane: test.grpcAddress, token, ...options }, INVENTORY);
+  const identity = await enroll(
+    folder,
+    { controlPlane: test.grpcAddress, token, ...options },
+    { inventory: INVENTORY, earlier: [] },
+  );
   return { folder, identity };
 }
 
@@ -169,7 +173,11 @@ describe('a stream is refused', () => {
 
   it('with a certificate of another authority', async () => {
     const token = await other.enrollmentToken();
-    const stranger = await enroll(newFolder(), { controlPlane: other.grpcAddress, token }, INVENTORY);
+    const stranger = await enroll(
+      newFolder(),
+      { controlPlane: other.grpcAddress, token },
+      { inventory: INVENTORY, earlier: [] },
+    );
     const { trust } = certified((await enrolled()).identity);
     expect(await greeting({ ...certified(stranger), trust })).toMatch(/belongs to no host/);
   });
@@ -297,10 +305,14 @@ describe('an operator', () => {
 
     const again = { controlPlane: test.grpcAddress, again: true };
     const foreign = await machineToken(agent.hostId);
-    await expect(enroll(folder, { ...again, token: foreign }, INVENTORY)).rejects.toThrow(
+    await expect(enroll(folder, { ...again, token: foreign }, { inventory: INVENTORY, earlier: [] })).rejects.toThrow(
       `this is no token of machine ${identity.hostId}`,
     );
-    const back = await enroll(folder, { ...again, token: await machineToken(identity.hostId) }, INVENTORY);
+    const back = await enroll(
+      folder,
+      { ...again, token: await machineToken(identity.hostId) },
+      { inventory: INVENTORY, earlier: [] },
+    );
     expect(back.hostId).toBe(identity.hostId);
     expect(await greeting(certified(back))).toBe('welcome');
     expect(await greeting(certified(identity))).toMatch(/replaced/);

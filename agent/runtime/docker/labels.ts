@@ -15,6 +15,9 @@ export const LABEL = {
   image: 'gpurent.image',
 } as const;
 
+/** Before a host's id: the label of its canary. */
+export const CANARY_OF = 'canary of ';
+
 /** What a label of an older release does not say of a port: guarded, it is open to nobody. */
 const PORT: PublishedPort = { port: 0, protocol: 'tcp', hostPort: 0, guarded: true, link: null };
 

@@ -2,21 +2,8 @@ import { Type } from 'typebox';
 import { API_KEY_KINDS } from '../../domain/caller.js';
 import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
-import {
-  body,
-  choice,
-  flag,
-  iso,
-  isoOrNull,
-  items,
-  meaning,
-  nameOf,
-  nullable,
-  text,
-  timestamp,
-  uuid,
-} from '../schemas.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { body, choice, flag, iso, isoOrNull, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const KIND = '`personal`: tied to its creator, and revoked when they leave; `team`: belongs to the organization';
 /** Which keys there are. */
@@ -73,12 +60,11 @@ export const apiKeyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listApiKeys',
         summary: "List the organization's active API keys, newest first",
-        response: { 200: items(ApiKey) },
+        querystring: PageQuery,
+        response: { 200: page(ApiKey) },
       },
     },
-    (request) => ({
-      items: listApiKeys(platform, callerOf(request)).map(apiKeyView),
-    }),
+    (request) => viewPage(listApiKeys(platform, callerOf(request), request.query), apiKeyView),
   );
 
   app.delete(

@@ -8,7 +8,6 @@ import {
   body,
   choice,
   iso,
-  items,
   micro,
   nullable,
   optional,
@@ -17,7 +16,7 @@ import {
   uuid,
   integer,
 } from '../schemas.js';
-import { pageFields, page, type Routes } from './routes.js';
+import { page, pageFields, viewPage, type Routes } from './routes.js';
 
 export const Transaction = Type.Object(
   {
@@ -41,12 +40,13 @@ const DailySpend = Type.Object(
   { title: 'DailySpend' },
 );
 
-const filterFields = optional({
-  instance_id: uuid('Only what this instance was charged'),
-  kind: choice(TRANSACTION_KINDS, 'Only transactions of this kind'),
+export const TransactionQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    instance_id: uuid('Only what this instance was charged'),
+    kind: choice(TRANSACTION_KINDS, 'Only transactions of this kind'),
+  }),
 });
-export const TransactionFilter = Type.Object(filterFields);
-export const TransactionQuery = Type.Object({ ...pageFields, ...filterFields });
 
 export const billingRoutes: Routes = (app, platform) => {
   app.get(
@@ -61,10 +61,7 @@ export const billingRoutes: Routes = (app, platform) => {
         response: { 200: page(Transaction) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listTransactions(platform, callerOf(request), request.query);
-      return { items: rows.map(transactionView), ...rest };
-    },
+    (request) => viewPage(listTransactions(platform, callerOf(request), request.query), transactionView),
   );
 
   app.get(
@@ -77,12 +74,13 @@ export const billingRoutes: Routes = (app, platform) => {
         description:
           'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
         querystring: Type.Object({
+          ...pageFields,
           days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
         }),
-        response: { 200: items(DailySpend) },
+        response: { 200: page(DailySpend) },
       },
     },
-    (request) => ({ items: spendDaily(platform, callerOf(request), request.query.days) }),
+    (request) => spendDaily(platform, callerOf(request), request.query),
   );
 
   app.post(

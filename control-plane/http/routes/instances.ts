@@ -16,7 +16,6 @@ import {
   integer,
   iso,
   isoOrNull,
-  items,
   list,
   meaning,
   micro,
@@ -28,7 +27,7 @@ import {
   uuid,
 } from '../schemas.js';
 import { kindOf } from './api-keys.js';
-import { idOf, type Routes } from './routes.js';
+import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
 /** No fee is charged for holding GPUs. */
@@ -293,14 +292,13 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
         operationId: 'listInstances',
         summary: "List the organization's instances, newest first",
         querystring: Type.Object({
+          ...pageFields,
           include_destroyed: flag('Whether destroyed instances are there, too', { default: false }),
         }),
-        response: { 200: items(Instance) },
+        response: { 200: page(Instance) },
       },
     },
-    (request) => ({
-      items: listInstances(platform, callerOf(request), request.query.include_destroyed).map(instanceView),
-    }),
+    (request) => viewPage(listInstances(platform, callerOf(request), request.query), instanceView),
   );
 
   app.get(
@@ -346,17 +344,17 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listInstanceEvents',
         summary: 'List what happened to an instance, newest first',
-        description: 'The last 500 events.',
+        description: 'The last 500 events; pages go back further.',
         params: idOf('instance'),
-        response: { 200: items(Event) },
+        querystring: PageQuery,
+        response: { 200: page(Event) },
       },
     },
-    (request) => ({
-      items: listEvents(platform, callerOf(request), request.params.id).map((event) => ({
+    (request) =>
+      viewPage(listEvents(platform, callerOf(request), request.params.id, request.query), (event) => ({
         ...event,
         at: iso(event.at),
       })),
-    }),
   );
 };
 

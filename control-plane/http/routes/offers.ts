@@ -7,8 +7,6 @@ import {
   integer,
   iso,
   isoOrNull,
-  items,
-  list,
   meaning,
   micro,
   nullable,
@@ -17,7 +15,7 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, type Routes } from './routes.js';
+import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
 /** What renters and operators alike are told of a machine. */
 export const machineFacts = {
@@ -66,8 +64,9 @@ export const Offer = Type.Object(
   { title: 'Offer' },
 );
 
-const OfferQuery = Type.Object(
-  optional({
+const OfferQuery = Type.Object({
+  ...pageFields,
+  ...optional({
     gpu_model: text('Only offers of this GPU model'),
     num_gpus: integer('Only offers of so many GPUs', { minimum: 1 }),
     max_price_per_hour_micro: micro('Only offers of at most this price per hour', { minimum: 0 }),
@@ -75,7 +74,7 @@ const OfferQuery = Type.Object(
     vm_capable: flag('Only offers on machines that can run virtual machines, or that cannot'),
     sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` where it is left out'),
   }),
-);
+});
 
 const ModelStatus = Type.Object(
   {
@@ -99,10 +98,10 @@ export const offerRoutes: Routes = (app, platform) => {
         operationId: 'listOffers',
         summary: 'List the offers that can be rented now',
         querystring: OfferQuery,
-        response: { 200: items(Offer) },
+        response: { 200: page(Offer) },
       },
     },
-    (request) => ({ items: listOffers(platform, request.query).map(offerView) }),
+    (request) => viewPage(listOffers(platform, request.query), offerView),
   );
 
   app.get(
@@ -126,17 +125,15 @@ export const offerRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'getCatalogStatus',
         summary: 'Get, for each GPU model, how many are connected and free, and from what price',
+        querystring: PageQuery,
         response: {
-          200: Type.Object({
-            items: list(ModelStatus, 'A row for each GPU model'),
-            updated_at: timestamp('Of which moment this is'),
-          }),
+          200: Type.Object({ ...page(ModelStatus).properties, updated_at: timestamp('Of which moment this is') }),
         },
       },
     },
-    () => {
-      const { models, updatedAt } = catalogStatus(platform);
-      return { items: models, updated_at: iso(updatedAt) };
+    (request) => {
+      const { updatedAt, ...models } = catalogStatus(platform, request.query);
+      return { ...models, updated_at: iso(updatedAt) };
     },
   );
 };

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { creditIgnoredStop, listIgnoredStops } from '../../services/money/ignored-stops.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, iso, items, micro, nameOf, timestamp, uuid } from '../schemas.js';
+import { body, flag, iso, micro, nameOf, timestamp, uuid } from '../schemas.js';
 import { Credit } from './operator.js';
-import { idOf, type Routes } from './routes.js';
+import { idOf, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const IgnoredStop = Type.Object(
   {
@@ -28,10 +28,11 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listIgnoredStops',
         summary: 'List the instances that were charged after a stop that their host did not confirm, oldest first',
-        response: { 200: items(IgnoredStop) },
+        querystring: PageQuery,
+        response: { 200: page(IgnoredStop) },
       },
     },
-    () => ({ items: listIgnoredStops(platform).map((stop) => ({ ...stop, since: iso(stop.since) })) }),
+    (request) => viewPage(listIgnoredStops(platform, request.query), (stop) => ({ ...stop, since: iso(stop.since) })),
   );
   app.post(
     '/v1/operator/instances/:id/credit-ignored-stop',

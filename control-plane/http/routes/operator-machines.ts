@@ -18,22 +18,9 @@ import {
 import { revokeCredentials } from '../../services/hosts/credentials.js';
 import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import {
-  body,
-  flag,
-  integer,
-  iso,
-  isoOrNull,
-  items,
-  list,
-  nullable,
-  optional,
-  text,
-  timestamp,
-  uuid,
-} from '../schemas.js';
+import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { machineFacts } from './offers.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(
   {
@@ -117,12 +104,11 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listEnrollmentTokens',
         summary: 'List the enrollment tokens, newest first',
-        response: { 200: items(Token) },
+        querystring: PageQuery,
+        response: { 200: page(Token) },
       },
     },
-    () => ({
-      items: listEnrollmentTokens(platform).map(tokenView),
-    }),
+    (request) => viewPage(listEnrollmentTokens(platform, request.query), tokenView),
   );
   app.delete(
     '/v1/operator/enrollment-tokens/:id',
@@ -177,12 +163,11 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listMachines',
         summary: 'List the machines, newest first',
-        response: { 200: items(Machine) },
+        querystring: PageQuery,
+        response: { 200: page(Machine) },
       },
     },
-    () => ({
-      items: listMachines(platform).map(machineView),
-    }),
+    (request) => viewPage(listMachines(platform, request.query), machineView),
   );
   app.get(
     '/v1/operator/machines/:id',

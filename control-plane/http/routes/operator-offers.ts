@@ -1,8 +1,8 @@
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, integer, items, micro, nullable, optional, uuid } from '../schemas.js';
+import { body, integer, micro, nullable, optional, uuid } from '../schemas.js';
 import { Offer, heldMs, offerView } from './offers.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { idOf, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
 
 const prices = {
   price_per_hour_micro: micro('The price of an hour of GPU time, for all of its GPUs', {
@@ -43,12 +43,11 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listAllOffers',
         summary: 'List the offers in every state, newest first',
-        response: { 200: items(Offer) },
+        querystring: PageQuery,
+        response: { 200: page(Offer) },
       },
     },
-    () => ({
-      items: allOffers(platform).map(offerView),
-    }),
+    (request) => viewPage(allOffers(platform, request.query), offerView),
   );
   app.post(
     '/v1/operator/offers',

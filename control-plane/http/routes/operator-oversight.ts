@@ -11,7 +11,6 @@ import {
   integer,
   iso,
   isoOrNull,
-  items,
   list,
   nullable,
   optional,
@@ -20,7 +19,7 @@ import {
   uuid,
 } from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';
-import { idOf, NoContent, page, pageFields, type Routes } from './routes.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(
   {
@@ -74,10 +73,11 @@ export const quarantineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listQuarantinedWorkloads',
         summary: 'List the workloads on hosts that the control plane cannot explain',
-        response: { 200: items(Quarantined) },
+        querystring: PageQuery,
+        response: { 200: page(Quarantined) },
       },
     },
-    () => ({ items: listQuarantine(platform).map(quarantinedView) }),
+    (request) => viewPage(listQuarantine(platform, request.query), quarantinedView),
   );
   app.post(
     '/v1/operator/quarantine/:id/adopt',
@@ -176,14 +176,11 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
         operationId: 'listAuditEntries',
         summary: 'List what operators have done, newest first',
         description: 'Returns everything, unless `limit` or `cursor` asks for a page.',
-        querystring: Type.Object(pageFields),
+        querystring: PageQuery,
         response: { 200: page(Entry) },
       },
     },
-    (request) => {
-      const { items: entries, ...rest } = listAuditLog(platform, request.query);
-      return { items: entries.map(entryView), ...rest };
-    },
+    (request) => viewPage(listAuditLog(platform, request.query), entryView),
   );
 };
 

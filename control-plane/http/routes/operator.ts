@@ -9,9 +9,9 @@ import {
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, iso, items, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { organizationFacts } from './organizations.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
   Template,
@@ -115,12 +115,11 @@ export const operatorRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listOrganizations',
         summary: 'List the organizations, newest first',
-        response: { 200: items(Organization) },
+        querystring: PageQuery,
+        response: { 200: page(Organization) },
       },
     },
-    () => ({
-      items: listOrganizations(platform).map(organizationView),
-    }),
+    (request) => viewPage(listOrganizations(platform, request.query), organizationView),
   );
   app.post(
     '/v1/operator/organizations/:id/credits',

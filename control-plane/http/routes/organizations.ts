@@ -13,22 +13,9 @@ import {
   type OrganizationDetails,
 } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import {
-  body,
-  flag,
-  iso,
-  isoOrNull,
-  items,
-  meaning,
-  micro,
-  nameOf,
-  nullable,
-  text,
-  timestamp,
-  uuid,
-} from '../schemas.js';
+import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
 import { emailOf, roleOf } from './accounts.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 /** What members and operators alike are told of an organization. */
 export const organizationFacts = {
@@ -126,10 +113,11 @@ export const memberRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listMembers',
         summary: 'List the members, first joined first',
-        response: { 200: items(Member) },
+        querystring: PageQuery,
+        response: { 200: page(Member) },
       },
     },
-    (request) => ({ items: listMembers(platform, sessionOf(request)).map(memberView) }),
+    (request) => viewPage(listMembers(platform, sessionOf(request), request.query), memberView),
   );
 
   app.patch(
@@ -174,9 +162,14 @@ export const inviteRoutes: Routes = (app, platform) => {
     '/v1/orgs/current/invites',
     {
       config: { policy: ADMIN },
-      schema: { operationId: 'listInvites', summary: 'List the open invitations', response: { 200: items(Invite) } },
+      schema: {
+        operationId: 'listInvites',
+        summary: 'List the open invitations',
+        querystring: PageQuery,
+        response: { 200: page(Invite) },
+      },
     },
-    (request) => ({ items: listInvites(platform, sessionOf(request)).map(inviteView) }),
+    (request) => viewPage(listInvites(platform, sessionOf(request), request.query), inviteView),
   );
 
   app.post(

@@ -7,6 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import type { Page } from '../../services/pages.js';
 import type { Platform } from '../../services/platform.js';
 import { integer, list, nullable, optional, text } from '../schemas.js';
 
@@ -33,9 +34,15 @@ export const NoContent = Type.Null();
 export const pageFields = {
   ...optional({
     limit: integer('How many to return at most', { minimum: 1, maximum: 500 }),
-    cursor: text('`next_cursor` of the page before', { pattern: '^\\d{1,15}$' }),
+    cursor: text('`next_cursor` of the page before', { pattern: '^[A-Za-z0-9_-]{1,1024}$' }),
   }),
 };
+export const PageQuery = Type.Object(pageFields);
+
+/** A page as the API shows it. */
+export function viewPage<Item, View>({ items, ...rest }: Page<Item>, view: (item: Item) => View) {
+  return { ...rest, items: items.map(view) };
+}
 
 /** A list that has `next_cursor` where a page was asked for: null on the last one. */
 export function page<T extends TSchema>(schema: T) {

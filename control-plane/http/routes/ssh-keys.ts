@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
-import { body, iso, items, nameOf, text, timestamp, uuid } from '../schemas.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { body, iso, nameOf, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const SshKey = Type.Object(
   {
@@ -20,11 +20,14 @@ export const sshKeyRoutes: Routes = (app, platform) => {
     '/v1/ssh-keys',
     {
       config: { policy: ACCOUNT },
-      schema: { operationId: 'listSshKeys', summary: "List the user's SSH keys", response: { 200: items(SshKey) } },
+      schema: {
+        operationId: 'listSshKeys',
+        summary: "List the user's SSH keys",
+        querystring: PageQuery,
+        response: { 200: page(SshKey) },
+      },
     },
-    (request) => ({
-      items: listSshKeys(platform, accountOf(request)).map(sshKeyView),
-    }),
+    (request) => viewPage(listSshKeys(platform, accountOf(request), request.query), sshKeyView),
   );
 
   app.post(

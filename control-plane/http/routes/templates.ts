@@ -20,7 +20,6 @@ import {
   integer,
   iso,
   isoOrNull,
-  items,
   list,
   meaning,
   nameOf,
@@ -30,7 +29,7 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, NoContent, type Routes } from './routes.js';
+import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
@@ -140,12 +139,13 @@ const TemplateBody = body({
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
-const TemplateQuery = Type.Object(
-  optional({
+const TemplateQuery = Type.Object({
+  ...pageFields,
+  ...optional({
     tab: choice(['recommended', 'system', 'public', 'organization'], 'Only templates under this tab'),
     mode: meaning(TemplateMode, 'Only templates of this mode'),
   }),
-);
+});
 
 export const templateRoutes: Routes = (app, platform) => {
   app.get(
@@ -156,10 +156,10 @@ export const templateRoutes: Routes = (app, platform) => {
         operationId: 'listTemplates',
         summary: 'List the templates that the organization can see, by name',
         querystring: TemplateQuery,
-        response: { 200: items(Template) },
+        response: { 200: page(Template) },
       },
     },
-    (request) => ({ items: listTemplates(platform, callerOf(request), request.query).map(templateView) }),
+    (request) => viewPage(listTemplates(platform, callerOf(request), request.query), templateView),
   );
 
   app.get(

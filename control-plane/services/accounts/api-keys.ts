@@ -4,6 +4,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from './limits.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { hashToken } from './tokens.js';
 
@@ -43,9 +44,10 @@ export function createApiKey(
 }
 
 /** The organisation's active keys, newest first. */
-export function listApiKeys(platform: Platform, caller: Caller): ApiKeyDetails[] {
-  const rows = platform.store.transact((tx) =>
-    tx.all(
+export function listApiKeys(platform: Platform, caller: Caller, request: PageRequest): Page<ApiKeyDetails> {
+  const { items, ...rest } = platform.store.transact((tx) =>
+    pageOf(
+      tx,
       query
         .selectFrom('api_keys')
         .innerJoin('users', 'users.id', 'api_keys.creator_id')
@@ -56,17 +58,22 @@ export function listApiKeys(platform: Platform, caller: Caller): ApiKeyDetails[]
         )
         .selectAll('api_keys')
         .select(['users.email as creator_email', 'memberships.user_id as member_id'])
+        .select(sql<number>`api_keys.rowid`.as('position'))
         .where('api_keys.organization_id', '=', caller.organizationId)
-        .where('revoked_at', 'is', null)
-        .orderBy('api_keys.created_at', 'desc')
-        .orderBy(sql`api_keys.rowid`, 'desc'),
+        .where('revoked_at', 'is', null),
+      request,
+      {
+        by: { 'api_keys.created_at': 'desc', 'api_keys.rowid': 'desc' },
+        keyOf: ({ created_at, position }) => [created_at, position],
+      },
     ),
   );
-  return rows.map(({ member_id, ...row }) => ({
+  const keys = items.map(({ member_id, position: _, ...row }) => ({
     ...row,
     last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
     creator_is_member: member_id !== null,
   }));
+  return { ...rest, items: keys };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { hashToken } from './tokens.js';
 
@@ -49,18 +50,9 @@ export function createInvite(
 }
 
 /** Admins: invitations that can still be accepted, newest first. */
-export function listInvites(platform: Platform, caller: SessionCaller): InviteDetails[] {
-  return platform.store.transact((tx) =>
-    tx.all(
-      query
-        .selectFrom('invites')
-        .selectAll()
-        .where('organization_id', '=', caller.organizationId)
-        .where('expires_at', '>', tx.now)
-        .orderBy('created_at', 'desc')
-        .orderBy('id'),
-    ),
-  );
+export function listInvites(platform: Platform, caller: SessionCaller, request: PageRequest): Page<InviteDetails> {
+  const all = query.selectFrom('invites').selectAll().where('organization_id', '=', caller.organizationId);
+  return platform.store.transact((tx) => pageOf(tx, all.where('expires_at', '>', tx.now), request, newestFirst()));
 }
 
 /** Admins. Refuses with INVITE_NOT_FOUND. */

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../instances/transitions.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export interface Member {
@@ -14,9 +15,12 @@ export interface Member {
 }
 
 /** Admins: the organisation's members, first joined first. */
-export function listMembers(platform: Platform, caller: SessionCaller): Member[] {
+export function listMembers(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Member> {
   return platform.store.transact((tx) =>
-    tx.all(members(caller.organizationId).orderBy('memberships.joined_at').orderBy('users.id')),
+    pageOf(tx, members(caller.organizationId), request, {
+      by: { 'memberships.joined_at': 'asc', 'users.id': 'asc' },
+      keyOf: ({ joined_at, id }) => [joined_at, id],
+    }),
   );
 }
 

@@ -9,6 +9,7 @@ import type { Tx } from '../../store/store.js';
 import { findLiveRates } from '../instances/queries.js';
 import { loadAccounts } from '../money/unsettled.js';
 import { checkLimit } from './limits.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export type OrganizationRow = Row<'organizations'>;
@@ -74,10 +75,9 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
 }
 
 /** Operators: every organisation, newest first. */
-export function listOrganizations(platform: Platform): Row<'organizations'>[] {
-  return platform.store.transact((tx) =>
-    tx.all(query.selectFrom('organizations').selectAll().orderBy('created_at', 'desc').orderBy('id')),
-  );
+export function listOrganizations(platform: Platform, request: PageRequest): Page<Row<'organizations'>> {
+  const all = query.selectFrom('organizations').selectAll();
+  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {

@@ -4,6 +4,7 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from './limits.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { parseSshPublicKey } from './ssh-public-key.js';
 
@@ -39,17 +40,9 @@ export function addSshKey(
 }
 
 /** The caller's own keys, newest first. */
-export function listSshKeys(platform: Platform, caller: AccountCaller): Row<'ssh_keys'>[] {
-  return platform.store.transact((tx) =>
-    tx.all(
-      query
-        .selectFrom('ssh_keys')
-        .selectAll()
-        .where('user_id', '=', caller.userId)
-        .orderBy('created_at', 'desc')
-        .orderBy('id'),
-    ),
-  );
+export function listSshKeys(platform: Platform, caller: AccountCaller, request: PageRequest): Page<Row<'ssh_keys'>> {
+  const keys = query.selectFrom('ssh_keys').selectAll().where('user_id', '=', caller.userId);
+  return platform.store.transact((tx) => pageOf(tx, keys, request, newestFirst()));
 }
 
 /** Instances deployed with the key keep it. Refuses with SSH_KEY_NOT_FOUND. */

@@ -1,4 +1,3 @@
-import type { Compilable } from 'kysely';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -6,6 +5,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../hosts/machines.js';
+import { newestFirst, pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export type OfferState = 'available' | 'unavailable' | 'withdrawn';
@@ -34,19 +34,26 @@ export interface OfferFilter {
 }
 
 /** The market: offers that a deploy would find available now. */
-export function listOffers(platform: Platform, filter: OfferFilter): OfferDetails[] {
-  return describeAll(platform, query.selectFrom('offers').selectAll().where('withdrawn_at', 'is', null))
-    .filter((offer) => offer.state === 'available' && matches(offer, filter))
-    .sort(orders[filter.sort ?? 'price_asc']);
+export function listOffers(platform: Platform, filter: OfferFilter & PageRequest): Page<OfferDetails> {
+  const { sort = 'price_asc' } = filter;
+  const offers = openOffers(platform)
+    .filter((offer) => matches(offer, filter))
+    .sort(orders[sort]);
+  return pageFrom(offers, filter, positions[sort]);
+}
+
+function openOffers(platform: Platform): OfferDetails[] {
+  const offered = query.selectFrom('offers').selectAll().where('withdrawn_at', 'is', null);
+  const all = platform.store.transact((tx) => tx.all(offered).map((offer) => describeOffer(platform, tx, offer)));
+  return all.filter(({ state }) => state === 'available');
 }
 
 /** Operators: offers in every state, newest first. */
-export function allOffers(platform: Platform): OfferDetails[] {
-  return describeAll(platform, query.selectFrom('offers').selectAll().orderBy('created_at', 'desc').orderBy('id'));
-}
-
-function describeAll(platform: Platform, offers: Compilable<Row<'offers'>>): OfferDetails[] {
-  return platform.store.transact((tx) => tx.all(offers).map((offer) => describeOffer(platform, tx, offer)));
+export function allOffers(platform: Platform, request: PageRequest): Page<OfferDetails> {
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageOf(tx, query.selectFrom('offers').selectAll(), request, newestFirst());
+    return { ...rest, items: items.map((offer) => describeOffer(platform, tx, offer)) };
+  });
 }
 
 /** Refuses with OFFER_NOT_FOUND. */
@@ -124,8 +131,14 @@ export interface ModelStatus {
 }
 
 /** Per GPU model: what is connected, what is free, and from what price. */
-export function catalogStatus(platform: Platform): { models: ModelStatus[]; updatedAt: number } {
-  const offers = listOffers(platform, {});
+export function catalogStatus(platform: Platform, request: PageRequest): Page<ModelStatus> & { updatedAt: number } {
+  const { models, updatedAt } = modelsOf(platform);
+  const order = { by: { gpu_model: 'asc' }, keyOf: ({ gpu_model }: ModelStatus) => [gpu_model] } as const;
+  return { ...pageFrom(models, request, order), updatedAt };
+}
+
+function modelsOf(platform: Platform): { models: ModelStatus[]; updatedAt: number } {
+  const offers = openOffers(platform);
   return platform.store.transact((tx) => {
     const models = new Map<string, ModelStatus>();
     for (const machineId of platform.hosts.connectedIds()) {
@@ -206,4 +219,11 @@ const orders: Record<NonNullable<OfferFilter['sort']>, (a: OfferDetails, b: Offe
   price_asc: (a, b) => a.price_per_hour_micro - b.price_per_hour_micro || a.id.localeCompare(b.id),
   price_desc: (a, b) => b.price_per_hour_micro - a.price_per_hour_micro || a.id.localeCompare(b.id),
   newest: (a, b) => b.created_at - a.created_at || a.id.localeCompare(b.id),
+};
+
+const byPrice = ({ price_per_hour_micro, id }: OfferDetails) => [price_per_hour_micro, id];
+const positions: Record<NonNullable<OfferFilter['sort']>, Order<OfferDetails>> = {
+  price_asc: { by: { price: 'asc', id: 'asc' }, keyOf: byPrice },
+  price_desc: { by: { price: 'desc', id: 'asc' }, keyOf: byPrice },
+  newest: newestFirst(),
 };

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { pageFrom, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
@@ -14,17 +15,20 @@ export interface TemplateFilter {
 }
 
 /** The active templates that the caller's organisation may see, by name; without readme and onstart, which can be long. */
-export function listTemplates(platform: Platform, caller: Caller, filter: TemplateFilter): TemplateDetails[] {
+export function listTemplates(
+  platform: Platform,
+  caller: Caller,
+  { tab, mode, ...request }: TemplateFilter & PageRequest,
+): Page<TemplateDetails> {
   const rows = platform.store.transact((tx) => {
     const found = tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id'));
     const names = publishersOf(tx, found);
     return found.map((row) => ({ row, publisher: names.get(row.id) ?? null }));
   });
-  return rows
+  const templates = rows
     .map(({ row, publisher }) => ({ ...describeTemplate(platform, row, publisher), readme: null, onstart: null }))
-    .filter(
-      (template) => inTab(template, filter.tab) && (filter.mode === undefined || template.mode.includes(filter.mode)),
-    );
+    .filter((template) => inTab(template, tab) && (mode === undefined || template.mode.includes(mode)));
+  return pageFrom(templates, request, { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }) => [name, id] });
 }
 
 function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {

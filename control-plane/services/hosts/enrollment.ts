@@ -1,15 +1,17 @@
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
-import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { EarlierHost, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { withFingerprint } from '../../../shared/tls.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
-import { judgeInventory } from './host-judgement.js';
+import { requireNewMachine, type Belongings } from './gpu-owners.js';
+import { judgeEarlier, judgeInventory } from './host-judgement.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { hashToken } from '../accounts/tokens.js';
 
@@ -50,10 +52,9 @@ export function createEnrollmentToken(
 }
 
 /** Operators: tokens, newest first; never the secrets. */
-export function listEnrollmentTokens(platform: Platform): Row<'enrollment_tokens'>[] {
-  return platform.store.transact((tx) =>
-    tx.all(query.selectFrom('enrollment_tokens').selectAll().orderBy('created_at', 'desc').orderBy('id')),
-  );
+export function listEnrollmentTokens(platform: Platform, request: PageRequest): Page<Row<'enrollment_tokens'>> {
+  const all = query.selectFrom('enrollment_tokens').selectAll();
+  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
 /** Operators: no further host may enrol with the token; those that have stay. Refuses with NOT_FOUND. */
@@ -76,6 +77,8 @@ export interface Newcomer {
   token: string;
   inventory: Inventory;
   hostId: string;
+  /** Whose workloads its Docker holds. */
+  earlier: readonly EarlierHost[];
 }
 
 /** What a host gets that has enrolled; the credential is in this answer and nowhere else. */
@@ -89,8 +92,8 @@ export interface Enrolled {
 
 /**
  * Makes a host of whoever holds a valid token, in plain text. With a token of a machine it is that machine again: whatever proved
- * it before is good no longer. Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token, and with
- * VALIDATION_FAILED.
+ * it before is good no longer. Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token, with
+ * VALIDATION_FAILED, and with MACHINE_IN_USE a host that is a machine already, and would be another one.
  */
 export function enrollHost(platform: Platform, newcomer: Newcomer): Enrolled {
   const hostId = hostFor(platform, newcomer);
@@ -108,12 +111,22 @@ export async function certifyHost(platform: Platform, newcomer: Newcomer, reques
 }
 
 /** Who a host will be. */
-function hostFor(platform: Platform, { token, inventory, hostId }: Newcomer): string {
+function hostFor(platform: Platform, newcomer: Newcomer): string {
+  const { token, inventory, hostId, earlier } = newcomer;
   judgeInventory(inventory);
-  const known = platform.store.transact((tx) => findToken(tx, token).machine_id);
+  judgeEarlier(earlier);
+  const known = platform.store.transact((tx) => {
+    const { machine_id } = findToken(tx, token);
+    if (machine_id === null && hostId === '') requireNewMachine(platform, tx, belongingsOf(newcomer));
+    return machine_id;
+  });
   if (hostId !== '' && hostId !== known)
     throw new Refusal('TOKEN_INVALID', `this is no token of machine ${hostId}; ask the operator for one`);
   return known ?? platform.ids.uuid();
+}
+
+function belongingsOf({ inventory, earlier }: Newcomer): Belongings {
+  return { gpuUuids: inventory.gpus.map(({ uuid }) => uuid), earlier: earlier.map(({ hostId }) => hostId) };
 }
 
 function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
@@ -133,7 +146,8 @@ function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
   );
 }
 
-function register(platform: Platform, { token, inventory }: Newcomer, hostId: string, credential: Credential): void {
+function register(platform: Platform, newcomer: Newcomer, hostId: string, credential: Credential): void {
+  const { token, inventory } = newcomer;
   platform.store.transact((tx) => {
     const { id, machine_id: known } = findToken(tx, token);
     tx.run(
@@ -143,6 +157,8 @@ function register(platform: Platform, { token, inventory }: Newcomer, hostId: st
         .where('id', '=', id),
     );
     if (known === null) {
+      // Another one may have enrolled meanwhile.
+      requireNewMachine(platform, tx, belongingsOf(newcomer));
       saveInventory(tx, hostId, inventory);
     } else {
       findMachine(tx, known);

@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
-import type { Gpu, Heartbeat, Hello, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { EarlierHost, Gpu, Heartbeat, Hello, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isUuid } from '../../../shared/ids.js';
 import { invalidField } from '../../domain/refusal.js';
 
 const MAX_GPUS = 64;
+const MAX_EARLIER_HOSTS = 64;
 const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
 const MAX_UUID_CHARS = 64;
@@ -42,6 +43,10 @@ export function judgeGpus(gpus: readonly Gpu[]): void {
   ) {
     throw invalidField('gpus', 'a UUID, model or reason is too long');
   }
+}
+
+export function judgeEarlier(earlier: readonly EarlierHost[]): void {
+  if (earlier.length > MAX_EARLIER_HOSTS) throw invalidField('earlier', `there are more than ${MAX_EARLIER_HOSTS}`);
 }
 
 export function judgeHello({ inventory, instances, bootId, agentVersion }: Hello): void {

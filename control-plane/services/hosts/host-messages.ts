@@ -33,7 +33,7 @@ import {
 import { gpusOf, type Instance } from '../instances/queries.js';
 import { undoRefusedStart } from '../instances/start.js';
 import { giveUpProvision } from '../instances/time-outs.js';
-import { amend, recordEvent } from '../instances/transitions.js';
+import { amend, recordEvent, recordHostEvent } from '../instances/transitions.js';
 import { saveGpus, updateInventory } from './inventory.js';
 import { judgeHeartbeat, judgeHello } from './host-judgement.js';
 import { reviewKnown, reviewLive } from '../instances/host-review.js';
@@ -267,16 +267,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
-    const last = tx.get(
-      query
-        .selectFrom('instance_events')
-        .selectAll()
-        .where('instance_id', '=', instance.id)
-        .orderBy('id', 'desc')
-        .limit(1),
-    );
-    if (last?.kind !== kind) return recordEvent(tx, instance.id, kind, message);
-    tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
+    recordHostEvent(tx, instance.id, kind, message);
   });
 }
 

@@ -2,6 +2,7 @@ import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.
 import { invalidField } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { foreignGpus } from './gpu-owners.js';
 
 /** Records a new machine with what it says of itself. */
 export function saveInventory(tx: Tx, machineId: string, inventory: Inventory): void {
@@ -20,7 +21,7 @@ const MOST_KNOWN = 256;
 
 /**
  * A GPU that is no longer reported stays known, unhealthy: it may be claimed. What nobody holds is forgotten when a
- * machine has had more than {@link MOST_KNOWN}. Refuses with VALIDATION_FAILED a host that goes on inventing others.
+ * machine has had more than {@link MOST_KNOWN}. One that another machine has reported for longer is unhealthy here. Refuses with VALIDATION_FAILED a host that goes on inventing others.
  */
 export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
   makeRoom(tx, machineId, gpus);
@@ -43,15 +44,29 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
       healthy: gpu.healthy ? (1 as const) : (0 as const),
       reason: gpu.reason || null,
       present: 1 as const,
+      seen_at: tx.now,
     };
     tx.run(
       query
         .insertInto('gpus')
         .values({ machine_id: machineId, uuid: gpu.uuid, ...state })
-        .onConflict((conflict) => conflict.columns(['machine_id', 'uuid']).doUpdateSet(state)),
+        .onConflict((conflict) =>
+          conflict.columns(['machine_id', 'uuid']).doUpdateSet({ ...state, seen_at: SEEN_SINCE }),
+        ),
     );
   }
+  for (const [uuid, reason] of foreignGpus(
+    tx,
+    machineId,
+    gpus.map((gpu) => gpu.uuid),
+  )) {
+    const own = query.updateTable('gpus').set({ healthy: 0, reason }).where('machine_id', '=', machineId);
+    tx.run(own.where('uuid', '=', uuid));
+  }
 }
+
+/** Of one that was reported all the time: what it was. */
+const SEEN_SINCE = sql<number>`CASE gpus.present WHEN 1 THEN gpus.seen_at ELSE excluded.seen_at END`;
 
 function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
   const uuids = gpus.map((gpu) => gpu.uuid);

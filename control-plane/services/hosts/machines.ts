@@ -5,6 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export type GpuDetails = Row<'gpus'> & {
@@ -21,19 +22,15 @@ export type MachineDetails = Row<'machines'> & {
 };
 
 /** Operators: every machine that was not removed, newest first. */
-export function listMachines(platform: Platform): MachineDetails[] {
-  return platform.store.transact((tx) =>
-    tx
-      .all(
-        query
-          .selectFrom('machines')
-          .selectAll()
-          .where('removed_at', 'is', null)
-          .orderBy('enrolled_at', 'desc')
-          .orderBy('id'),
-      )
-      .map((machine) => describeMachine(platform, tx, machine)),
-  );
+export function listMachines(platform: Platform, request: PageRequest): Page<MachineDetails> {
+  const all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageOf(tx, all, request, {
+      by: { enrolled_at: 'desc', id: 'asc' },
+      keyOf: ({ enrolled_at, id }) => [enrolled_at, id],
+    });
+    return { ...rest, items: items.map((machine) => describeMachine(platform, tx, machine)) };
+  });
 }
 
 /** Operators. Refuses with MACHINE_NOT_FOUND. */

@@ -8,6 +8,7 @@ import { NOTHING } from '../../../shared/observation.js';
 import { recordAudit } from '../audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { isAlive } from '../instances/landing.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation'> & {
@@ -105,22 +106,24 @@ export function observeSetApart(tx: Tx, machineId: string, instanceId: string, o
 }
 
 /** Operators: what hosts have that the store cannot explain, newest first. */
-export function listQuarantine(platform: Platform): QuarantinedWorkload[] {
+export function listQuarantine(platform: Platform, request: PageRequest): Page<QuarantinedWorkload> {
+  const all = query
+    .selectFrom('quarantine')
+    .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
+    .selectAll('quarantine')
+    .select('machines.name as machine_name')
+    .select(sql<number>`quarantine.rowid`.as('position'));
   return platform.store.transact((tx) => {
-    const rows = tx.all(
-      query
-        .selectFrom('quarantine')
-        .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
-        .selectAll('quarantine')
-        .select('machines.name as machine_name')
-        .orderBy('found_at', 'desc')
-        .orderBy(sql`quarantine.rowid`, 'desc'),
-    );
-    return rows.map(({ observation, ...row }) => ({
+    const { items, ...rest } = pageOf(tx, all, request, {
+      by: { found_at: 'desc', 'quarantine.rowid': 'desc' },
+      keyOf: ({ found_at, position }) => [found_at, position],
+    });
+    const workloads = items.map(({ observation, position: _, ...row }) => ({
       ...row,
       state: stateOf(observation),
       gpu_uuids: gpusHeld(tx, row.id),
     }));
+    return { ...rest, items: workloads };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Ids } from '../../../shared/ids.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { oneByOne } from '../one-by-one.js';
@@ -24,7 +25,7 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
     case 'running':
       return endUnheard(tx, ids, instance, 'workload_lost');
     case 'starting': {
-      const changes = { error_code: 'start_failed', error_message: REASON };
+      const changes = { error_code: 'start_failed', error_message: REASON } as const;
       recordEvent(tx, instance.id, 'start_failed', REASON);
       return undoStart(tx, ids, transition(tx, instance, 'stopped', changes));
     }
@@ -38,7 +39,7 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
   }
 }
 
-function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: string): void {
+function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: InstanceErrorCode): void {
   recordCommand(tx, ids, fail(tx, instance, error_code, REASON), 'release');
 }
 

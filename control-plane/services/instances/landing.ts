@@ -1,4 +1,5 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { workloadLink } from '../../domain/workload-link.js';
 import { query } from '../../store/sql.js';
@@ -139,7 +140,7 @@ function attestLast(tx: Tx, instanceId: string, observation: Observation | undef
   forgetUnattested(tx, 'instance_id', instanceId);
 }
 
-function describeEnd({ state, exit }: Observation): { error_code: string; error_message: string } {
+function describeEnd({ state, exit }: Observation): { error_code: InstanceErrorCode; error_message: string } {
   if (state === WorkloadState.WORKLOAD_STATE_ABSENT || !exit) {
     return { error_code: 'workload_lost', error_message: 'the host no longer has the workload' };
   }
@@ -193,7 +194,7 @@ export function failStart(tx: Tx, ids: Ids, command: CommandRow, instance: Insta
 }
 
 /** What a failed start leaves on the instance, where the contract has a name for it. */
-export function startErrorOf({ code }: Reason): string | null {
+export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
   return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }
 

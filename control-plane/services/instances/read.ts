@@ -5,6 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { getOwnInstance, type Instance } from './queries.js';
@@ -24,33 +25,45 @@ export function getInstance(platform: Platform, caller: Caller, id: string): Ins
 }
 
 /** The active organisation's instances, newest first; destroyed ones only when asked for. */
-export function listInstances(platform: Platform, caller: Caller, includeDestroyed: boolean): InstanceDetails[] {
+export function listInstances(
+  platform: Platform,
+  caller: Caller,
+  { include_destroyed, ...request }: PageRequest & { include_destroyed: boolean },
+): Page<InstanceDetails> {
   return platform.store.transact((tx) => {
     const all = query
       .selectFrom('instances')
       .selectAll()
-      .where('organization_id', '=', caller.organizationId)
-      .orderBy('created_at', 'desc')
-      .orderBy(sql`rowid`, 'desc');
-    const rows = tx.all(includeDestroyed ? all : all.where('status', '<>', 'destroyed'));
-    return rows.map((row) => describeInstance(platform, tx, row));
+      .select(sql<number>`rowid`.as('position'))
+      .where('organization_id', '=', caller.organizationId);
+    const { items, ...rest } = pageOf(tx, include_destroyed ? all : all.where('status', '<>', 'destroyed'), request, {
+      by: { created_at: 'desc', rowid: 'desc' },
+      keyOf: ({ created_at, position }) => [created_at, position],
+    });
+    return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
   });
 }
 
 const SHOWN_EVENTS = 500;
 
-/** The last 500 things that happened to an instance, newest first. Refuses with INSTANCE_NOT_FOUND. */
-export function listEvents(platform: Platform, caller: Caller, id: string): Row<'instance_events'>[] {
+/**
+ * What happened to an instance, newest first: the last 500 things, or by pages as far back as is known. Refuses with
+ * INSTANCE_NOT_FOUND.
+ */
+export function listEvents(
+  platform: Platform,
+  caller: Caller,
+  id: string,
+  request: PageRequest,
+): Page<Row<'instance_events'>> {
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
-    return tx.all(
-      query
-        .selectFrom('instance_events')
-        .selectAll()
-        .where('instance_id', '=', instance.id)
-        .orderBy('id', 'desc')
-        .limit(SHOWN_EVENTS),
-    );
+    const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id);
+    const isPaged = request.limit !== undefined || request.cursor !== undefined;
+    return pageOf(tx, isPaged ? events : events.limit(SHOWN_EVENTS), request, {
+      by: { id: 'desc' },
+      keyOf: (event) => [event.id],
+    });
   });
 }
 

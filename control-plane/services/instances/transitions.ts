@@ -1,4 +1,5 @@
 import { windowAfter } from '../../domain/charge-window.js';
+import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -15,7 +16,9 @@ type Guarded =
   | 'charge_from'
   | 'charge_to'
   | 'release_gpus_at';
-export type InstanceChanges = Partial<Omit<Instance, Guarded>>;
+export type InstanceChanges = Partial<Omit<Instance, Guarded | 'error_code'>> & {
+  error_code?: InstanceErrorCode | null;
+};
 
 /**
  * The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer, meters. Into
@@ -80,7 +83,7 @@ export const NO_ERROR = { error_code: null, error_message: null };
 export function fail(
   tx: Tx,
   instance: Instance,
-  error_code: string,
+  error_code: InstanceErrorCode,
   error_message: string,
   changes: InstanceChanges = {},
 ): Instance {
@@ -102,7 +105,7 @@ export function restartDeadlines(tx: Tx): void {
     query
       .updateTable('instances')
       .set({ progress_at: tx.now })
-      .where('status', 'in', ['creating', 'starting', 'stopping']),
+      .where('status', 'in', ['creating', 'starting', 'stopping', 'error']),
   );
 }
 
@@ -123,7 +126,25 @@ function write(tx: Tx, before: Instance, after: Instance): void {
 const KEPT_EVENTS = 1_000;
 
 /** Adds to the timeline that the renter reads; the oldest give way. */
-export function recordEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
+export function recordEvent(
+  tx: Tx,
+  instanceId: string,
+  kind: PlatformEvent | InstanceErrorCode,
+  message: string,
+): void {
+  insertEvent(tx, instanceId, kind, message);
+}
+
+/** The same of what a host tells: a step that goes on replaces what it said last. */
+export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
+  const kind = hostEvent(told);
+  const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instanceId);
+  const last = tx.get(events.orderBy('id', 'desc').limit(1));
+  if (last?.kind !== kind || kind !== told) return insertEvent(tx, instanceId, kind, message);
+  tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
+}
+
+function insertEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
   tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
   const events = query.selectFrom('instance_events').select('id').where('instance_id', '=', instanceId);
   const last = tx.get(events.orderBy('id', 'desc').offset(KEPT_EVENTS).limit(1));

@@ -2,8 +2,9 @@ import type { Caller } from '../../domain/caller.js';
 import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export const DAY_MS = 24 * 60 * 60 * 1000;
@@ -31,22 +32,21 @@ export function listTransactions(
   { organizationId }: Pick<Caller, 'organizationId'>,
   request: TransactionRequest,
 ): Page<TransactionDetails> {
-  return platform.store.transact((tx) =>
-    pageOf(tx, transactionsOf(organizationId, request), request, ({ position }) => position),
-  );
+  return platform.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
 }
 
-/** In the order in which the indexes have them. */
-export function transactionsOf(organizationId: string, { instance_id, kind, cursor }: TransactionRequest) {
+/** The order in which the indexes have them. */
+export const LEDGER_ORDER: Order<TransactionDetails> = { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] };
+
+export function transactionsOf(organizationId: string, { instance_id, kind }: TransactionRequest) {
   let rows = query
     .selectFrom('transactions')
     .selectAll()
     .select(sql<number>`rowid`.as('position'))
-    .where('organization_id', '=', organizationId)
-    .orderBy('position', 'desc');
+    .where('organization_id', '=', organizationId);
   if (instance_id !== undefined) rows = rows.where('instance_id', '=', instance_id);
   if (kind !== undefined) rows = rows.where('kind', '=', kind);
-  return cursor === undefined ? rows : rows.where(sql`rowid`, '<', Number(cursor));
+  return rows;
 }
 
 export interface DailySpend {
@@ -60,14 +60,21 @@ export interface DailySpend {
  * What was charged for the use of each of the last `days` UTC days, today included and last, without gaps. Usage that is told of late
  * adds to the day on which it was had.
  */
-export function spendDaily(platform: Platform, caller: Caller, days: number): DailySpend[] {
-  return platform.store.transact((tx) => {
-    const first = Math.floor(tx.now / DAY_MS) - days + 1;
-    const charged = new Map(tx.all(daysOf(caller.organizationId, first)).map((row) => [row.day, row]));
-    return Array.from({ length: days }, (_, index) => {
-      const { gpu_micro = 0, disk_micro = 0 } = charged.get(first + index) ?? {};
-      return { date: dateOf(first + index), gpu_micro, disk_micro };
-    });
+export function spendDaily(
+  platform: Platform,
+  caller: Caller,
+  { days, ...request }: PageRequest & { days: number },
+): Page<DailySpend> {
+  const spent = platform.store.transact((tx) => spentIn(tx, caller.organizationId, days));
+  return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
+}
+
+function spentIn(tx: Tx, organizationId: string, days: number): DailySpend[] {
+  const first = Math.floor(tx.now / DAY_MS) - days + 1;
+  const charged = new Map(tx.all(daysOf(organizationId, first)).map((row) => [row.day, row]));
+  return Array.from({ length: days }, (_, index) => {
+    const { gpu_micro = 0, disk_micro = 0 } = charged.get(first + index) ?? {};
+    return { date: dateOf(first + index), gpu_micro, disk_micro };
   });
 }
 

@@ -6,6 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { findInstance } from '../instances/queries.js';
+import { pageFrom, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { enter } from './ledger.js';
 import { settleOrganizations } from './settle.js';
@@ -33,16 +34,15 @@ interface Sum {
 }
 
 /** Operators: what a credit is owed for, the longest ago first. */
-export function listIgnoredStops(platform: Platform): IgnoredStop[] {
-  return platform.store.transact((tx) =>
-    tx
-      .all(
-        sums()
-          .having(sql<boolean>`ms > credited_ms`)
-          .orderBy('since'),
-      )
-      .flatMap((sum) => describe(tx, sum) ?? []),
+export function listIgnoredStops(platform: Platform, request: PageRequest): Page<IgnoredStop> {
+  const owed = sums().having(sql<boolean>`ms > credited_ms`);
+  const stops = platform.store.transact((tx) =>
+    tx.all(owed.orderBy('since').orderBy('instance_id')).flatMap((sum) => describe(tx, sum) ?? []),
   );
+  return pageFrom(stops, request, {
+    by: { since: 'asc', instance_id: 'asc' },
+    keyOf: ({ since, instance_id }) => [since, instance_id],
+  });
 }
 
 /**

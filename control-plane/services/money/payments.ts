@@ -58,12 +58,11 @@ export type PaymentDetails = Payment & { position: number };
 /** Operators: payments by the provider, newest first, with what was told of each and what of it the ledger has. */
 export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
   return platform.store.transact((tx) => {
-    const all = query
+    const rows = query
       .selectFrom('payments')
       .selectAll()
       .select(sql<number>`rowid`.as('position'));
-    const rows = request.cursor === undefined ? all : all.where(sql`rowid`, '<', Number(request.cursor));
-    return pageOf(tx, rows.orderBy('position', 'desc'), request, ({ position }) => position);
+    return pageOf(tx, rows, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
   });
 }
 

@@ -1,10 +1,7 @@
-import { query, sql } from '../../store/sql.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import { query } from '../../store/sql.js';
+import { pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { DAY_MS } from './billing.js';
-
-/** A cursor is a day and, within it, a row. */
-const ROWS_A_DAY = 2 ** 31;
 
 export interface RevenueRequest extends PageRequest {
   days: number;
@@ -25,13 +22,18 @@ export interface MachineDay {
 export function listRevenue(platform: Platform, request: RevenueRequest): Page<MachineDay> {
   return platform.store.transact((tx) => {
     const first = Math.floor(tx.now / DAY_MS) - request.days + 1;
-    return pageOf(tx, revenueOf(first, request), request, ({ day, id }) => day * ROWS_A_DAY + id);
+    return pageOf(tx, revenueOf(first, request), request, REVENUE_ORDER);
   });
 }
 
-/** In the order in which the indexes have them. */
-export function revenueOf(first: number, { machine_id, cursor }: Pick<RevenueRequest, 'machine_id' | 'cursor'>) {
-  let rows = query
+/** The order in which the indexes have them. */
+export const REVENUE_ORDER: Order<MachineDay> = {
+  by: { day: 'desc', id: 'desc' },
+  keyOf: ({ day, id }) => [day, id],
+};
+
+export function revenueOf(first: number, { machine_id }: Pick<RevenueRequest, 'machine_id'>) {
+  const rows = query
     .selectFrom('machine_days')
     .selectAll()
     .select((eb) =>
@@ -43,11 +45,6 @@ export function revenueOf(first: number, { machine_id, cursor }: Pick<RevenueReq
         .$notNull()
         .as('machine_name'),
     )
-    .where('day', '>=', first)
-    .orderBy('day', 'desc')
-    .orderBy('id', 'desc');
-  if (machine_id !== undefined) rows = rows.where('machine_id', '=', machine_id);
-  if (cursor === undefined) return rows;
-  const [day, id] = [Math.floor(Number(cursor) / ROWS_A_DAY), Number(cursor) % ROWS_A_DAY];
-  return rows.where('day', '<=', day).where(sql<boolean>`(day < ${day} OR id < ${id})`);
+    .where('day', '>=', first);
+  return machine_id === undefined ? rows : rows.where('machine_id', '=', machine_id);
 }

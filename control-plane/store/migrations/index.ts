@@ -3,6 +3,7 @@ import { expiry } from './0002-expiry.js';
 import { runs } from './0003-runs.js';
 import { slowImages } from './0004-slow-images.js';
 import { access } from './0005-access.js';
+import { gpuOwners } from './0006-gpu-owners.js';
 import { money } from './0007-money.js';
 
 export interface Migration {
@@ -17,5 +18,6 @@ export const migrations: readonly Migration[] = [
   { name: '0003-runs', sql: runs },
   { name: '0004-slow-images', sql: slowImages },
   { name: '0005-access', sql: access },
+  { name: '0006-gpu-owners', sql: gpuOwners },
   { name: '0007-money', sql: money },
 ];

@@ -1,0 +1,77 @@
+import { withTimeout, type Clock } from '../../../shared/clock.js';
+import type { EarlierHost } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { GpuDriver, GpuInventory } from '../../host/gpus/driver.js';
+import { DEADLINE_MS, type Engine } from './engine.js';
+import { CANARY_OF, LABEL, traitsOf } from './labels.js';
+
+/** What an enrolment tells of at most. */
+const MOST_TOLD = 64;
+const LOOK_MS = 2_000;
+
+interface Foreign {
+  hostId: string;
+  container: string;
+  isRunning: boolean;
+  gpuUuids: string[];
+}
+
+/** Returns whose workloads this Docker holds beside those of `hostId`. */
+export async function earlierHosts(engine: Engine, hostId: string | null): Promise<EarlierHost[]> {
+  const counts = new Map<string, number>();
+  for (const each of await foreignWorkloads(engine, hostId))
+    counts.set(each.hostId, (counts.get(each.hostId) ?? 0) + 1);
+  return [...counts].slice(0, MOST_TOLD).map(([id, workloads]) => ({ hostId: id, workloads }));
+}
+
+/**
+ * The GPUs of a host, of which those are not healthy that a running workload of another host of the same Docker has: this host under
+ * an identity that it has lost.
+ */
+export class UnclaimedGpus implements GpuDriver {
+  readonly passthrough: GpuDriver['passthrough'];
+  /** As seen last: a Docker that does not answer must not keep the host from telling of its GPUs. */
+  private foreign: Foreign[] = [];
+
+  constructor(
+    private readonly gpus: GpuDriver,
+    private readonly engine: Engine,
+    private readonly hostId: string,
+    private readonly clock: Clock,
+  ) {
+    this.passthrough = gpus.passthrough;
+  }
+
+  async inventory(): Promise<GpuInventory> {
+    const inventory = await this.gpus.inventory();
+    const look = foreignWorkloads(this.engine, this.hostId);
+    this.foreign = await withTimeout(this.clock, LOOK_MS, look, () => this.foreign).catch(() => this.foreign);
+    const running = this.foreign.filter(({ isRunning }) => isRunning);
+    const gpus = inventory.gpus.map((gpu) => {
+      const user = running.find(({ gpuUuids }) => gpuUuids.includes(gpu.uuid));
+      return user && gpu.healthy ? { ...gpu, healthy: false, reason: heldBy(user) } : gpu;
+    });
+    return { ...inventory, gpus };
+  }
+
+  attachment(uuids: readonly string[]): ReturnType<GpuDriver['attachment']> {
+    return this.gpus.attachment(uuids);
+  }
+}
+
+function heldBy({ container, hostId }: Foreign): string {
+  return `the container ${container}, which this host has made as machine ${hostId}, has it: enroll with a token of that machine, or remove the container ("docker rm --force ${container}")`;
+}
+
+async function foreignWorkloads(engine: Engine, hostId: string | null): Promise<Foreign[]> {
+  const containers = await engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
+    docker.listContainers({ all: true, filters: { label: [LABEL.host, LABEL.instance] } }),
+  );
+  return containers
+    .map(({ Labels, State, Names, Id }) => ({
+      hostId: Labels[LABEL.host] ?? '',
+      container: Names[0]?.replace(/^\//, '') ?? Id,
+      isRunning: ['running', 'restarting', 'paused'].includes(State),
+      gpuUuids: traitsOf(Labels).gpuUuids,
+    }))
+    .filter((each) => each.hostId !== hostId && !each.hostId.startsWith(CANARY_OF));
+}

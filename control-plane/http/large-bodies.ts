@@ -1,0 +1,39 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Refusal } from '../domain/refusal.js';
+
+/** So many large bodies are held in memory at once, and so many of one caller. */
+const AT_ONCE = 16;
+const OF_ONE_CALLER = 4;
+
+/**
+ * Bounds the memory that bodies take which are longer than `bytes`: few routes take them, and few deploys are that long. One too
+ * many is UNAVAILABLE, before it is read.
+ */
+export function boundLargeBodies(app: FastifyInstance, bytes: number): void {
+  const held = new Map<string, number>();
+  app.addHook('preParsing', async (request, reply) => {
+    if (!isLarge(request, bytes)) return;
+    const caller = callerOf(request);
+    const own = held.get(caller) ?? 0;
+    const all = [...held.values()].reduce((sum, count) => sum + count, 0);
+    if (own >= OF_ONE_CALLER || all >= AT_ONCE)
+      throw new Refusal('UNAVAILABLE', 'too many large bodies are being sent at this moment; try again shortly');
+    held.set(caller, own + 1);
+    reply.raw.once('close', () => {
+      const left = (held.get(caller) ?? 1) - 1;
+      if (left === 0) held.delete(caller);
+      else held.set(caller, left);
+    });
+  });
+}
+
+/** Where a route takes no more than `bytes`, a longer one is refused in any case. */
+function isLarge({ headers, routeOptions }: FastifyRequest, bytes: number): boolean {
+  if (routeOptions.bodyLimit <= bytes) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bytes;
+}
+
+function callerOf({ caller }: FastifyRequest): string {
+  if (!caller) return '';
+  return caller.kind === 'homeless' ? caller.userId : caller.organizationId;
+}

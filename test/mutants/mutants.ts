@@ -1,0 +1,179 @@
+import type { Mutant } from './mutant.js';
+
+const SERVICES = 'control-plane/services';
+
+/** Of the control plane: what becomes of starts, releases and removals. */
+const INSTANCES: readonly Mutant[] = [
+  {
+    name: 'undoing-of-a-release-forgotten',
+    file: `${SERVICES}/instances/start.ts`,
+    before: "previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release')",
+    after: "previous?.state === 'closed' && previous.kind === 'stop'",
+    tests: ['test/api/given-up-starts.test.ts'],
+  },
+  {
+    name: 'late-accepted-start-undone',
+    file: `${SERVICES}/instances/start.ts`,
+    before: "command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null)",
+    after: "command?.state === 'done'",
+    tests: ['test/api/given-up-starts.test.ts'],
+  },
+  {
+    name: 'claims-kept-after-a-failed-start',
+    file: `${SERVICES}/instances/landing.ts`,
+    before: "if (instance.status !== 'starting') return;\n  if (instance.gpus_released) dropClaims(tx, instance.id);",
+    after: "if (instance.status !== 'starting') return;",
+    tests: ['test/api/given-up-starts.test.ts'],
+  },
+  {
+    name: 'ended-start-of-an-earlier-sequence-believed',
+    file: `${SERVICES}/hosts/host-messages.ts`,
+    before: 'return hasEnded && report.sequence >= command.sequence && observation.runId',
+    after: 'return hasEnded && observation.runId',
+    tests: ['test/api/given-up-starts.test.ts'],
+  },
+  {
+    name: 'ended-start-of-an-earlier-sequence-believed-in-hello',
+    file: `${SERVICES}/instances/host-review.ts`,
+    before: 'const hasRun = open?.sequence === sequence && (open.kind',
+    after: 'const hasRun = open && (open.kind',
+    tests: ['test/api/given-up-starts.test.ts'],
+  },
+  {
+    name: 'quarantine-takes-a-lower-sequence',
+    file: `${SERVICES}/hosts/quarantine.ts`,
+    before: 'sequence: sql`max(quarantine.sequence, excluded.sequence)`',
+    after: 'sequence',
+    tests: ['test/api/quarantine.test.ts'],
+  },
+  {
+    name: 'removal-numbered-below-an-earlier-command',
+    file: `${SERVICES}/instances/commands.ts`,
+    before: 'const above = Math.max(sequence, given?.highest ?? 0) + 1;',
+    after: 'void given;\n  const above = sequence + 1;',
+    tests: ['test/api/quarantine.test.ts'],
+  },
+];
+
+const MONEY: readonly Mutant[] = [
+  {
+    name: 'interval-opened-by-a-run-after-the-end',
+    file: `${SERVICES}/money/attestation.ts`,
+    before: '  if (closed_at !== null && began >= closed_at) return id;\n',
+    after: '',
+    tests: ['test/api/metered-runs.test.ts'],
+  },
+  {
+    name: 'timed-out-stop-taken-for-a-new-run',
+    file: `${SERVICES}/money/meters.ts`,
+    before: 'const run = isAfterStop ? lastRun(tx, instance.id) : undefined;',
+    after: 'void lastRun;\n  const run = undefined;',
+    tests: ['test/api/metered-runs.test.ts'],
+  },
+  {
+    name: 'cut-interval-keeps-attested-to',
+    file: `${SERVICES}/money/meters.ts`,
+    before: 'const ended = { closed_at, attested_to: Math.min(attested_to, closed_at) };',
+    after: 'const ended = { closed_at, attested_to };',
+    tests: ['test/api/metered-runs.test.ts'],
+  },
+  {
+    name: 'run-began-at-not-moved-with-the-clock',
+    file: `${SERVICES}/money/clock-steps.ts`,
+    before: "  tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));\n",
+    after: '',
+    tests: ['test/api/metered-runs.test.ts'],
+  },
+  {
+    name: 'last-run-not-attested-at-destroy',
+    file: `${SERVICES}/instances/landing.ts`,
+    before: '  attestObservation(tx, instance.id, observation);\n  // Also for one',
+    after: '  // Also for one',
+    tests: ['test/api/metered-runs.test.ts'],
+  },
+];
+
+const AGENT: readonly Mutant[] = [
+  {
+    name: 'last-run-not-told-at-destroy',
+    file: 'agent/commands/executor.ts',
+    before: 'const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};',
+    after: 'void isDestroy;\n      const last = {};',
+    tests: ['test/agent/ended-runs.test.ts'],
+  },
+  {
+    name: 'interruptions-of-others-lost',
+    file: 'agent/interruptions/interruptions.ts',
+    before: 'Object.fromEntries([...kept, ...marked])',
+    after: 'Object.fromEntries(kept.slice(0, 0).concat(marked as [string, number][]))',
+    tests: ['test/agent/interruptions.test.ts'],
+  },
+  {
+    name: 'last-sight-of-docker-not-kept-fresh',
+    file: 'agent/interruptions/interruptions.ts',
+    before: ' ||\n      Math.abs(run.seenAt - last.seenAt) >= SEEN_EVERY_MS;',
+    after: ';',
+    tests: ['test/agent/interruptions.test.ts'],
+  },
+  {
+    name: 'undo-leaves-what-never-started',
+    file: 'agent/commands/perform.ts',
+    before: "if (attempt.created || found.state === 'created') return remover.remove(instanceId);",
+    after: 'if (attempt.created) return remover.remove(instanceId);',
+    tests: ['test/agent/crashes.test.ts'],
+  },
+  {
+    name: 'undo-does-not-note-the-run-that-it-stops',
+    file: 'agent/commands/perform.ts',
+    before: "    if (found.state === 'running') attempt.comesAfter(found.startedAt);\n",
+    after: '',
+    tests: ['test/agent/cut-short.test.ts'],
+  },
+  {
+    name: 'interrupted-workload-stopped-in-hello',
+    file: 'agent/session.ts',
+    before:
+      "return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;",
+    after: 'void desired;\n  return WorkloadState.WORKLOAD_STATE_STOPPED;',
+    tests: ['test/agent/hello.test.ts'],
+  },
+  {
+    name: 'open-command-dropped-as-forgotten',
+    file: 'agent/commands/executor.ts',
+    before: 'const isForgotten = !commandOpen && !this.isBusy',
+    after: 'const isForgotten = !this.isBusy',
+    tests: ['test/agent/cut-short.test.ts'],
+  },
+  {
+    name: 'ports-given-twice',
+    file: 'agent/host/ports.ts',
+    before: '      if (this.given.has(port)) continue;\n',
+    after: '',
+    tests: ['test/unit/port-allocator.test.ts'],
+  },
+  {
+    name: 'gpu-mark-dropped-before-the-call-settles',
+    file: 'agent/commands/gpu-access.ts',
+    before: 'void this.runtime.settled(instanceId).then(() => {',
+    after: 'void Promise.resolve().then(() => {',
+    tests: ['test/agent/gpus.test.ts'],
+  },
+  {
+    name: 'egress-allowed-networks-not-let-through',
+    file: 'agent/domain/egress.ts',
+    before: '    ...allowed.map((network) => `-A ${FORWARD_CHAIN} -d ${network} -j RETURN`),\n',
+    after: '    ...allowed.slice(0, 0),\n',
+    tests: ['test/unit/egress.test.ts'],
+    docker: 'test/e2e/escape.test.ts',
+  },
+  {
+    name: 'egress-mail-let-out',
+    file: 'agent/domain/egress.ts',
+    before: '    `-A ${FORWARD_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,\n',
+    after: '',
+    tests: ['test/unit/egress.test.ts'],
+    docker: 'test/e2e/escape.test.ts',
+  },
+];
+
+export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...MONEY, ...AGENT];
