@@ -9,8 +9,12 @@ export type Meter = 'gpu' | 'disk';
 /** A billion dollars: far below what a number holds exactly, so that every sum of money is exact. */
 export const MAX_BALANCE_MICRO = 1_000_000_000_000_000;
 
-/** Refuses with VALIDATION_FAILED an amount that would bring a balance to more than {@link MAX_BALANCE_MICRO}. */
-export function checkRaisedBalance(balanceMicro: number): void {
-  if (balanceMicro <= MAX_BALANCE_MICRO) return;
-  throw invalidField('amount_micro', `raises the balance above ${MAX_BALANCE_MICRO} micro-dollars, which is the most`);
+/** Refuses with VALIDATION_FAILED an amount that would bring a balance to more than {@link MAX_BALANCE_MICRO}, or so far below zero. */
+export function checkChangedBalance(balanceMicro: number): void {
+  if (Math.abs(balanceMicro) <= MAX_BALANCE_MICRO) return;
+  const most = `${MAX_BALANCE_MICRO} micro-dollars, which is the most`;
+  throw invalidField(
+    'amount_micro',
+    balanceMicro > 0 ? `raises the balance above ${most}` : `brings the balance below -${most}`,
+  );
 }

@@ -34,6 +34,25 @@ interface Dispute {
   at: number;
 }
 
+export interface PayoutPage {
+  limit?: number;
+  cursor?: string;
+}
+
+/** One movement of the provider's money that went into a payout. */
+export interface PayoutEntry {
+  /** The provider's id of the movement. */
+  id: string;
+  /** What it belongs to; `other`: nothing that is known here, such as a fee of its own. */
+  kind: 'payment' | 'refund' | 'dispute' | 'other';
+  /** The payment, and the refund or dispute, in the provider's ids. */
+  paymentId: string | null;
+  sourceId: string | null;
+  /** Before the provider's fee; negative: it left. */
+  amountMicro: number;
+  feeMicro: number;
+}
+
 /** How renters add to their balance by themselves, where the operator has set that up. */
 export interface PaymentProvider {
   /**
@@ -47,4 +66,9 @@ export interface PaymentProvider {
    * nothing is sent.
    */
   readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
+  /**
+   * Entries of a payout, a hundred at most, those that come after the entry `cursor`, and whether there are more. Refuses with NOT_FOUND and
+   * UNAVAILABLE. Absent where nothing is paid out.
+   */
+  readPayout?(payoutId: string, page: PayoutPage): Promise<{ entries: PayoutEntry[]; hasMore: boolean }>;
 }

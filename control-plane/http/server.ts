@@ -30,6 +30,7 @@ import {
   machineTermsRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
+import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorInstanceRoutes } from './routes/operator-instances.js';
@@ -116,6 +117,7 @@ export async function createHttpServer(
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    operatorMoneyRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type Stripe from 'stripe';
-import type { Checkout, CheckoutRequest, PaymentEvent, PaymentProvider } from '../domain/payment.js';
+import type {
+  Checkout,
+  CheckoutRequest,
+  PaymentEvent,
+  PaymentProvider,
+  PayoutEntry,
+  PayoutPage,
+} from '../domain/payment.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 
 export interface StripeSettings {
@@ -15,6 +22,8 @@ export interface StripeSettings {
 
 const MICRO_PER_CENT = 10_000;
 const TIMEOUT_MS = 10_000;
+/** As many as Stripe tells at once. */
+const PAYOUT_PAGE = 100;
 /** Tells our payments from others of the same account. */
 const ORGANIZATION = 'gpurent_organization_id';
 
@@ -48,6 +57,11 @@ export class StripePayments implements PaymentProvider {
           line_items: [{ quantity: 1, price_data }],
           metadata,
           payment_intent_data: { metadata },
+          // What an invoice needs: name, address and, where there is one, the tax id.
+          billing_address_collection: 'required',
+          tax_id_collection: { enabled: true },
+          customer_creation: 'always',
+          invoice_creation: { enabled: true, invoice_data: { metadata } },
           success_url: this.returnTo('paid'),
           cancel_url: this.returnTo('cancelled'),
         },
@@ -66,6 +80,21 @@ export class StripePayments implements PaymentProvider {
     if (typeof event?.data?.object !== 'object' || event.data.object === null)
       throw invalidField('data.object', 'is missing: this is no event');
     return eventOf(event as Stripe.Event);
+  }
+
+  async readPayout(
+    payoutId: string,
+    { limit = PAYOUT_PAGE, cursor }: PayoutPage,
+  ): Promise<{ entries: PayoutEntry[]; hasMore: boolean }> {
+    const page = { limit, ...(cursor === undefined ? {} : { starting_after: cursor }) };
+    try {
+      const { balanceTransactions } = this.stripe;
+      const found = await balanceTransactions.list({ payout: payoutId, expand: ['data.source'], ...page });
+      const { data, has_more: hasMore } = found;
+      return { entries: data.filter(({ type }) => type !== 'payout').map(entryOf), hasMore };
+    } catch (error) {
+      throw this.refusalOf(error);
+    }
   }
 
   /** The body, once its signature is found to fit. */
@@ -89,6 +118,8 @@ export class StripePayments implements PaymentProvider {
     if (passing.some((kind) => error instanceof kind))
       return new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly');
     if (!(error instanceof StripeError)) return error;
+    if (error.code === 'resource_missing')
+      return new Refusal('NOT_FOUND', 'the payment provider knows nothing by this id');
     const { type, message, requestId } = error;
     const said = `${type}: ${message.replaceAll(this.settings.secretKey, '(the key)')}`;
     return new Error(`the payment provider refuses (request ${requestId || 'unknown'}): ${said}`);
@@ -167,6 +198,28 @@ function stateOf(status: string): 'open' | 'won' | 'lost' | undefined {
     default:
       return undefined;
   }
+}
+
+const ENTRY_KINDS: Readonly<Record<string, PayoutEntry['kind']>> = {
+  charge: 'payment',
+  refund: 'refund',
+  refund_failure: 'refund',
+  dispute: 'dispute',
+  dispute_reversal: 'dispute',
+};
+
+function entryOf({ id, reporting_category, amount, fee, source }: Stripe.BalanceTransaction): PayoutEntry {
+  const its =
+    typeof source === 'object' ? (source as { id?: string; payment_intent?: unknown } | null) : { id: source };
+  const intent = its?.payment_intent;
+  return {
+    id,
+    kind: ENTRY_KINDS[reporting_category] ?? 'other',
+    paymentId: intent ? idOf('payment_intent', intent) : null,
+    sourceId: its?.id ?? null,
+    amountMicro: amount * MICRO_PER_CENT,
+    feeMicro: fee * MICRO_PER_CENT,
+  };
 }
 
 /** A checkout may be completed before it is paid. */

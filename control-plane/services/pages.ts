@@ -84,14 +84,19 @@ function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf
   return { items, next_cursor: left.length > items.length && last ? writeCursor(keyOf(last)) : null };
 }
 
-/** What comes after the key: it is beyond it in some column, and equal in all before that one. */
+/**
+ * What comes after the key: it is beyond it in some column, and equal in all before that one. The first column is bounded by itself,
+ * too, for an index to be searched from there on.
+ */
 function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
   const beyond = columns.map(([name, direction], index) => {
     const equal = columns.slice(0, index).map(([before], at) => sql`${sql.ref(before)} = ${key[at]} AND `);
     const operator = sql.raw(direction === 'asc' ? '>' : '<');
     return sql`(${sql.join(equal, sql``)}${sql.ref(name)} ${operator} ${key[index]})`;
   });
-  return sql<boolean>`(${sql.join(beyond, sql` OR `)})`;
+  const [[first, direction] = ['', 'asc']] = columns;
+  if (columns.length === 1) return sql<boolean>`${beyond[0]}`;
+  return sql<boolean>`(${sql.ref(first)} ${sql.raw(direction === 'asc' ? '>=' : '<=')} ${key[0]} AND (${sql.join(beyond, sql` OR `)}))`;
 }
 
 function compare(one: Key, other: Key, directions: Direction[]): number {

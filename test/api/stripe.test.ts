@@ -102,6 +102,8 @@ describe('a checkout', () => {
       metadata: { gpurent_organization_id: renter.organizationId },
       paymentMetadata: { gpurent_organization_id: renter.organizationId },
       successUrl: 'https://market.example/billing?tab=1&checkout=paid',
+      asksFor: { address: true, taxId: true, customer: true },
+      invoiceMetadata: { gpurent_organization_id: renter.organizationId },
     });
     expect((await balance(renter)).balance_micro).toBe(0);
   });

@@ -129,6 +129,12 @@ export class TestControlPlane {
     this.core.platform.store.transact((tx) => tx.run(membership.where('organization_id', '=', organizationId)));
   }
 
+  setBalance(organizationId: string, balance_micro: number): void {
+    this.core.platform.store.transact((tx) =>
+      tx.run(query.updateTable('organizations').set({ balance_micro }).where('id', '=', organizationId)),
+    );
+  }
+
   makeOperator(userId: string): void {
     this.core.platform.store.transact((tx) =>
       tx.run(query.updateTable('users').set({ is_operator: 1 }).where('id', '=', userId)),

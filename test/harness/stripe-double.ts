@@ -13,11 +13,26 @@ export interface OpenedSession {
   metadata: Record<string, string>;
   paymentMetadata: Record<string, string>;
   successUrl: string;
+  /** What the payer is asked for, and whether an invoice is made of it. */
+  asksFor: { address: boolean; taxId: boolean; customer: boolean };
+  invoiceMetadata: Record<string, string> | undefined;
+}
+
+/** A movement of money as Stripe tells it. */
+export interface BalanceTransaction {
+  id: string;
+  type: string;
+  reporting_category: string;
+  amount: number;
+  fee: number;
+  source: object | string | null;
 }
 
 /** The endpoints of Stripe that gpurent uses, on loopback: checkout sessions, idempotency keys, and events signed by the SDK. */
 export class StripeDouble {
   readonly sessions: OpenedSession[] = [];
+  /** What went into each payout, newest first. */
+  readonly payouts = new Map<string, BalanceTransaction[]>();
   /** Answered instead, while it is set. */
   failure: { status: number; error: object } | undefined;
   private readonly remembered = new Map<string, { form: string; answer: object }>();
@@ -77,6 +92,12 @@ export class StripeDouble {
     if (request.headers.authorization !== `Bearer ${SECRET_KEY}`) {
       return refuse(401, { type: 'invalid_request_error', message: 'Invalid API Key provided' });
     }
+    const url = new URL(request.url ?? '', 'http://stripe');
+    if (request.method === 'GET' && url.pathname === '/v1/balance_transactions') {
+      const page = this.readPayout(url.searchParams);
+      if (page) return send(200, page);
+      return refuse(400, { type: 'invalid_request_error', code: 'resource_missing', message: 'No such payout' });
+    }
     if (request.method !== 'POST' || request.url !== '/v1/checkout/sessions') {
       return refuse(404, { type: 'invalid_request_error', message: `Unrecognized request URL (${request.url})` });
     }
@@ -95,6 +116,14 @@ export class StripeDouble {
     send(200, session);
   }
 
+  private readPayout(asked: URLSearchParams): object | undefined {
+    const all = this.payouts.get(asked.get('payout') ?? '');
+    if (!all || asked.get('expand[0]') !== 'data.source') return undefined;
+    const from = all.findIndex(({ id }) => id === asked.get('starting_after')) + 1;
+    const data = all.slice(from, from + Number(asked.get('limit')));
+    return { object: 'list', url: '/v1/balance_transactions', data, has_more: from + data.length < all.length };
+  }
+
   private open(form: URLSearchParams): object | undefined {
     const amountCents = Number(form.get('line_items[0][price_data][unit_amount]'));
     const isComplete = form.get('mode') === 'payment' && form.get('line_items[0][price_data][currency]') === 'usd';
@@ -106,6 +135,15 @@ export class StripeDouble {
       metadata: under(form, 'metadata'),
       paymentMetadata: under(form, 'payment_intent_data[metadata]'),
       successUrl: form.get('success_url') ?? '',
+      asksFor: {
+        address: form.get('billing_address_collection') === 'required',
+        taxId: form.get('tax_id_collection[enabled]') === 'true',
+        customer: form.get('customer_creation') === 'always',
+      },
+      invoiceMetadata:
+        form.get('invoice_creation[enabled]') === 'true'
+          ? under(form, 'invoice_creation[invoice_data][metadata]')
+          : undefined,
     });
     return { id, object: 'checkout.session', url: `https://checkout.stripe.com/c/pay/${id}`, payment_intent: null };
   }

@@ -9,6 +9,8 @@ import { poolOf, requestsOf, withKnownIds, type FuzzRequest, type Pool } from '.
 const REQUESTS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 600);
 const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 const MAX_IDS = 20;
+/** What one credit may be. */
+const MOST_MICRO = 1_000_000_000_000;
 
 let test: TestControlPlane;
 let people: Renter[];
@@ -50,9 +52,11 @@ async function signedIn(renter: Renter): Promise<Renter> {
   );
   if (status !== 200 || !body.organization) return test.renter();
   await test.operator.request('DELETE', `/v1/operator/organizations/${body.organization.id}/dispute`);
-  const credit = { amount_micro: 100_000_000, reason: 'test' };
-  await test.operator.post(`/v1/operator/organizations/${body.organization.id}/credits`, credit);
   const fresh = { ...renter, api: test.api.as(body.token), organizationId: body.organization.id };
+  const { balance_micro } = await fresh.api.get<{ balance_micro: number }>('/v1/orgs/current');
+  if (balance_micro < -MOST_MICRO / 2) return test.renter();
+  const credit = { amount_micro: 100_000_000 - Math.min(balance_micro, 0), reason: 'test' };
+  await test.operator.post(`/v1/operator/organizations/${body.organization.id}/credits`, credit);
   const live = await fresh.api.get<{ items: InstanceBody[] }>('/v1/instances');
   return live.items.length > 20 ? test.renter() : fresh;
 }

@@ -18,7 +18,7 @@ import {
 } from '../schemas.js';
 import { page, pageFields, viewPage, type Routes } from './routes.js';
 
-const Transaction = Type.Object(
+export const Transaction = Type.Object(
   {
     id: uuid('The id of the transaction'),
     kind: choice(TRANSACTION_KINDS, 'What moved the balance'),
@@ -112,6 +112,6 @@ export const billingRoutes: Routes = (app, platform) => {
   );
 };
 
-function transactionView(row: TransactionDetails) {
+export function transactionView(row: TransactionDetails) {
   return { ...row, created_at: iso(row.created_at) };
 }

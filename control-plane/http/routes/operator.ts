@@ -41,7 +41,7 @@ export const Credit = Type.Object(
   {
     id: uuid('The id of the transaction'),
     organization_id: uuid('The organization that got it'),
-    amount_micro: micro('What was granted'),
+    amount_micro: micro('What was granted; negative: taken back'),
     balance_micro: micro('The balance of the organization after it'),
     reason: nullable(text('Why: the renter sees it among the transactions')),
     created_at: timestamp('When it was booked'),
@@ -127,10 +127,13 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'grantCredit',
-        summary: 'Grant credit to an organization',
+        summary: 'Grant credit to an organization, or take it back',
         params: idOf('organization'),
         body: body({
-          amount_micro: micro('What to grant', { minimum: 1, maximum: 1_000_000_000_000 }),
+          amount_micro: micro('What to grant; negative: to take back', {
+            minimum: -1_000_000_000_000,
+            maximum: 1_000_000_000_000,
+          }),
           reason: nameOf('Why: the renter sees it among the transactions', 256),
         }),
         response: { 201: Credit },

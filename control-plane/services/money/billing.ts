@@ -4,11 +4,22 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
+import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
+
+/** Operators: the same of any organization. Refuses with ORGANIZATION_NOT_FOUND. */
+export function listTransactionsOf(
+  platform: Platform,
+  organizationId: string,
+  request: TransactionRequest,
+): Page<TransactionDetails> {
+  platform.store.transact((tx) => getOrganization(tx, organizationId));
+  return listTransactions(platform, { organizationId }, request);
+}
 
 export interface TransactionRequest extends PageRequest {
   instance_id?: string;

@@ -1,12 +1,14 @@
 import type { Operator } from '../../domain/caller.js';
-import { checkRaisedBalance } from '../../domain/money.js';
+import { checkChangedBalance } from '../../domain/money.js';
+import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { recordAudit } from '../audit.js';
 import type { Platform } from '../platform.js';
 import { enter } from './ledger.js';
 
 /**
- * An operator grants credit, with a reason and an author. Refuses with ORGANIZATION_NOT_FOUND, and with VALIDATION_FAILED what no
+ * An operator grants credit, or takes it back where the amount is negative, with a reason and an author. What follows from a balance of
+ * nothing follows from that, too. Refuses with ORGANIZATION_NOT_FOUND, and with VALIDATION_FAILED what no
  * balance may come to.
  */
 export function grantCredit(
@@ -17,6 +19,7 @@ export function grantCredit(
 ): Row<'transactions'> & { balance_micro: number } {
   return platform.store.transact((tx) => {
     const { amount_micro: amountMicro, reason } = request;
+    if (amountMicro === 0) throw invalidField('amount_micro', 'is zero');
     const credit = enter(platform, tx, {
       organizationId,
       kind: 'credit',
@@ -24,7 +27,7 @@ export function grantCredit(
       reason,
       authorId: operator.userId,
     });
-    checkRaisedBalance(credit.balance_micro);
+    checkChangedBalance(credit.balance_micro);
     recordAudit(tx, operator, 'organization.credit', organizationId, request);
     return credit;
   });

@@ -1,10 +1,11 @@
 import type { SessionCaller } from '../../domain/caller.js';
-import { checkRaisedBalance } from '../../domain/money.js';
+import { checkChangedBalance } from '../../domain/money.js';
 import type { Checkout, PaymentEvent } from '../../domain/payment.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
+import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { heedDisputes } from './disputes.js';
 import { enter } from './ledger.js';
@@ -23,7 +24,7 @@ export async function openCheckout(
 ): Promise<Checkout> {
   const { organizationId } = caller;
   const { balance_micro } = platform.store.transact((tx) => getOrganization(tx, organizationId));
-  checkRaisedBalance(balance_micro + request.amount_micro);
+  checkChangedBalance(balance_micro + request.amount_micro);
   return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
 }
 
@@ -49,6 +50,19 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
       save(tx, payment, { organization_id: event.organizationId, paid_micro: event.amountMicro });
     }
     bookPayment(platform, tx, knownPayment(tx, event.paymentId));
+  });
+}
+
+export type PaymentDetails = Payment & { position: number };
+
+/** Operators: payments by the provider, newest first, with what was told of each and what of it the ledger has. */
+export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
+  return platform.store.transact((tx) => {
+    const all = query
+      .selectFrom('payments')
+      .selectAll()
+      .select(sql<number>`rowid`.as('position'));
+    return pageOf(tx, all, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
   });
 }
 
