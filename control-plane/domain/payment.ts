@@ -53,6 +53,11 @@ export interface PayoutEntry {
   feeMicro: number;
 }
 
+export interface PayoutPage {
+  entries: PayoutEntry[];
+  next: string | null;
+}
+
 /** How renters add to their balance by themselves, where the operator has set that up. */
 export interface PaymentProvider {
   /**
@@ -67,8 +72,8 @@ export interface PaymentProvider {
    */
   readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
   /**
-   * Entries of a payout, a hundred at most, those that come after the entry `cursor`, and whether there are more. Refuses with NOT_FOUND and
-   * UNAVAILABLE. Absent where nothing is paid out.
+   * So many entries of a payout, a hundred at most, from where the page before has ended, and where this one ends; null on the last.
+   * Refuses with NOT_FOUND, UNAVAILABLE, VALIDATION_FAILED. Absent where nothing is paid out.
    */
-  readPayout?(payoutId: string, page: PayoutPage): Promise<{ entries: PayoutEntry[]; hasMore: boolean }>;
+  readPayout?(id: string, limit: number, cursor: string | undefined): Promise<PayoutPage>;
 }

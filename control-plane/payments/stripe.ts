@@ -82,16 +82,14 @@ export class StripePayments implements PaymentProvider {
     return eventOf(event as Stripe.Event);
   }
 
-  async readPayout(
-    payoutId: string,
-    { limit = PAYOUT_PAGE, cursor }: PayoutPage,
-  ): Promise<{ entries: PayoutEntry[]; hasMore: boolean }> {
-    const page = { limit, ...(cursor === undefined ? {} : { starting_after: cursor }) };
+  async readPayout(id: string, limit: number, cursor: string | undefined): Promise<PayoutPage> {
+    const page = { limit: Math.min(limit, PAYOUT_PAGE), ...(cursor === undefined ? {} : { starting_after: cursor }) };
     try {
-      const { balanceTransactions } = this.stripe;
-      const found = await balanceTransactions.list({ payout: payoutId, expand: ['data.source'], ...page });
-      const { data, has_more: hasMore } = found;
-      return { entries: data.filter(({ type }) => type !== 'payout').map(entryOf), hasMore };
+      const list = this.stripe.balanceTransactions.list({ payout: id, expand: ['data.source'], ...page });
+      const { data, has_more } = await list;
+      // The payout is an entry of itself.
+      const entries = data.filter(({ type }) => type !== 'payout').map(entryOf);
+      return { entries, next: has_more ? (data.at(-1)?.id ?? null) : null };
     } catch (error) {
       throw this.refusalOf(error);
     }
@@ -118,6 +116,8 @@ export class StripePayments implements PaymentProvider {
     if (passing.some((kind) => error instanceof kind))
       return new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly');
     if (!(error instanceof StripeError)) return error;
+    if (error.param === 'starting_after')
+      return invalidField('cursor', 'must be the next_cursor of a page of this list');
     if (error.code === 'resource_missing')
       return new Refusal('NOT_FOUND', 'the payment provider knows nothing by this id');
     const { type, message, requestId } = error;

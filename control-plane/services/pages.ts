@@ -89,6 +89,12 @@ function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf
  * too, for an index to be searched from there on.
  */
 function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
+  const [[, direction] = ['', 'asc' as const]] = columns;
+  // Said at once where the columns agree, so that an index leads to it.
+  if (columns.every(([, other]) => other === direction)) {
+    const names = sql.join(columns.map(([name]) => sql.ref(name)));
+    return sql<boolean>`(${names}) ${sql.raw(direction === 'asc' ? '>' : '<')} (${sql.join(key)})`;
+  }
   const beyond = columns.map(([name, direction], index) => {
     const equal = columns.slice(0, index).map(([before], at) => sql`${sql.ref(before)} = ${key[at]} AND `);
     const operator = sql.raw(direction === 'asc' ? '>' : '<');

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NEWEST_FIRST, revenueOf } from '../../control-plane/services/money/revenue.js';
+import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/money/revenue.js';
 import { restOf } from '../../control-plane/services/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
@@ -108,9 +108,9 @@ describe('An operator', () => {
       const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
       return plan.map(({ detail }) => detail).join('; ');
     };
-    const cursor = Buffer.from('[9,9]').toString('base64url');
+    const cursor = Buffer.from('[2,9]').toString('base64url');
     for (const request of [{}, { cursor }, { machine_id: 'm' }, { machine_id: 'm', cursor }]) {
-      const plan = planOf(restOf(revenueOf(1, request), request, NEWEST_FIRST.by));
+      const plan = planOf(restOf(revenueOf(1, request), request, REVENUE_ORDER.by));
       expect(plan).toMatch(/^SEARCH machine_days USING INDEX/);
       expect(plan).not.toMatch(/TEMP|SCAN/);
     }
@@ -195,8 +195,14 @@ describe('A payout of Stripe', () => {
     );
     const path = '/v1/operator/payouts/po_2/entries';
     const first = await test.operator.get<{ items: object[]; next_cursor: string }>(path);
-    const second = await test.operator.get<{ items: object[]; next_cursor: null }>(`${path}?cursor=${first.next_cursor}`);
+    const second = await test.operator.get<{ items: object[]; next_cursor: null }>(
+      `${path}?cursor=${first.next_cursor}`,
+    );
     expect([first.items.length, second.items.length, second.next_cursor]).toEqual([100, 50, null]);
+    const few = await test.operator.get<{ items: object[] }>(`${path}?limit=7`);
+    expect(few.items).toEqual(first.items.slice(0, 7));
+    const strange = await test.operator.request('GET', `${path}?cursor=txn_nothing`);
+    expect(strange).toMatchObject({ status: 422, body: { details: [{ path: 'cursor' }] } });
     const unknown = await test.operator.request('GET', '/v1/operator/payouts/po_3/entries');
     expect(unknown).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });

@@ -55,13 +55,13 @@ const at = (path: string, query: object): string => {
   return `${path}?${parameters.toString()}`;
 };
 
-/** Whatever answers with items of the store; those of a payout are the payment provider's. */
+/** Whatever answers with items; but for payouts, which are with a payment provider. */
 function lists(): string[] {
   return Object.entries(document.paths).flatMap(([path, { get }]) => {
     const schema = get?.responses['200']?.content?.['application/json']?.schema;
-    return (schema?.['properties'] as { items?: object } | undefined)?.items && !path.includes('payouts')
-      ? [path.replace('{id}', path.includes('organizations') ? world.admin.organizationId : instanceId)]
-      : [];
+    const isList = (schema?.['properties'] as { items?: object } | undefined)?.items !== undefined;
+    const id = path.includes('/organizations/') ? world.admin.organizationId : instanceId;
+    return isList && !path.includes('/payouts/') ? [path.replace('{id}', id)] : [];
   });
 }
 

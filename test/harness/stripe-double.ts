@@ -94,7 +94,10 @@ export class StripeDouble {
     }
     const url = new URL(request.url ?? '', 'http://stripe');
     if (request.method === 'GET' && url.pathname === '/v1/balance_transactions') {
+      const after = url.searchParams.get('starting_after');
       const page = this.readPayout(url.searchParams);
+      if (page && after !== null && !this.isEntry(after))
+        return refuse(400, { type: 'invalid_request_error', param: 'starting_after', message: 'No such transaction' });
       if (page) return send(200, page);
       return refuse(400, { type: 'invalid_request_error', code: 'resource_missing', message: 'No such payout' });
     }
@@ -114,6 +117,10 @@ export class StripeDouble {
     if (session === undefined) return refuse(400, { type: 'invalid_request_error', message: 'Invalid integer' });
     if (key) this.remembered.set(key, { form, answer: session });
     send(200, session);
+  }
+
+  private isEntry(id: string): boolean {
+    return [...this.payouts.values()].some((entries) => entries.some((entry) => entry.id === id));
   }
 
   private readPayout(asked: URLSearchParams): object | undefined {

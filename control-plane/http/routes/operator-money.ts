@@ -4,9 +4,9 @@ import { listPayments, type PaymentDetails } from '../../services/money/payments
 import { reconcilePayout, type ReconciledEntry } from '../../services/money/payouts.js';
 import { listRevenue, type MachineDay } from '../../services/money/revenue.js';
 import { OPERATOR } from '../policy.js';
-import { choice, flag, integer, iso, list, micro, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { choice, flag, integer, iso, micro, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { Transaction, TransactionQuery, transactionView } from './billing.js';
-import { idOf, page, pageFields, type Routes } from './routes.js';
+import { PageQuery, idOf, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Revenue = Type.Object(
   {
@@ -65,10 +65,7 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
         response: { 200: page(Transaction) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listTransactionsOf(platform, request.params.id, request.query);
-      return { items: rows.map(transactionView), ...rest };
-    },
+    (request) => viewPage(listTransactionsOf(platform, request.params.id, request.query), transactionView),
   );
   app.get(
     '/v1/operator/revenue',
@@ -87,10 +84,7 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
         response: { 200: page(Revenue) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listRevenue(platform, request.query);
-      return { items: rows.map(revenueView), ...rest };
-    },
+    (request) => viewPage(listRevenue(platform, request.query), revenueView),
   );
   app.get(
     '/v1/operator/payments',
@@ -99,14 +93,11 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listPayments',
         summary: 'List the payments that the payment provider has told of, newest first',
-        querystring: Type.Object(pageFields),
+        querystring: PageQuery,
         response: { 200: page(Payment) },
       },
     },
-    (request) => {
-      const { items: rows, ...rest } = listPayments(platform, request.query);
-      return { items: rows.map(paymentView), ...rest };
-    },
+    (request) => viewPage(listPayments(platform, request.query), paymentView),
   );
   app.get(
     '/v1/operator/payouts/:id/entries',
@@ -115,26 +106,13 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listPayoutEntries',
         summary: 'List what went into a payout of the payment provider, held against the ledger',
-        description: 'Always in pages, asked of the payment provider each time.',
+        description: 'Always in pages, of at most a hundred: each is asked of the payment provider.',
         params: idOf("payout, which is the payment provider's"),
-        querystring: Type.Object(
-          optional({
-            limit: integer('How many to return at most; 100 where it is left out', { minimum: 1, maximum: 100 }),
-            cursor: text('`next_cursor` of the page before', { pattern: '^[A-Za-z0-9_]{1,255}$' }),
-          }),
-        ),
-        response: {
-          200: Type.Object({
-            items: list(PayoutEntry, 'The page'),
-            next_cursor: nullable(text('The `cursor` of the next page; null on the last')),
-          }),
-        },
+        querystring: PageQuery,
+        response: { 200: page(PayoutEntry) },
       },
     },
-    async (request) => {
-      const { entries, next } = await reconcilePayout(platform, request.params.id, request.query);
-      return { items: entries.map(entryView), next_cursor: next };
-    },
+    async (request) => viewPage(await reconcilePayout(platform, request.params.id, request.query), entryView),
   );
 };
 

@@ -3,8 +3,8 @@ import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import { getOrganization } from '../accounts/organizations.js';
+import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export const DAY_MS = 24 * 60 * 60 * 1000;

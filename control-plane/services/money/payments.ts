@@ -58,11 +58,11 @@ export type PaymentDetails = Payment & { position: number };
 /** Operators: payments by the provider, newest first, with what was told of each and what of it the ledger has. */
 export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
   return platform.store.transact((tx) => {
-    const all = query
+    const rows = query
       .selectFrom('payments')
       .selectAll()
       .select(sql<number>`rowid`.as('position'));
-    return pageOf(tx, all, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
+    return pageOf(tx, rows, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
   });
 }
 

@@ -2,7 +2,7 @@ import type { PayoutEntry } from '../../domain/payment.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { PageRequest } from '../pages.js';
+import type { Page, PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 /** An entry of a payout, held against the ledger. */
@@ -13,20 +13,20 @@ export interface ReconciledEntry extends PayoutEntry {
   in_ledger: boolean | null;
 }
 
+const PAGE = 100;
+
 /**
- * Operators: a page of the entries of a payout of the provider, each held against the ledger. The cursor is the id of an entry.
- * Refuses with CHECKOUT_UNAVAILABLE where nothing is paid here, NOT_FOUND, UNAVAILABLE.
+ * Operators: what went into a payout of the provider, each entry held against the ledger, a hundred at most. Refuses with
+ * CHECKOUT_UNAVAILABLE where nothing is paid here, NOT_FOUND, UNAVAILABLE, VALIDATION_FAILED.
  */
 export async function reconcilePayout(
-  platform: Platform,
+  { payments, store }: Platform,
   payoutId: string,
-  page: PageRequest,
-): Promise<{ entries: ReconciledEntry[]; next: string | null }> {
-  const { payments, store } = platform;
+  { limit = PAGE, cursor }: PageRequest,
+): Promise<Page<ReconciledEntry>> {
   if (!payments.readPayout) throw new Refusal('CHECKOUT_UNAVAILABLE', 'no payments are taken here, and none paid out');
-  const { entries, hasMore } = await payments.readPayout(payoutId, page);
-  const reconciled = store.transact((tx) => entries.map((entry) => reconcile(tx, entry)));
-  return { entries: reconciled, next: hasMore ? (entries.at(-1)?.id ?? null) : null };
+  const { entries, next } = await payments.readPayout(payoutId, limit, cursor);
+  return { items: store.transact((tx) => entries.map((entry) => reconcile(tx, entry))), next_cursor: next };
 }
 
 function reconcile(tx: Tx, entry: PayoutEntry): ReconciledEntry {

@@ -22,18 +22,18 @@ export interface MachineDay {
 export function listRevenue(platform: Platform, request: RevenueRequest): Page<MachineDay> {
   return platform.store.transact((tx) => {
     const first = Math.floor(tx.now / DAY_MS) - request.days + 1;
-    return pageOf(tx, revenueOf(first, request), request, NEWEST_FIRST);
+    return pageOf(tx, revenueOf(first, request), request, REVENUE_ORDER);
   });
 }
 
 /** The order in which the indexes have them. */
-export const NEWEST_FIRST: Order<MachineDay> = {
-  by: { day: 'desc', 'machine_days.id': 'desc' },
+export const REVENUE_ORDER: Order<MachineDay> = {
+  by: { day: 'desc', id: 'desc' },
   keyOf: ({ day, id }) => [day, id],
 };
 
 export function revenueOf(first: number, { machine_id }: Pick<RevenueRequest, 'machine_id'>) {
-  let rows = query
+  const rows = query
     .selectFrom('machine_days')
     .selectAll()
     .select((eb) =>
@@ -46,6 +46,5 @@ export function revenueOf(first: number, { machine_id }: Pick<RevenueRequest, 'm
         .as('machine_name'),
     )
     .where('day', '>=', first);
-  if (machine_id !== undefined) rows = rows.where('machine_id', '=', machine_id);
-  return rows;
+  return machine_id === undefined ? rows : rows.where('machine_id', '=', machine_id);
 }
