@@ -34,11 +34,6 @@ interface Dispute {
   at: number;
 }
 
-export interface PayoutPage {
-  limit?: number;
-  cursor?: string;
-}
-
 /** One movement of the provider's money that went into a payout. */
 export interface PayoutEntry {
   /** The provider's id of the movement. */

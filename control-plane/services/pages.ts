@@ -89,7 +89,7 @@ function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf
  * too, for an index to be searched from there on.
  */
 function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
-  const [[, direction] = ['', 'asc' as const]] = columns;
+  const [[first, direction] = ['', 'asc' as const]] = columns;
   // Said at once where the columns agree, so that an index leads to it.
   if (columns.every(([, other]) => other === direction)) {
     const names = sql.join(columns.map(([name]) => sql.ref(name)));
@@ -100,8 +100,6 @@ function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
     const operator = sql.raw(direction === 'asc' ? '>' : '<');
     return sql`(${sql.join(equal, sql``)}${sql.ref(name)} ${operator} ${key[index]})`;
   });
-  const [[first, direction] = ['', 'asc']] = columns;
-  if (columns.length === 1) return sql<boolean>`${beyond[0]}`;
   return sql<boolean>`(${sql.ref(first)} ${sql.raw(direction === 'asc' ? '>=' : '<=')} ${key[0]} AND (${sql.join(beyond, sql` OR `)}))`;
 }
 
