@@ -84,9 +84,12 @@ function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf
   return { items, next_cursor: left.length > items.length && last ? writeCursor(keyOf(last)) : null };
 }
 
-/** What comes after the key: it is beyond it in some column, and equal in all before that one. */
+/**
+ * What comes after the key: it is beyond it in some column, and equal in all before that one. The first column is bounded by itself,
+ * too, for an index to be searched from there on.
+ */
 function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
-  const [[, direction] = ['', 'asc' as const]] = columns;
+  const [[first, direction] = ['', 'asc' as const]] = columns;
   // Said at once where the columns agree, so that an index leads to it.
   if (columns.every(([, other]) => other === direction)) {
     const names = sql.join(columns.map(([name]) => sql.ref(name)));
@@ -97,7 +100,7 @@ function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
     const operator = sql.raw(direction === 'asc' ? '>' : '<');
     return sql`(${sql.join(equal, sql``)}${sql.ref(name)} ${operator} ${key[index]})`;
   });
-  return sql<boolean>`(${sql.join(beyond, sql` OR `)})`;
+  return sql<boolean>`(${sql.ref(first)} ${sql.raw(direction === 'asc' ? '>=' : '<=')} ${key[0]} AND (${sql.join(beyond, sql` OR `)}))`;
 }
 
 function compare(one: Key, other: Key, directions: Direction[]): number {
