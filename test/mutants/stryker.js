@@ -5,7 +5,7 @@ export const common = (part) => ({
   vitest: { configFile: `test/mutants/vitest.${part}.config.js` },
   ignorePatterns: ['/dist', '/.local', '/docs', '/images', '/templates', '/packaging', '/release', '*.tsbuildinfo'],
   tempDirName: '.local/stryker',
-  reporters: ['clear-text', 'json'],
+  reporters: ['progress-append-only', 'clear-text', 'json'],
   jsonReporter: { fileName: `.local/mutation/${part}.json` },
   clearTextReporter: { allowColor: false, reportTests: false, logTests: false },
   allowConsoleColors: false,
