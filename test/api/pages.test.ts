@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/conformity.js';
 import { makePublicKey } from '../harness/keys.js';
+import { INSTANCE_ORDER, instancesOf } from '../../control-plane/services/instances/read.js';
+import { restOf } from '../../control-plane/services/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 
@@ -182,4 +185,14 @@ it('a CSV file that cannot be read to its end is cut off, and nothing else is', 
   await expect(admin.api.get('/v1/billing/transactions.csv')).rejects.toThrow();
   store.transact = transact;
   expect((await admin.api.get<Page>('/v1/billing/transactions?limit=1')).items).toHaveLength(1);
+});
+
+it('the instances of an organization are read without those that are destroyed, so that it takes no longer as these grow', () => {
+  const { sql, parameters } = restOf(instancesOf('o', false), {}, INSTANCE_ORDER.by).compile();
+  const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
+  const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
+  database.close();
+  expect(plan.map(({ detail }) => detail)).toEqual([
+    'SEARCH instances USING INDEX instances_live_by_organization (organization_id=?)',
+  ]);
 });

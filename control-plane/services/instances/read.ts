@@ -5,7 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import { pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { getOwnInstance, type Instance } from './queries.js';
@@ -31,17 +31,25 @@ export function listInstances(
   { include_destroyed, ...request }: PageRequest & { include_destroyed: boolean },
 ): Page<InstanceDetails> {
   return platform.store.transact((tx) => {
-    const all = query
-      .selectFrom('instances')
-      .selectAll()
-      .select(sql<number>`rowid`.as('position'))
-      .where('organization_id', '=', caller.organizationId);
-    const { items, ...rest } = pageOf(tx, include_destroyed ? all : all.where('status', '<>', 'destroyed'), request, {
-      by: { created_at: 'desc', rowid: 'desc' },
-      keyOf: ({ created_at, position }) => [created_at, position],
-    });
+    const rows = instancesOf(caller.organizationId, include_destroyed);
+    const { items, ...rest } = pageOf(tx, rows, request, INSTANCE_ORDER);
     return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
   });
+}
+
+/** The order in which the indexes have them. */
+export const INSTANCE_ORDER: Order<Row<'instances'> & { position: number }> = {
+  by: { created_at: 'desc', rowid: 'desc' },
+  keyOf: ({ created_at, position }) => [created_at, position],
+};
+
+export function instancesOf(organizationId: string, includeDestroyed: boolean) {
+  const all = query
+    .selectFrom('instances')
+    .selectAll()
+    .select(sql<number>`rowid`.as('position'))
+    .where('organization_id', '=', organizationId);
+  return includeDestroyed ? all : all.where('status', '<>', 'destroyed');
 }
 
 const SHOWN_EVENTS = 500;

@@ -5,6 +5,7 @@ import { slowImages } from './0004-slow-images.js';
 import { access } from './0005-access.js';
 import { gpuOwners } from './0006-gpu-owners.js';
 import { money } from './0007-money.js';
+import { liveInstances } from './0008-live-instances.js';
 
 export interface Migration {
   name: string;
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   { name: '0005-access', sql: access },
   { name: '0006-gpu-owners', sql: gpuOwners },
   { name: '0007-money', sql: money },
+  { name: '0008-live-instances', sql: liveInstances },
 ];
