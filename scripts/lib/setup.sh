@@ -12,6 +12,23 @@ die() {
   exit 1
 }
 
+# require_root REASON ARGUMENT...: dies with the command that has it.
+require_root() {
+  local reason=$1
+  shift
+  [ "$(id -u)" = 0 ] || die "$reason; run: sudo $0${*:+ $*}"
+}
+
+# What was made here as root belongs to whoever called sudo, whose own builds write it again.
+give_back() {
+  if [ -z "${SUDO_UID:-}" ] || [ "$SUDO_UID" = 0 ]; then return; fi
+  local each owner=$SUDO_UID:${SUDO_GID:-$SUDO_UID}
+  chown --from=0 "$owner" "$local_dir"
+  for each in node_modules dist shared/gen "$local_dir"/*.log; do
+    [ ! -e "$each" ] || chown -hR --from=0 "$owner" "$each"
+  done
+}
+
 may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 # apt_install REASON PACKAGE...
@@ -32,6 +49,7 @@ require_commands() {
   [ ${#missing[@]} = 0 ] || apt_install 'what is missing is needed' "${missing[@]}"
 }
 
+# Which versions those are, package.json says.
 require_node() {
   command -v node >/dev/null || die 'Node 20.19 or later is needed: https://nodejs.org'
   node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
