@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import '../shared/require-node.js';
 import { Argument, Command } from 'commander';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../shared/coded-error.js';

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import '../shared/require-node.js';
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../shared/clock.js';

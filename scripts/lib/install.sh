@@ -18,13 +18,12 @@ require_system() {
 
 # Sets node to the path of one that can run this release.
 require_node() {
-  node=$(command -v node) || die 'Node 20.19 or later is needed: https://nodejs.org'
+  node=$(command -v node) || die "Node is needed, one of $(sed -n 's/.*"node": "\([^"]*\)".*/\1/p' "$release/package.json"): https://nodejs.org"
   # As it is found: what stands behind it may be another version tomorrow.
   case "$(readlink -f "$node")" in
   /home/* | /root/*) die "$node is in somebody's home, which services do not see: install Node for the whole machine" ;;
   esac
-  (cd "$release" && "$node" -e 'new (require("better-sqlite3"))(":memory:")' >/dev/null 2>&1) ||
-    die "this release was not made for $("$node" --version) on $(uname -m): take one that was, or make it with scripts/release"
+  "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: take a release that was made for this Node, or make one with scripts/release --nodes'
 }
 
 # install_release PROGRAM: puts this release where it stays. What runs goes on with the one before until it is restarted, and

@@ -75,6 +75,18 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
       ok: false,
       said: expect.stringContaining('usage: ') as string,
     });
+    // A Node that says of itself that it is another one.
+    await machine.sh(`
+      mkdir /opt/node-23
+      echo 'Object.defineProperty(process, "version", { value: "v23.1.0" })' >/opt/node-23/version.cjs
+      printf '#!/bin/sh\nexec %s --require /opt/node-23/version.cjs "$@"\n' "$(command -v node)" >/opt/node-23/node
+      chmod 755 /opt/node-23/node`);
+    for (const program of ['install-control-plane', 'install-agent']) {
+      const { ok, said } = await machine.attempt(`PATH=/opt/node-23:$PATH ${release}/scripts/${program}`);
+      expect(ok).toBe(false);
+      expect(said).toContain('this is Node 23.1.0; install one of 20 (from 20.19)');
+    }
+    expect(await machine.sh('ls -d /opt/gpurent /etc/gpurent 2>/dev/null || true')).toBe('');
   });
 
   it('installs a control plane that can do little beside its work', async () => {
