@@ -14,6 +14,7 @@ export async function tellReady(socket: string | undefined): Promise<void> {
   try {
     await run('systemd-notify', ['--ready'], { timeout: PATIENCE_MS });
   } catch (error) {
-    throw new SetupError(`systemd cannot be told that this program is ready: ${messageOf(error)}`, { cause: error });
+    const reason = (error as { stderr?: string }).stderr?.trim() || messageOf(error);
+    throw new SetupError(`systemd cannot be told that this program is ready: ${reason}`, { cause: error });
   }
 }
