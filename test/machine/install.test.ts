@@ -133,14 +133,14 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
   it('installs an agent that enrols by TLS, after it has looked at its host', async () => {
     const install = `${release}/scripts/install-agent`;
     token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', { max_uses: 1 })).token;
-    expect((await machine.attempt(install)).said).toContain('not enrolled yet');
+    expect((await machine.attempt(`${install} --gpus nvidia`)).said).toContain('not enrolled yet');
     expect((await machine.attempt(`systemctl restart ${AGENT}`)).ok).toBe(false);
     await machine.sh(
       `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
     );
     const enrol = `--control-plane 127.0.0.1:8090 --token ${token}`;
     // The token is good for once, and is not shown before this host can be rented out.
-    expect((await machine.attempt(`${install} --gpus nvidia ${enrol}`)).said).toContain('nvidia-smi');
+    expect((await machine.attempt(`gpurent-agent enroll ${enrol}`)).said).toContain('nvidia-smi');
     await machine.sh(`${install} --gpus simulated:2 ${enrol}`);
     expect(await machine.sh('grep GPUS /etc/gpurent/agent.conf')).toBe('GPURENT_AGENT_GPUS=simulated:2');
     await eventually('the host', isUp, PATIENCE_MS);
@@ -278,7 +278,7 @@ describe('a workload is the same', () => {
     const mistyped = `echo GPURENT_AGENT_PROTS=1 >>/etc/gpurent/agent.conf; ${release}/scripts/install-agent`;
     const failed = await machine.attempt(mistyped);
     expect(failed).toEqual({ ok: false, said: expect.stringContaining('PROTS is not a setting') as string });
-    await machine.sh(`sed -i /PROTS/d /etc/gpurent/agent.conf; ${release}/scripts/install-agent`);
+    await machine.sh(`sed -i /PROTS/d /etc/gpurent/agent.conf; systemctl restart ${AGENT}`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await container()).toBe(before);
   });
