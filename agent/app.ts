@@ -15,6 +15,7 @@ import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
 import { gpuChecks } from './doctor/gpu-checks.js';
 import { hostChecks } from './doctor/host-checks.js';
+import { linkChecks } from './doctor/link-checks.js';
 import { versionChecks } from './doctor/version-checks.js';
 import { vmChecks } from './doctor/vm-checks.js';
 import { speaksHttp } from './endpoints/answers.js';
@@ -249,6 +250,7 @@ export async function createAgent(
 export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
   const gpus = gpuDriver(config, clock);
   return [
+    ...linkChecks(config, clock),
     ...hostChecks(config),
     ...dockerChecks(config, clock),
     ...versionChecks(config, clock),

@@ -5,6 +5,7 @@ import { VERSION } from '../shared/version.js';
 import type { Canary } from './canary/canary.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
+import { remedyOf } from './domain/link-remedy.js';
 import { Observer } from './observation/observer.js';
 import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
@@ -12,7 +13,7 @@ import type { Journal } from './journal/journal.js';
 import { RunRecorder, type Remover } from './observation/run-recorder.js';
 import type { Dial } from './link/dial.js';
 import type { CommandCount, Snapshot } from './insight/snapshot.js';
-import { Link } from './link/link.js';
+import { Link, type DatedFailure } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
@@ -148,7 +149,7 @@ export function assembleAgent(parts: Parts): Agent {
       return {
         ...(await gpus.inventory()),
         version: VERSION,
-        connected: link?.connected ?? false,
+        ...standingOf(link),
         dockerAvailable,
         obstacle: obstacleOf(hands),
         unanswered: runtime.unansweredCalls(),
@@ -174,6 +175,17 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
       'a workload that the journal does not know was found by its label',
     );
   }
+}
+
+/** How the host stands with the control plane. */
+function standingOf(link: Link | undefined): Pick<Snapshot, 'connected' | 'disconnected' | 'refusal'> {
+  const dated = ({ at, reason }: DatedFailure) => ({ at: new Date(at).toISOString(), reason });
+  const { failure, refusal } = link ?? {};
+  return {
+    connected: link?.connected ?? false,
+    disconnected: failure ? dated(failure) : null,
+    refusal: refusal ? { ...dated(refusal), remedy: remedyOf(refusal) } : null,
+  };
 }
 
 /** How many commands of each kind have ended how. */

@@ -18,7 +18,7 @@ const program = new Command('gpurent-agent')
   .version(VERSION)
   .description("Rents out this host's GPUs under a gpurent control plane.");
 /** What an agent of the release before, which still runs, does not tell. */
-const OF_OLDER_AGENTS = { unanswered: [] };
+const OF_OLDER_AGENTS = { unanswered: [], disconnected: null, refusal: null };
 const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for trying out'] as const;
 
 program
