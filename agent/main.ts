@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
-import { checksOf, createAgent, createRuntime, inspectHost } from './app.js';
+import { checksOf, createAgent, createRuntime, describeLeaving, inspectHost } from './app.js';
 import { agentSocket, parseConfig } from './config.js';
 import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
@@ -29,11 +29,13 @@ program
   .option(...gpuOption)
   .option('--ca <file>', 'who vouches for the control plane, where neither the token nor a public authority does')
   .option('--again', 'be the same host again, with a token of its machine')
+  .option('--new', 'be a new machine, where the operator has removed the one that this host was')
   .option('--plain-text', 'speak without TLS, also over a network')
   .action(async ({ ca, ...options }: Enrollment & { gpus?: string; ca?: string }) => {
     const config = parseConfig(readEnvironment(), options);
     const enrollment = { ...options, ...(ca === undefined ? {} : { authorityFile: ca }) };
     checkBeforeEnroll(config.stateDir, enrollment);
+    if (enrollment.new) for (const line of await describeLeaving(config)) process.stderr.write(`${line}\n`);
     const { hostId } = await enroll(config.stateDir, enrollment, await inspectHost(config));
     process.stdout.write(`${JSON.stringify({ host_id: hostId })}\n`);
   });

@@ -1,35 +1,31 @@
 import type { Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import { agentSocket, type AgentConfig } from '../config.js';
+import type { AgentConfig } from '../config.js';
 import { remedyOf } from '../domain/link-remedy.js';
-import type { Snapshot } from '../insight/snapshot.js';
-import { askAgent } from '../insight/status-server.js';
 import type { LinkFailure } from '../link/failure.js';
 import { loadIdentity, type Identity } from '../link/identity.js';
 import { probe } from '../link/probe.js';
 import { bad, good, type Check, type Finding } from './finding.js';
 
-/** What is known of the link: what the daemon says, or what a call of one's own finds out. */
-export interface LinkSenses {
-  /** Rejects where the daemon does not answer. */
-  ask: () => Promise<Pick<Snapshot, 'connected'> & Partial<Pick<Snapshot, 'disconnected' | 'refusal'>>>;
-  /** How the control plane answers this host; null: it takes it. */
-  dial: (identity: Identity) => Promise<LinkFailure | null>;
+/** How the daemon says that it stands; one of an older release says no more than whether it is connected. */
+interface Standing {
+  connected: boolean;
+  disconnected?: { reason: string } | null;
+  refusal?: { at: string; reason: string; remedy: string } | null;
 }
+
+/** Rejects where the daemon does not answer. */
+type AskDaemon = () => Promise<Standing>;
 
 const SILENT =
   'see that the control plane runs, that the way to it (tunnel, firewall) is open, and that nothing in between speaks for it';
 
-/** Whether the control plane takes this host. */
-export function linkChecks(config: AgentConfig, clock: Clock, senses: Partial<LinkSenses> = {}): Check[] {
-  const {
-    ask = async () => JSON.parse(await askAgent(agentSocket(config), '/status')) as Snapshot,
-    dial = (identity: Identity) => probe(identity, clock),
-  } = senses;
-  return [{ name: 'enrolment', look: () => checkLink(config.stateDir, { ask, dial }) }];
+/** Whether the control plane takes this host: by what the daemon says, or by a call of one's own. */
+export function linkChecks({ stateDir }: AgentConfig, clock: Clock, ask: AskDaemon): Check[] {
+  return [{ name: 'enrolment', look: () => checkLink(stateDir, clock, ask) }];
 }
 
-async function checkLink(stateDir: string, { ask, dial }: LinkSenses): Promise<Finding[]> {
+async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promise<Finding[]> {
   let identity: Identity;
   try {
     identity = loadIdentity(stateDir);
@@ -43,12 +39,11 @@ async function checkLink(stateDir: string, { ask, dial }: LinkSenses): Promise<F
       messageOf(error),
       '"systemctl start gpurent-agent"; "journalctl -u gpurent-agent -n 50" says why it does not stay up',
     );
-    return [silent, judgeAnswer(identity, await dial(identity))];
+    return [silent, judgeAnswer(identity, await probe(identity, clock))];
   }
 }
 
-function judgeStanding({ controlPlane }: Identity, standing: Awaited<ReturnType<LinkSenses['ask']>>): Finding {
-  const { connected, refusal, disconnected } = standing;
+function judgeStanding({ controlPlane }: Identity, { connected, refusal, disconnected }: Standing): Finding {
   if (connected) return good(`connected to ${controlPlane}`);
   if (refusal) return bad(`${controlPlane} has refused this host at ${refusal.at}: ${refusal.reason}`, refusal.remedy);
   return bad(`enrolled at ${controlPlane}, and not connected: ${disconnected?.reason ?? 'not tried yet'}`, SILENT);
