@@ -1,6 +1,7 @@
 import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
+import { PacedLog } from '../shared/paced-log.js';
 import { VERSION } from '../shared/version.js';
 import type { Canary } from './canary/canary.js';
 import { Executor } from './commands/executor.js';
@@ -24,6 +25,8 @@ import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
+const NO_PID_FILE =
+  'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file';
 
 export interface Agent {
   /** Compares with Docker, then dials the control plane. Throws SetupError when this host cannot be used. */
@@ -76,6 +79,7 @@ export function assembleAgent(parts: Parts): Agent {
     logger,
   });
   const gpuAccess = new GpuAccess(gpus, runtime, clock);
+  const paced = new PacedLog(clock, logger);
   const hands = {
     runtime,
     remover,
@@ -89,10 +93,11 @@ export function assembleAgent(parts: Parts): Agent {
     journal,
     clock,
     logger,
+    paced,
   };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
-  const upkeep = new Upkeep(parts.upkeep, clock, logger);
+  const upkeep = new Upkeep(parts.upkeep, clock, paced);
   const counts = countCommands(executor);
   let watcher: Watcher | undefined;
   let link: Link | undefined;
@@ -104,11 +109,7 @@ export function assembleAgent(parts: Parts): Agent {
       const isNewBoot = interruptions.isNewBoot(boot.id);
       journal.countCrashes(isNewBoot);
       if (isNewBoot) await interruptions.noteBoot(boot);
-      if ((await parts.docker.startedAt()) === null) {
-        logger.warn(
-          'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file',
-        );
-      }
+      if ((await parts.docker.startedAt()) === null) logger.warn(NO_PID_FILE);
       await rebuildJournal(runtime, journal, logger);
       const paidTimes = new PaidTimes(journal, clock);
       const senses = {
@@ -121,7 +122,7 @@ export function assembleAgent(parts: Parts): Agent {
         gpuAccess,
         paidTimes,
       };
-      watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
+      watcher = new Watcher(senses, executor, journal, outbox, clock, logger, paced);
       endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
       await watcher.compare();
       endpoints.noteAll();
@@ -129,7 +130,7 @@ export function assembleAgent(parts: Parts): Agent {
       const { describe, diskFreeGb } = parts;
       const facts = { bootId: boot.id, describe, diskFreeGb };
       const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
-      link = new Link(dial, session, clock, random, logger);
+      link = new Link(dial, session, clock, random, logger, paced);
       link.start();
       upkeep.start();
     },

@@ -15,6 +15,7 @@ import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
 import type { Hands } from './commands/perform.js';
+import { troubleOf } from './domain/failure.js';
 import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
@@ -111,7 +112,10 @@ export class Session implements Subscriber {
   private requireSight(dockerAnswers: boolean): void {
     if (!this.isUnseen || !dockerAnswers) return;
     if (this.canSee) throw new Error('Docker answers again: the host says anew what it has');
-    this.look().catch((error: unknown) => this.hands.logger.warn(`Docker cannot be looked at: ${messageOf(error)}`));
+    this.look().catch((error: unknown) => {
+      const message = `Docker cannot be looked at: ${messageOf(error)}`;
+      this.hands.paced.write('warn', message, {}, troubleOf(error, message));
+    });
   }
 
   private mayBeUnseen(): boolean {

@@ -17,3 +17,9 @@ export type FailureCode =
 
 /** Why a command could not be done, in words for the renter. */
 export class Failure extends CodedError<FailureCode> {}
+
+/** Whose trouble an error is, of which every instance has its share at the same time; otherwise `own`. */
+export function troubleOf(error: unknown, own: string): string {
+  const isDocker = error instanceof Failure && ['DOCKER_UNREACHABLE', 'DOCKER_TIMEOUT'].includes(error.code);
+  return isDocker ? 'Docker' : own;
+}

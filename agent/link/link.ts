@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { ControlMessage, Heartbeat, Hello, Welcome } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import { retryDelayMs } from './backoff.js';
 import type { Dial, Wire } from './dial.js';
 import { linkFailureOf, type LinkFailure } from './failure.js';
@@ -42,6 +43,7 @@ export class Link {
     /** In [0, 1): spreads the hosts' next attempts apart. */
     private readonly random: () => number,
     private readonly logger: Logger,
+    private readonly paced = new PacedLog(clock, logger),
   ) {}
 
   /** Whether the control plane has answered, and the stream stands. */
@@ -116,7 +118,7 @@ export class Link {
     this.welcomed = true;
     this.lastFailure = undefined;
     this.lastRefusal = undefined;
-    this.logger.info('connected to the control plane');
+    this.paced.write('info', 'connected to the control plane');
     const beat = async () => {
       const value = await this.subscriber.heartbeat();
       if (stream !== this.stream) return;
@@ -140,7 +142,7 @@ export class Link {
     if (failure.kind !== 'other') this.lastRefusal = this.lastFailure;
     const { reason } = failure;
     const delayMs = retryDelayMs(this.attempts++, this.random());
-    this.logger.warn({ reason, retryInMs: delayMs }, 'not connected to the control plane');
+    this.paced.write('warn', 'not connected to the control plane', { reason, retryInMs: delayMs }, reason);
     this.retry = this.clock.schedule(delayMs, () => void this.dial());
   }
 }
