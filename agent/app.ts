@@ -192,9 +192,11 @@ export async function createAgent(
   const made = dockerHost(config, identity.hostId, logger, clock);
   const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
+  let told: string | undefined;
   const runsVms = async () => {
     const obstacle = await support.obstacle();
-    if (obstacle !== undefined) logger.info(`this host runs no virtual machines: ${obstacle}`);
+    if (obstacle !== undefined && obstacle !== told) logger.info(`this host runs no virtual machines: ${obstacle}`);
+    told = obstacle;
     return obstacle === undefined;
   };
   const journal = new Journal(journalFile(config));
