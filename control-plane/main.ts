@@ -5,7 +5,7 @@ import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { VERSION } from '../shared/version.js';
-import { createControlPlane, rotateKey } from './app.js';
+import { createControlPlane, forgetSecrets, rotateKey } from './app.js';
 import { parseConfig } from './config.js';
 import { readEnvironment } from './env.js';
 import { askReadiness } from './readiness-client.js';
@@ -97,6 +97,16 @@ program
     const { count, kept } = rotateKey(parseConfig(readEnvironment()));
     process.stdout.write(
       `${count} secrets are sealed with a new key; keep ${kept} for as long as backups from before today are kept\n`,
+    );
+  });
+
+program
+  .command('forget-secrets')
+  .description('go on with a new key where the one before is lost for good; the daemon must be stopped')
+  .action(() => {
+    const { templates, instances, kept } = forgetSecrets(parseConfig(readEnvironment()));
+    process.stdout.write(
+      `what was sealed is forgotten, of ${templates} templates and ${instances} instances; the database as it was is ${kept}; every host that speaks TLS has to enrol again\n`,
     );
   });
 

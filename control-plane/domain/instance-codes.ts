@@ -34,6 +34,7 @@ export const PLATFORM_EVENTS = [
   'release_unsupported',
   'removed_by_operator',
   'running',
+  'secrets_lost',
   'ssh_ready',
   'ssh_silent',
   'start_refused',
