@@ -233,6 +233,11 @@ export async function createAgent(
     random: Math.random,
     logger,
     journal,
+    fail: (error) => {
+      logger.fatal(messageOf(error));
+      process.exitCode = 1;
+      void whole.stop();
+    },
     async prepare() {
       await engine.require(config.dockerSocket);
       await requireRuntime(engine, config.containerRuntime);
@@ -255,7 +260,7 @@ export async function createAgent(
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
   const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);
-  return {
+  const whole: Agent = {
     ...agent,
     async start() {
       await agent.start();
@@ -270,6 +275,7 @@ export async function createAgent(
       await agent.stop();
     },
   };
+  return whole;
 }
 
 /** What `gpurent-agent doctor` looks at. */

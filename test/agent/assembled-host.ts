@@ -34,6 +34,9 @@ export class AssembledHost {
   readonly said: NonNullable<AgentMessage['message']>[] = [];
   diskFreeGb: () => Promise<number> = async () => 100;
   describe = async () => ({ ...INVENTORY, gpus: (await this.gpus.inventory()).gpus });
+  prepare: () => Promise<void> = async () => undefined;
+  /** Why a start that has waited for Docker has failed. */
+  failure: unknown;
   dockerAnswers: () => Promise<boolean> = async () => true;
   floors: SequenceFloor[] = [];
   /** Whether its control plane knows Hello.unseen. */
@@ -52,9 +55,10 @@ export class AssembledHost {
 
   async start(): Promise<void> {
     const { runtime, gpus, clock, journal, logger } = this;
+    const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
     this.agent = agentOnFakes(
-      { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads },
+      { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
       { isAvailable: () => this.dockerAnswers() },
     );
     await this.agent.start();
