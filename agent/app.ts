@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
-import { messageOf } from '../shared/coded-error.js';
+import { SetupError, messageOf } from '../shared/coded-error.js';
 
 import { silentLogger, type Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
@@ -15,18 +15,23 @@ import { dockerChecks } from './doctor/docker-checks.js';
 import type { Check } from './doctor/finding.js';
 import { gpuChecks } from './doctor/gpu-checks.js';
 import { hostChecks } from './doctor/host-checks.js';
+import { leftChecks } from './doctor/left-checks.js';
+import { linkChecks } from './doctor/link-checks.js';
 import { versionChecks } from './doctor/version-checks.js';
 import { vmChecks } from './doctor/vm-checks.js';
+import { describeLeft } from './domain/left-behind.js';
 import { speaksHttp } from './endpoints/answers.js';
 import { gpuDriver } from './host/gpus/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
-import { StatusServer } from './insight/status-server.js';
+import type { Snapshot } from './insight/snapshot.js';
+import { StatusServer, askAgent } from './insight/status-server.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
 import type { Introduction } from './link/enrollment.js';
+import { formerFolder, formerHostId } from './link/former-state.js';
 import type { Identity } from './link/identity.js';
 import { RenewedIdentity } from './link/renewal.js';
 import { ProxyClient, proxyChild, proxyUnit } from './proxy/client.js';
@@ -37,7 +42,7 @@ import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.
 import { DataRootNotes } from './runtime/docker/data-root-notes.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { CANARY_OF } from './runtime/docker/labels.js';
-import { UnclaimedGpus, earlierHosts } from './runtime/docker/foreign-workloads.js';
+import { UnclaimedGpus, earlierHosts, foreignWorkloads } from './runtime/docker/foreign-workloads.js';
 import { EngineWatch } from './runtime/docker/docker-watch.js';
 import { Engine, requireRuntime } from './runtime/docker/engine.js';
 import { EtcBound } from './runtime/docker/etc-bound.js';
@@ -92,6 +97,26 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
     runsVms,
   });
   return { inventory, earlier: await earlierHosts(engine, null) };
+}
+
+/**
+ * What this host leaves as it is when it becomes a new machine, in lines for its owner. Throws SetupError while the agent runs, which
+ * holds the journal open that is put aside.
+ */
+export async function describeLeaving(config: AgentConfig, clock: Clock = systemClock): Promise<string[]> {
+  const isRunning = await askAgent(agentSocket(config), '/status').then(
+    () => true,
+    () => false,
+  );
+  if (isRunning) throw new SetupError('the agent runs as the machine that it is: "systemctl stop gpurent-agent" first');
+  const hostId = formerHostId(config.stateDir);
+  const left = await foreignWorkloads(new Engine(config.dockerSocket, clock), null);
+  return [
+    ...describeLeft(left).map(({ what, advice }) => `stays: ${what}; ${advice}`),
+    ...(hostId === undefined
+      ? []
+      : [`is put aside: identity and journal of machine ${hostId}, in ${formerFolder(config.stateDir, hostId)}`]),
+  ];
 }
 
 /** Docker, GPUs and network of this machine, with what runs workloads on them. */
@@ -187,9 +212,11 @@ export async function createAgent(
   const made = dockerHost(config, identity.hostId, logger, clock);
   const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
+  let told: string | undefined;
   const runsVms = async () => {
     const obstacle = await support.obstacle();
-    if (obstacle !== undefined) logger.info(`this host runs no virtual machines: ${obstacle}`);
+    if (obstacle !== undefined && obstacle !== told) logger.info(`this host runs no virtual machines: ${obstacle}`);
+    told = obstacle;
     return obstacle === undefined;
   };
   const journal = new Journal(journalFile(config));
@@ -226,6 +253,11 @@ export async function createAgent(
     random: Math.random,
     logger,
     journal,
+    fail: (error) => {
+      logger.fatal(messageOf(error));
+      process.exitCode = 1;
+      void whole.stop();
+    },
     async prepare() {
       await engine.require(config.dockerSocket);
       await requireRuntime(engine, config.containerRuntime);
@@ -248,7 +280,7 @@ export async function createAgent(
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
   const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);
-  return {
+  const whole: Agent = {
     ...agent,
     async start() {
       await agent.start();
@@ -263,14 +295,17 @@ export async function createAgent(
       await agent.stop();
     },
   };
+  return whole;
 }
 
 /** What `gpurent-agent doctor` looks at. */
 export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
   const gpus = gpuDriver(config, clock);
   return [
+    ...linkChecks(config, clock, async () => JSON.parse(await askAgent(agentSocket(config), '/status')) as Snapshot),
     ...hostChecks(config),
     ...dockerChecks(config, clock),
+    ...leftChecks(config, clock),
     ...versionChecks(config, clock),
     ...gpuChecks(config, gpus, clock),
     ...vmChecks(config, gpus, clock),

@@ -1,10 +1,12 @@
 import { withTimeout, type Clock } from '../shared/clock.js';
 import type { Inventory } from '../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../shared/logger.js';
+import { PacedLog } from '../shared/paced-log.js';
 import { VERSION } from '../shared/version.js';
 import type { Canary } from './canary/canary.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
+import { remedyOf } from './domain/link-remedy.js';
 import { Observer } from './observation/observer.js';
 import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
 import type { GpuDriver } from './host/gpus/driver.js';
@@ -12,20 +14,26 @@ import type { Journal } from './journal/journal.js';
 import { RunRecorder, type Remover } from './observation/run-recorder.js';
 import type { Dial } from './link/dial.js';
 import type { CommandCount, Snapshot } from './insight/snapshot.js';
-import { Link } from './link/link.js';
+import { Link, type DatedFailure } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session, obstacleOf } from './session.js';
+import { UnseenStart } from './unseen-start.js';
 import { Interruptions } from './interruptions/interruptions.js';
 import { Upkeep } from './host/upkeep.js';
 import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
+const NO_PID_FILE =
+  'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file';
 
 export interface Agent {
-  /** Compares with Docker, then dials the control plane. Throws SetupError when this host cannot be used. */
+  /**
+   * Compares with Docker, then dials the control plane. Where Docker does not answer it dials first, if the control plane of this host
+   * understands that, and compares later. Throws SetupError when this host cannot be used.
+   */
   start(): Promise<void>;
   /** Ends the stream and leaves every workload as it is. */
   stop(): Promise<void>;
@@ -51,8 +59,10 @@ export interface Parts {
   web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers'>;
   /** What the host needs done again and again. */
   upkeep: Record<string, () => Promise<void>>;
-  /** Rejects with SetupError when Docker or the GPUs cannot be used. */
+  /** Rejects with SetupError when Docker or the GPUs cannot be used; may be called again where Docker does not answer. */
   prepare(): Promise<void>;
+  /** A start that has waited for Docker has failed for another reason. */
+  fail(error: unknown): void;
   describe: () => Promise<Inventory>;
   /** What renters' disks may still take, in GB of 10^9 bytes. */
   diskFreeGb: () => Promise<number>;
@@ -75,6 +85,7 @@ export function assembleAgent(parts: Parts): Agent {
     logger,
   });
   const gpuAccess = new GpuAccess(gpus, runtime, clock);
+  const paced = new PacedLog(clock, logger);
   const hands = {
     runtime,
     remover,
@@ -88,51 +99,51 @@ export function assembleAgent(parts: Parts): Agent {
     journal,
     clock,
     logger,
+    paced,
   };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
-  const upkeep = new Upkeep(parts.upkeep, clock, logger);
+  const upkeep = new Upkeep(parts.upkeep, clock, paced);
   const counts = countCommands(executor);
+  const prepare = () => parts.prepare();
+  const bootId = async () => (await parts.boot()).id;
+  const unseen = new UnseenStart({ journal, gpus, clock, dial, random, logger, paced, bootId, prepare });
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
+  const begin = async () => {
+    const boot = await parts.boot();
+    const isNewBoot = interruptions.isNewBoot(boot.id);
+    journal.countCrashes(isNewBoot);
+    if (isNewBoot) await interruptions.noteBoot(boot);
+    if ((await parts.docker.startedAt()) === null) logger.warn(NO_PID_FILE);
+    await rebuildJournal(runtime, journal, logger);
+    const paidTimes = new PaidTimes(journal, clock);
+    const senses = { runtime, remover, docker: parts.docker, interruptions, observer, endpoints, gpuAccess, paidTimes };
+    watcher = new Watcher(senses, executor, journal, outbox, clock, logger, paced);
+    endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
+    await watcher.compare();
+    endpoints.noteAll();
+    watcher.start();
+    const { describe, diskFreeGb } = parts;
+    const facts = { bootId: boot.id, describe, diskFreeGb };
+    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
+    link = new Link(dial, session, clock, random, logger, paced);
+    link.start();
+    upkeep.start();
+  };
+
   return {
     async start() {
-      await parts.prepare();
-      const boot = await parts.boot();
-      const isNewBoot = interruptions.isNewBoot(boot.id);
-      journal.countCrashes(isNewBoot);
-      if (isNewBoot) await interruptions.noteBoot(boot);
-      if ((await parts.docker.startedAt()) === null) {
-        logger.warn(
-          'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file',
-        );
-      }
-      await rebuildJournal(runtime, journal, logger);
-      const paidTimes = new PaidTimes(journal, clock);
-      const senses = {
-        runtime,
-        remover,
-        docker: parts.docker,
-        interruptions,
-        observer,
-        endpoints,
-        gpuAccess,
-        paidTimes,
-      };
-      watcher = new Watcher(senses, executor, journal, outbox, clock, logger);
-      endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
-      await watcher.compare();
-      endpoints.noteAll();
-      watcher.start();
-      const { describe, diskFreeGb } = parts;
-      const facts = { bootId: boot.id, describe, diskFreeGb };
-      const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
-      link = new Link(dial, session, clock, random, logger);
-      link.start();
-      upkeep.start();
+      if (await unseen.isReady()) return begin();
+      link = unseen.link;
+      void unseen
+        .untilReady()
+        .then(begin)
+        .catch((error: unknown) => parts.fail(error));
     },
     async stop() {
+      unseen.stop();
       link?.stop();
       upkeep.stop();
       watcher?.stop();
@@ -143,12 +154,12 @@ export function assembleAgent(parts: Parts): Agent {
       journal.close();
     },
     async snapshot() {
-      const { dockerAvailable } = interruptions;
+      const dockerAvailable = watcher !== undefined && interruptions.dockerAvailable;
       const listed = dockerAvailable ? await runtime.list() : [];
       return {
         ...(await gpus.inventory()),
         version: VERSION,
-        connected: link?.connected ?? false,
+        ...standingOf(link),
         dockerAvailable,
         obstacle: obstacleOf(hands),
         unanswered: runtime.unansweredCalls(),
@@ -174,6 +185,17 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
       'a workload that the journal does not know was found by its label',
     );
   }
+}
+
+/** How the host stands with the control plane. */
+function standingOf(link: Link | undefined): Pick<Snapshot, 'connected' | 'disconnected' | 'refusal'> {
+  const dated = ({ at, reason }: DatedFailure) => ({ at: new Date(at).toISOString(), reason });
+  const { failure, refusal } = link ?? {};
+  return {
+    connected: link?.connected ?? false,
+    disconnected: failure ? dated(failure) : null,
+    refusal: refusal ? { ...dated(refusal), remedy: remedyOf(refusal) } : null,
+  };
 }
 
 /** How many commands of each kind have ended how. */

@@ -6,7 +6,7 @@ import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
-import { checksOf, cleanHost, createAgent, createRuntime, inspectHost } from './app.js';
+import { checksOf, cleanHost, createAgent, createRuntime, describeLeaving, inspectHost } from './app.js';
 import { agentSocket, parseConfig } from './config.js';
 import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
@@ -20,7 +20,7 @@ const program = new Command('gpurent-agent')
   .version(VERSION)
   .description("Rents out this host's GPUs under a gpurent control plane.");
 /** What an agent of the release before, which still runs, does not tell. */
-const OF_OLDER_AGENTS = { unanswered: [] };
+const OF_OLDER_AGENTS = { unanswered: [], disconnected: null, refusal: null };
 const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for trying out'] as const;
 
 program
@@ -31,11 +31,13 @@ program
   .option(...gpuOption)
   .option('--ca <file>', 'who vouches for the control plane, where neither the token nor a public authority does')
   .option('--again', 'be the same host again, with a token of its machine')
+  .option('--new', 'be a new machine, where the operator has removed the one that this host was')
   .option('--plain-text', 'speak without TLS, also over a network')
   .action(async ({ ca, ...options }: Enrollment & { gpus?: string; ca?: string }) => {
     const config = parseConfig(readEnvironment(), options);
     const enrollment = { ...options, ...(ca === undefined ? {} : { authorityFile: ca }) };
     checkBeforeEnroll(config.stateDir, enrollment);
+    if (enrollment.new) for (const line of await describeLeaving(config)) process.stderr.write(`${line}\n`);
     const { hostId } = await enroll(config.stateDir, enrollment, await inspectHost(config));
     process.stdout.write(`${JSON.stringify({ host_id: hostId })}\n`);
   });

@@ -15,6 +15,7 @@ import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
 import type { Hands } from './commands/perform.js';
+import { troubleOf } from './domain/failure.js';
 import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
@@ -48,6 +49,46 @@ export interface HostFacts {
   diskFreeGb: () => Promise<number>;
 }
 
+/** Whether the control plane understands that a host says hello without having seen what it has. */
+export function mayBeUnseen(journal: Journal): boolean {
+  return journal.meta('takes_unseen') === 'yes';
+}
+
+/** The newest run of a control plane that this host has heard of: no older one, and no other one beside it, is obeyed. */
+export function epochOf(journal: Journal): { epoch: number; incarnation: string } {
+  const [epoch, incarnation] = JSON.parse(journal.meta('epoch') ?? '[0, ""]') as [number, string];
+  return { epoch, incarnation };
+}
+
+/** Without a word on how they stand: a control plane that takes these for seen ends and stops nothing by them. */
+export function instancesInJournal(journal: Journal): Hello['instances'] {
+  const known = journal.instances().filter(({ desired }) => desired !== 'absent');
+  return known.map(({ instanceId, sequence, desired }) => {
+    const observation = { ...NOTHING, state: stateOf('stopped', desired) };
+    return { instanceId, sequence, gpuUuids: [], diskGb: 0, origin: '', observation };
+  });
+}
+
+/** Notes which control plane this is. Throws SetupError for one that this host does not obey. */
+export function acceptWelcome(journal: Journal, welcome: Welcome): void {
+  if (welcome.protocol < PROTOCOL_MIN || welcome.protocol > PROTOCOL_MAX) {
+    throw new SetupError(
+      `the control plane speaks protocol ${welcome.protocol}, this agent ${PROTOCOL_MIN} to ${PROTOCOL_MAX}; upgrade the older one`,
+    );
+  }
+  const seen = epochOf(journal);
+  const another = welcome.epoch === seen.epoch && welcome.incarnation !== seen.incarnation;
+  if (welcome.epoch < seen.epoch || another) {
+    throw new SetupError(
+      another
+        ? `two control planes run on copies of one store, both at epoch ${seen.epoch}; this host obeys the one that it met first: stop the other, or restore its store with "gpurent-control-plane restore"`
+        : `the control plane is at epoch ${welcome.epoch}, but this host has heard of ${seen.epoch}: it runs on an older copy of its store; restore that with "gpurent-control-plane restore"`,
+    );
+  }
+  journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
+  journal.setMeta('takes_unseen', welcome.takesUnseen ? 'yes' : 'no');
+}
+
 /** What this host says to its control plane, and what it does with what it hears. */
 export class Session implements Subscriber {
   private gpus: Gpu[] = [];
@@ -73,7 +114,7 @@ export class Session implements Subscriber {
    * tells what it knows of by its journal, and says hello again once it can see.
    */
   async hello(): Promise<Hello> {
-    const sight = this.mayBeUnseen() ? await this.sightOrJournal() : await this.look();
+    const sight = mayBeUnseen(this.journal) ? await this.sightOrJournal() : await this.look();
     this.isUnseen = sight.unseen;
     return {
       protocolMin: PROTOCOL_MIN,
@@ -82,7 +123,7 @@ export class Session implements Subscriber {
       bootId: this.facts.bootId,
       ...sight,
       heedsPaidTimes: true,
-      ...this.seen(),
+      ...epochOf(this.journal),
     };
   }
 
@@ -103,7 +144,11 @@ export class Session implements Subscriber {
   }
 
   private sightOrJournal(): Promise<Sight> {
-    const fromJournal = () => ({ inventory: this.inventory, instances: this.knownInstances(), unseen: true });
+    const fromJournal = () => ({
+      inventory: this.inventory,
+      instances: instancesInJournal(this.journal),
+      unseen: true,
+    });
     return withTimeout(this.hands.clock, HELLO_LOOK_MS, this.look(), fromJournal).catch(fromJournal);
   }
 
@@ -111,11 +156,10 @@ export class Session implements Subscriber {
   private requireSight(dockerAnswers: boolean): void {
     if (!this.isUnseen || !dockerAnswers) return;
     if (this.canSee) throw new Error('Docker answers again: the host says anew what it has');
-    this.look().catch((error: unknown) => this.hands.logger.warn(`Docker cannot be looked at: ${messageOf(error)}`));
-  }
-
-  private mayBeUnseen(): boolean {
-    return this.journal.meta('takes_unseen') === 'yes';
+    this.look().catch((error: unknown) => {
+      const message = `Docker cannot be looked at: ${messageOf(error)}`;
+      this.hands.paced.write('warn', message, {}, troubleOf(error, message));
+    });
   }
 
   private async describe(): Promise<Inventory> {
@@ -175,22 +219,7 @@ export class Session implements Subscriber {
   }
 
   connected(welcome: Welcome, send: Send): void {
-    if (welcome.protocol < PROTOCOL_MIN || welcome.protocol > PROTOCOL_MAX) {
-      throw new SetupError(
-        `the control plane speaks protocol ${welcome.protocol}, this agent ${PROTOCOL_MIN} to ${PROTOCOL_MAX}; upgrade the older one`,
-      );
-    }
-    const seen = this.seen();
-    const another = welcome.epoch === seen.epoch && welcome.incarnation !== seen.incarnation;
-    if (welcome.epoch < seen.epoch || another) {
-      throw new SetupError(
-        another
-          ? `two control planes run on copies of one store, both at epoch ${seen.epoch}; this host obeys the one that it met first: stop the other, or restore its store with "gpurent-control-plane restore"`
-          : `the control plane is at epoch ${welcome.epoch}, but this host has heard of ${seen.epoch}: it runs on an older copy of its store; restore that with "gpurent-control-plane restore"`,
-      );
-    }
-    this.journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
-    this.journal.setMeta('takes_unseen', welcome.takesUnseen ? 'yes' : 'no');
+    acceptWelcome(this.journal, welcome);
     for (const floor of welcome.floors) this.executor.raiseFloor(floor);
     this.watcher.dropUnstarted(new Set(welcome.floors.map(({ instanceId }) => instanceId)));
     this.outbox.connect(send);
@@ -219,21 +248,6 @@ export class Session implements Subscriber {
       default:
         this.hands.logger.warn({ kind: message?.$case }, 'unexpected message');
     }
-  }
-
-  /** The newest run of a control plane that this host has heard of: no older one, and no other one beside it, is obeyed. */
-  private seen(): { epoch: number; incarnation: string } {
-    const [epoch, incarnation] = JSON.parse(this.journal.meta('epoch') ?? '[0, ""]') as [number, string];
-    return { epoch, incarnation };
-  }
-
-  /** Without a word on how they stand: a control plane that takes these for seen ends and stops nothing by them. */
-  private knownInstances(): Hello['instances'] {
-    const known = this.journal.instances().filter(({ desired }) => desired !== 'absent');
-    return known.map(({ instanceId, sequence, desired }) => {
-      const observation = { ...NOTHING, state: stateOf('stopped', desired) };
-      return { instanceId, sequence, gpuUuids: [], diskGb: 0, origin: '', observation };
-    });
   }
 
   private async describeInstances(): Promise<Hello['instances']> {

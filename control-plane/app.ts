@@ -26,6 +26,7 @@ import { releaseHeldGpus } from './services/instances/held-gpus.js';
 import { expireTransitions } from './services/instances/time-outs.js';
 import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey, isKeyOf } from './services/key-check.js';
+import { forgetSealed } from './services/key-loss.js';
 import { reseal } from './services/key-rotation.js';
 import { LastUsed } from './services/accounts/last-used.js';
 import { Passwords, type PasswordCost } from './services/accounts/passwords.js';
@@ -37,6 +38,7 @@ import { purgerOf } from './services/purge.js';
 import { Sealer } from './services/sealer.js';
 import { beginTenure } from './services/hosts/tenure.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
+import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type WorkerName } from './store/store.js';
 import { Workers } from './workers/workers.js';
@@ -94,6 +96,23 @@ export function rotateKey(config: Config & { secretKeyFile: string }): { count: 
   try {
     const count = reseal(store, before, new Sealer(prepareNextKey(config.secretKeyFile)));
     return { count, kept: adoptNextKey(config.secretKeyFile, systemClock.now()) };
+  } finally {
+    store.close();
+  }
+}
+
+/**
+ * Forgets what was sealed with a key that is lost; from now on the store is of the key that is in its place. Answers what that
+ * concerns, and where the store is kept as it was, should the key be found. Throws SetupError while a daemon runs, and where the
+ * key is not lost.
+ */
+export function forgetSecrets(config: Config): ReturnType<typeof forgetSealed> & { kept: string } {
+  const store = new Store(config.database, systemClock);
+  try {
+    const sealer = new Sealer(config.secretKey);
+    const kept = `${config.database}.before-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
+    if (!isKeyOf(store, sealer)) backUp(config.database, kept);
+    return { ...forgetSealed(store, sealer), kept };
   } finally {
     store.close();
   }

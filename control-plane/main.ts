@@ -7,7 +7,7 @@ import { CodedError, SetupError } from '../shared/coded-error.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
-import { createControlPlane, rotateKey, type ControlPlane } from './app.js';
+import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
 import { parseConfig } from './config.js';
 import { readEnvironment, readNotifySocket } from './env.js';
 import { askReadiness } from './readiness-client.js';
@@ -87,6 +87,16 @@ program
     const { count, kept } = rotateKey(parseConfig(readEnvironment()));
     process.stdout.write(
       `${count} secrets are sealed with a new key; keep ${kept} for as long as backups from before today are kept\n`,
+    );
+  });
+
+program
+  .command('forget-secrets')
+  .description('go on with a new key where the one before is lost for good; the daemon must be stopped')
+  .action(() => {
+    const { templates, instances, kept } = forgetSecrets(parseConfig(readEnvironment()));
+    process.stdout.write(
+      `what was sealed is forgotten, of ${templates} templates and ${instances} instances; the database as it was is ${kept}; every host that speaks TLS has to enrol again\n`,
     );
   });
 

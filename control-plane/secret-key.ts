@@ -7,7 +7,9 @@ const KEY_BYTES = 32;
 /** Reads the key that seals secrets; makes one for a new database, readable by its owner alone. Throws SetupError. */
 export function readSecretKey(file: string, database: string): Buffer {
   if (!existsSync(file) && existsSync(database)) {
-    throw new SetupError(`${file} is missing: the secrets in ${database} open with that key alone; put it back`);
+    throw new SetupError(
+      `${file} is missing: the secrets in ${database} open with that key alone: put it back; where it is lost for good, see "The key is lost" in docs/day-two.md`,
+    );
   }
   if (!existsSync(file)) write(file, randomBytes(KEY_BYTES));
   return read(file);

@@ -3,6 +3,7 @@ import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import type { Runtime } from '../runtime/workload.js';
 
 /** How long its SSH may take to answer once it is up. A sound host takes a fraction of a second. */
@@ -35,7 +36,8 @@ export class Canary {
     /** Makes the image that it runs, unless it is there, and answers its name. */
     private readonly image: () => Promise<string>,
     private readonly clock: Clock,
-    private readonly logger: Logger,
+    logger: Logger,
+    private readonly paced = new PacedLog(clock, logger),
   ) {}
 
   /** Why this host takes nothing new; empty: it does. */
@@ -68,11 +70,11 @@ export class Canary {
       await this.runtime.create(instanceId, 1, specOf(await this.image()));
       const answers = await this.isReached(instanceId);
       if (answers) this.goodUntil = this.clock.monotonic() + VALID_MS;
-      else this.logger.error(SILENT);
+      else this.paced.write('error', SILENT);
       this.isSilent = !answers;
       return answers;
     } catch (error) {
-      this.logger.warn(`the test workload of this host could not be made: ${messageOf(error)}`);
+      this.paced.write('warn', `the test workload of this host could not be made: ${messageOf(error)}`);
       return true;
     } finally {
       this.drop(instanceId);
@@ -92,7 +94,7 @@ export class Canary {
     this.leaving.add(instanceId);
     void this.runtime
       .remove(instanceId)
-      .catch((error: unknown) => this.logger.warn(`the test workload stays: ${messageOf(error)}`))
+      .catch((error: unknown) => this.paced.write('warn', `the test workload stays: ${messageOf(error)}`))
       .finally(() => this.leaving.delete(instanceId));
   }
 

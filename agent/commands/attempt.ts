@@ -11,6 +11,7 @@ export class Attempt {
   access = { accessRevision: 0, sshKeyStays: false };
   private begun: boolean;
   private runBefore: number | null;
+  private waitsFor: string | undefined;
   private readonly superseded = new AbortController();
 
   constructor(
@@ -42,6 +43,13 @@ export class Attempt {
   /** It is still tried; `gpusFree`: whether nothing of the workload is on its GPUs any more. */
   tellOfTrying(kind: 'stop_attempt' | 'destroy_attempt', message: string, gpusFree: boolean): void {
     this.says.onProgress(kind, message, gpusFree);
+  }
+
+  /** What it waits for, told once for each thing in a row. */
+  tellOfWaiting(message: string): void {
+    if (message === this.waitsFor) return;
+    this.waitsFor = message;
+    this.says.onProgress('waiting', message);
   }
 
   /** Aborted when the attempt is to give way; only what leaves no trace heeds it. */

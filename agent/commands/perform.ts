@@ -2,7 +2,9 @@ import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { Failure } from '../domain/failure.js';
+import type { PacedLog } from '../../shared/paced-log.js';
+import { Failure, troubleOf } from '../domain/failure.js';
+import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Canary } from '../canary/canary.js';
 import type { Attempt } from './attempt.js';
@@ -31,6 +33,8 @@ export interface Hands {
   journal: Pick<Journal, 'obstacle'>;
   clock: Clock;
   logger: Logger;
+  /** For what is tried again and again. */
+  paced: PacedLog;
 }
 
 /** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
@@ -63,6 +67,8 @@ export async function perform(hands: Hands, attempt: Attempt): Promise<Workload>
 
 async function bring(hands: Hands, attempt: Attempt): Promise<Workload> {
   const { instanceId, desired } = attempt.command;
+  const [unanswered] = callsOf(hands, instanceId);
+  if (unanswered) attempt.tellOfWaiting(`it waits for Docker of the host, which does not ${unanswered.what}`);
   await hands.runtime.settled(instanceId);
   await replaceAccess(hands, attempt);
   switch (desired?.$case) {
@@ -232,13 +238,14 @@ async function untilReached(
 
 /** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
 async function untilDone(
-  { runtime, remover: own, isolated, clock, logger }: Hands,
-  { command, signal, crashes, isDangerous }: Attempt,
+  { runtime, remover: own, isolated, clock, logger, paced }: Hands,
+  attempt: Attempt,
   act: (remover: Remover) => Promise<void>,
 ): Promise<Workload> {
+  const { command, signal, crashes, isDangerous } = attempt;
+  const { commandId, instanceId } = command;
   const remover = isDangerous ? isolated : own;
   if (isDangerous) {
-    const { commandId, instanceId } = command;
     logger.error(
       { commandId, instanceId, crashes },
       'the agent crashed over this instance: it is handled in a process of its own',
@@ -247,14 +254,13 @@ async function untilDone(
   for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
     try {
       // A call that has passed its deadline may still land: nothing is done before its outcome is known.
-      await runtime.settled(command.instanceId);
+      await runtime.settled(instanceId);
       await act(remover);
-      return await remover.find(command.instanceId);
+      return await remover.find(instanceId);
     } catch (error) {
-      logger.warn(
-        { commandId: command.commandId, instanceId: command.instanceId },
-        `will try again: ${messageOf(error)}`,
-      );
+      tellOfDocker(attempt, error);
+      const message = `will try again: ${messageOf(error)}`;
+      paced.write('warn', message, { commandId, instanceId }, troubleOf(error, `${instanceId} ${message}`));
       await sleep(clock, delayMs, signal);
     }
   }
@@ -262,7 +268,7 @@ async function untilDone(
 
 /** Says every minute that a stop or destroy is still tried: a host that says nothing is taken for one that does nothing. */
 async function tellingOfTrying<T>(hands: Hands, attempt: Attempt, trying: Trying, work: () => Promise<T>): Promise<T> {
-  const { clock, logger } = hands;
+  const { clock, interruptions, paced } = hands;
   const { commandId, instanceId } = attempt.command;
   const done = new AbortController();
   const telling = (async () => {
@@ -271,7 +277,9 @@ async function tellingOfTrying<T>(hands: Hands, attempt: Attempt, trying: Trying
       const gpusFree = trying.kind === 'destroy_attempt' && (await hasLeftGpus(hands, instanceId));
       done.signal.throwIfAborted();
       const message = `${trying.words} for ${minutes} minutes${obstacleOf(hands, instanceId, gpusFree)}`;
-      logger[minutes < MINUTES_UNTIL_ERROR ? 'warn' : 'error']({ commandId, instanceId }, message);
+      const level = minutes < MINUTES_UNTIL_ERROR ? 'warn' : 'error';
+      const trouble = interruptions.dockerAvailable ? `${instanceId} ${trying.kind}` : `Docker ${trying.kind}`;
+      paced.write(level, message, { commandId, instanceId }, trouble);
       attempt.tellOfTrying(trying.kind, message, gpusFree);
     }
   })().catch(() => undefined);
@@ -283,12 +291,23 @@ async function tellingOfTrying<T>(hands: Hands, attempt: Attempt, trying: Trying
   }
 }
 
+/** Tells the renter what the command waits for, at once. */
+function tellOfDocker(attempt: Attempt, error: unknown): void {
+  if (troubleOf(error, '') !== '') attempt.tellOfWaiting(`it waits for Docker of the host: ${messageOf(error)}`);
+}
+
 /** What is in the way, and what to do about it. */
-function obstacleOf({ runtime }: Hands, instanceId: string, gpusFree: boolean): string {
-  const [call] = runtime.unansweredCalls().filter((each) => each.instanceId === instanceId);
+function obstacleOf({ runtime, interruptions }: Hands, instanceId: string, gpusFree: boolean): string {
+  const [call] = callsOf({ runtime }, instanceId);
   if (call)
     return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / 60_000)} minutes: its owner has to restart it ("systemctl restart docker")`;
+  if (!interruptions.dockerAvailable)
+    return '; Docker of the host does not answer: its owner has to look ("systemctl status docker")';
   return gpusFree ? '; nothing of it is on its GPUs any more' : '';
+}
+
+function callsOf({ runtime }: Pick<Hands, 'runtime'>, instanceId: string): UnansweredCall[] {
+  return runtime.unansweredCalls().filter((each) => each.instanceId === instanceId);
 }
 
 /** Whether no process of the workload is left, and none can come up: Docker answers for it, and owes no answer. */
@@ -304,11 +323,8 @@ async function hasLeftGpus({ runtime, gpuAccess }: Hands, instanceId: string): P
 }
 
 /** Runs `work` again while Docker is away for a short time, as it is when it restarts. */
-export async function patiently<T>(
-  { clock, runtime }: Hands,
-  { command, signal }: Attempt,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function patiently<T>({ clock, runtime }: Hands, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+  const { command, signal } = attempt;
   const deadline = clock.monotonic() + DOCKER_PATIENCE_MS;
   for (;;) {
     try {
@@ -316,6 +332,7 @@ export async function patiently<T>(
     } catch (error) {
       const passing = error instanceof Failure && error.code === 'DOCKER_UNREACHABLE';
       if (!passing || clock.monotonic() > deadline) throw error;
+      tellOfDocker(attempt, error);
       await sleep(clock, 1_000, signal);
       await runtime.settled(command.instanceId);
     }

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { connect, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
-import { parseAddress } from '../../shared/addresses.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { fromFiles } from '../../shared/server-identity.js';
 import type { AgentConfig } from '../config.js';
@@ -14,17 +13,14 @@ import { networkOf, overlap } from '../domain/subnets.js';
 import { requireGuestTools } from '../host/guest-tools.js';
 import { publicAddressOf } from '../host/inventory.js';
 import { EgressGuard } from '../host/network/egress-guard.js';
-import { loadIdentity } from '../link/identity.js';
 import { bad, doubtful, good, type Check } from './finding.js';
 
 const run = promisify(execFile);
-const DIAL_MS = 5_000;
 
 /** What of the machine itself has to be right. */
 export function hostChecks(config: AgentConfig): Check[] {
   return [
     { name: 'user', look: async () => [checkUser()] },
-    { name: 'enrolment', look: async () => [await checkControlPlane(config)] },
     { name: 'guest tools', look: async () => [checkTools(config)] },
     { name: 'ports', look: async () => [await checkPorts(config)] },
     { name: 'guarded ports', look: async () => [await checkLinks(config)] },
@@ -37,29 +33,6 @@ export function hostChecks(config: AgentConfig): Check[] {
 
 function checkUser() {
   return process.getuid?.() === 0 ? good('root') : bad('not root', 'run this, and the agent, as root');
-}
-
-async function checkControlPlane({ stateDir }: AgentConfig) {
-  let address: string;
-  let at: { host: string; port: number };
-  try {
-    address = loadIdentity(stateDir).controlPlane;
-    at = parseAddress('the control plane', address);
-  } catch (error) {
-    return bad('this host is not enrolled', messageOf(error));
-  }
-  const answers = await new Promise<boolean>((resolve) => {
-    const socket = connect({ ...at, timeout: DIAL_MS }, () => resolve(true));
-    socket.once('error', () => resolve(false));
-    socket.once('timeout', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
-  return answers
-    ? good(`enrolled at ${address}, which answers`)
-    : bad(
-        `enrolled at ${address}, where nothing answers`,
-        'see that the control plane runs, and the way to it (tunnel, firewall) is open',
-      );
 }
 
 function checkTools({ guestTools }: AgentConfig) {

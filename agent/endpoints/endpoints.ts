@@ -1,6 +1,7 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import type { Observer, Links } from '../observation/observer.js';
 import type { PublishedPort } from '../domain/ports.js';
 import type { GuardedPort } from '../proxy/state.js';
@@ -41,7 +42,11 @@ export class Endpoints {
   private readonly known = new Map<string, { startedAt: number }>();
   private readonly stopping = new AbortController();
 
-  constructor(private readonly parts: EndpointParts) {}
+  private readonly paced: PacedLog;
+
+  constructor(private readonly parts: EndpointParts) {
+    this.paced = new PacedLog(parts.clock, parts.logger);
+  }
 
   /** How a workload stands at this moment; whatever has changed since the last time follows. */
   async note(instanceId: string, workload: Workload): Promise<void> {
@@ -75,7 +80,7 @@ export class Endpoints {
   /** What fails is told to the proxy again with the next note of the workload. */
   private async guard(instanceId: string, ports: GuardedPort[]): Promise<void> {
     await this.parts.portGuard.set(instanceId, ports).catch((error: unknown) => {
-      this.parts.logger.error({ instanceId }, `guarded ports are not as they should be: ${messageOf(error)}`);
+      this.paced.write('error', `guarded ports are not as they should be: ${messageOf(error)}`, { instanceId });
     });
   }
 

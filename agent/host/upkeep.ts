@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { Logger } from '../../shared/logger.js';
+import type { PacedLog } from '../../shared/paced-log.js';
+import { troubleOf } from '../domain/failure.js';
 
 const EVERY_MS = 30_000;
 
@@ -12,7 +13,7 @@ export class Upkeep {
   constructor(
     private readonly tasks: Record<string, () => Promise<void>>,
     private readonly clock: Clock,
-    private readonly logger: Logger,
+    private readonly paced: PacedLog,
   ) {}
 
   start(): void {
@@ -27,7 +28,10 @@ export class Upkeep {
 
   private async run(): Promise<void> {
     for (const [name, work] of Object.entries(this.tasks)) {
-      await work().catch((error: unknown) => this.logger.error(`${name}: ${messageOf(error)}`));
+      await work().catch((error: unknown) => {
+        const message = `${name}: ${messageOf(error)}`;
+        this.paced.write('error', message, {}, troubleOf(error, message));
+      });
     }
   }
 }

@@ -6,6 +6,10 @@ import type { GpuInventory } from '../host/gpus/driver.js';
 export interface Snapshot extends GpuInventory {
   version: string;
   connected: boolean;
+  /** Why the control plane is not connected, and when that was found out last, in ISO 8601; null: it is, or was not dialled yet. */
+  disconnected: { at: string; reason: string } | null;
+  /** The last time since it was connected that the control plane turned this host away, or was not to be trusted. */
+  refusal: { at: string; reason: string; remedy: string } | null;
   dockerAvailable: boolean;
   /** Why this host takes nothing new; empty: it does. */
   obstacle: string;
@@ -43,6 +47,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
   const { gpus, workloads } = snapshot;
   return [
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
+    ...linesOfLink(snapshot),
     `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or not for this host (see doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
     ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
     ...snapshot.unanswered
@@ -65,4 +70,12 @@ export function describeSnapshot(snapshot: Snapshot): string {
       return `  ${instanceId}  ${kind}  ${state}${meant}  ${diskGb} GB  ${sshPort === null ? 'no SSH' : `SSH on ${sshPort}`}`;
     }),
   ].join('\n');
+}
+
+function linesOfLink({ disconnected, refusal }: Snapshot): string[] {
+  const isNews = disconnected && disconnected.reason !== refusal?.reason;
+  return [
+    ...(refusal ? [`  REFUSED at ${refusal.at}: ${refusal.reason}`, `  what to do: ${refusal.remedy}`] : []),
+    ...(isNews ? [`  last tried at ${disconnected.at}: ${disconnected.reason}`] : []),
+  ];
 }

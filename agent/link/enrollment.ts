@@ -6,7 +6,8 @@ import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/
 import { fingerprintIn } from '../../shared/tls.js';
 import { requestCertificate } from './certificate-request.js';
 import { clientOf, type Channel } from './channel.js';
-import { identityFile, isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
+import { formerHostId, putAside } from './former-state.js';
+import { isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
 import { fetchAuthority, type Trust } from './trust.js';
 
 /** What a host says of itself on enrolling. */
@@ -23,6 +24,8 @@ export interface Enrollment {
   plainText?: boolean;
   /** Be the same host again, with a token of its machine. */
   again?: boolean;
+  /** Be a new machine, whichever this host was before. */
+  new?: boolean;
 }
 
 const DIAL_TIMEOUT_MS = 15_000;
@@ -31,19 +34,23 @@ const DIAL_TIMEOUT_MS = 15_000;
  * Throws SetupError when the host is enrolled already, or is to be again and is not; or when the address is none. To be called
  * before anything takes long.
  */
-export function checkBeforeEnroll(stateDir: string, { controlPlane, again = false }: Enrollment): void {
+export function checkBeforeEnroll(stateDir: string, { controlPlane, again = false, new: asNew }: Enrollment): void {
   parseAddress('--control-plane', controlPlane);
-  if (again === isEnrolled(stateDir)) return;
+  if (again && asNew)
+    throw new SetupError(
+      '--again is for the same machine, with a token of it, and --new for another one: give one of the two',
+    );
+  if (asNew || again === isEnrolled(stateDir)) return;
   if (again) throw new SetupError('this host is not enrolled yet: leave out --again');
   const { hostId, controlPlane: current } = loadIdentity(stateDir);
   throw new SetupError(
-    `this host is enrolled at ${current} as ${hostId}; with a token of its machine, add --again; to be another host, remove ${identityFile(stateDir)}`,
+    `this host is enrolled at ${current} as ${hostId}; to be the same machine again, add --again, with a token of that machine; where the operator has removed that machine, add --new to be a new one`,
   );
 }
 
 /**
- * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. Throws
- * SetupError with the control plane's reason.
+ * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. What belongs to the
+ * machine that it was before is put aside where it is a new one. Throws SetupError with the control plane's reason.
  */
 export async function enroll(stateDir: string, enrollment: Enrollment, introduction: Introduction): Promise<Identity> {
   prepareFolder(stateDir);
@@ -64,6 +71,8 @@ export async function enroll(stateDir: string, enrollment: Enrollment, introduct
       ? { kind: 'certificate', key, certificate: answer.certificate, trust }
       : { kind: 'secret', credential: answer.credential },
   };
+  const before = enrollment.new ? formerHostId(stateDir) : undefined;
+  if (before !== undefined && before !== identity.hostId) putAside(stateDir, before);
   saveIdentity(stateDir, identity);
   return identity;
 }

@@ -3,8 +3,10 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { ControlMessage, Heartbeat, Hello, Welcome } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import { retryDelayMs } from './backoff.js';
 import type { Dial, Wire } from './dial.js';
+import { linkFailureOf, type LinkFailure } from './failure.js';
 import type { Send } from './outbox.js';
 
 /** What the link needs from the rest of the agent. */
@@ -19,6 +21,9 @@ export interface Subscriber {
 
 const WELCOME_MS = 15_000;
 
+/** Why the host is not connected, as of the last attempt; `at` in ms since 1970 UTC. */
+export type DatedFailure = LinkFailure & { at: number };
+
 /** The host's stream to the control plane, dialled again for as long as the agent lives. */
 export class Link {
   private stream: Wire | undefined;
@@ -28,6 +33,8 @@ export class Link {
   private attempts = 0;
   private welcomed = false;
   private stopped = false;
+  private lastFailure: DatedFailure | undefined;
+  private lastRefusal: DatedFailure | undefined;
 
   constructor(
     private readonly open: Dial,
@@ -36,11 +43,22 @@ export class Link {
     /** In [0, 1): spreads the hosts' next attempts apart. */
     private readonly random: () => number,
     private readonly logger: Logger,
+    private readonly paced = new PacedLog(clock, logger),
   ) {}
 
   /** Whether the control plane has answered, and the stream stands. */
   get connected(): boolean {
     return this.welcomed;
+  }
+
+  /** Why the control plane is not connected; undefined while it is, and before it was dialled. */
+  get failure(): DatedFailure | undefined {
+    return this.lastFailure;
+  }
+
+  /** The last time since it was connected that somebody said no: it may be out of reach by now. */
+  get refusal(): DatedFailure | undefined {
+    return this.lastRefusal;
   }
 
   start(): void {
@@ -50,7 +68,7 @@ export class Link {
   stop(): void {
     this.stopped = true;
     this.retry?.cancel();
-    this.lost(this.stream, 'the agent is stopping');
+    this.lost(this.stream, other('the agent is stopping'));
   }
 
   private async dial(): Promise<void> {
@@ -61,14 +79,14 @@ export class Link {
       const stream = this.open();
       this.stream = stream;
       stream.on('data', (message: ControlMessage) => this.receive(stream, message));
-      stream.on('error', (error: ServiceError) => this.lost(stream, error.details || error.message));
-      stream.on('end', () => this.lost(stream, 'the control plane has ended the stream'));
+      stream.on('error', (error: ServiceError) => this.lost(stream, linkFailureOf(error)));
+      stream.on('end', () => this.lost(stream, other('the control plane has ended the stream')));
       stream.write({ message: { $case: 'hello', value: hello } });
       this.welcomeDeadline = this.clock.schedule(WELCOME_MS, () =>
-        this.lost(stream, 'the control plane did not answer'),
+        this.lost(stream, other('the control plane did not answer')),
       );
     } catch (error) {
-      this.lost(this.stream, messageOf(error));
+      this.lost(this.stream, linkFailureOf(error));
     }
   }
 
@@ -93,23 +111,25 @@ export class Link {
     try {
       this.subscriber.connected(welcome, send);
     } catch (error) {
-      return this.lost(stream, messageOf(error));
+      return this.lost(stream, linkFailureOf(error));
     }
     this.welcomeDeadline?.cancel();
     this.attempts = 0;
     this.welcomed = true;
-    this.logger.info('connected to the control plane');
+    this.lastFailure = undefined;
+    this.lastRefusal = undefined;
+    this.paced.write('info', 'connected to the control plane');
     const beat = async () => {
       const value = await this.subscriber.heartbeat();
       if (stream !== this.stream) return;
       stream.write({ message: { $case: 'heartbeat', value } });
       this.heartbeat = this.clock.schedule(welcome.heartbeatMs, tick);
     };
-    const tick = () => void beat().catch((error: unknown) => this.lost(stream, messageOf(error)));
+    const tick = () => void beat().catch((error: unknown) => this.lost(stream, linkFailureOf(error)));
     tick();
   }
 
-  private lost(stream: Wire | undefined, reason: string): void {
+  private lost(stream: Wire | undefined, failure: LinkFailure): void {
     if (stream !== this.stream) return;
     this.stream = undefined;
     this.welcomed = false;
@@ -118,8 +138,15 @@ export class Link {
     stream?.cancel();
     this.subscriber.disconnected();
     if (this.stopped) return;
+    this.lastFailure = { ...failure, at: this.clock.now() };
+    if (failure.kind !== 'other') this.lastRefusal = this.lastFailure;
+    const { reason } = failure;
     const delayMs = retryDelayMs(this.attempts++, this.random());
-    this.logger.warn({ reason, retryInMs: delayMs }, 'not connected to the control plane');
+    this.paced.write('warn', 'not connected to the control plane', { reason, retryInMs: delayMs }, reason);
     this.retry = this.clock.schedule(delayMs, () => void this.dial());
   }
+}
+
+function other(reason: string): LinkFailure {
+  return { kind: 'other', reason };
 }

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { withTimeout, type Clock, type Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { readJsonLines, socketOf, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
@@ -50,8 +51,9 @@ export class ProxyClient {
     private readonly dial: DialProxy,
     private readonly bindAddress: string,
     private readonly clock: Clock,
-    private readonly logger: Logger,
+    logger: Logger,
     private readonly identity?: ServerIdentity,
+    private readonly paced = new PacedLog(clock, logger),
   ) {
     identity?.follow(() => this.tellAgain());
   }
@@ -65,7 +67,7 @@ export class ProxyClient {
   start(): void {
     const socket = this.dial();
     this.socket = socket;
-    socket.on('error', (error) => this.logger.error(`the access proxy cannot be reached: ${messageOf(error)}`));
+    socket.on('error', (error) => this.paced.write('error', `the access proxy cannot be reached: ${messageOf(error)}`));
     socket.once('close', () => this.reconnect(socket));
     readJsonLines(socket, REPLY_BYTES, (value) => {
       const { revision, failures } = requireReply(value);
@@ -114,7 +116,7 @@ export class ProxyClient {
   private tellAgain(): void {
     if (!this.socket) return;
     void this.tell().catch((error: unknown) => {
-      if (!this.stopped) this.logger.warn(messageOf(error));
+      if (!this.stopped) this.paced.write('warn', messageOf(error));
     });
   }
 

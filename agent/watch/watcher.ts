@@ -2,7 +2,9 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { PaidTime } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import type { Executor } from '../commands/executor.js';
+import { troubleOf } from '../domain/failure.js';
 import type { GpuAccess } from '../commands/gpu-access.js';
 import type { Observer } from '../observation/observer.js';
 import type { RunRecorder } from '../observation/run-recorder.js';
@@ -49,6 +51,7 @@ export class Watcher {
     private readonly outbox: Outbox,
     private readonly clock: Clock,
     private readonly logger: Logger,
+    private readonly paced = new PacedLog(clock, logger),
   ) {}
 
   start(): void {
@@ -139,7 +142,8 @@ export class Watcher {
     await this.executor.exclusively(instanceId, async () => {
       const desired = this.journal.instance(instanceId)?.desired;
       if (desired !== 'absent' && !isDown(desired)) return;
-      this.logger.warn({ instanceId, desired }, 'a workload is there that should not be');
+      const message = 'a workload is there that should not be';
+      this.paced.write('warn', message, { instanceId, desired }, `${instanceId} ${message}`);
       await (desired === 'absent' ? this.senses.remover.remove(instanceId) : this.senses.remover.stop(instanceId));
     });
   }
@@ -233,7 +237,7 @@ export class Watcher {
   private listen(): void {
     this.senses.docker
       .events(() => void this.attempt(() => this.compare()), this.stopping.signal)
-      .catch((error: unknown) => this.logger.warn(`Docker's events cannot be followed: ${messageOf(error)}`))
+      .catch((error: unknown) => this.fails("Docker's events cannot be followed", error))
       .finally(() => {
         if (this.stopping.signal.aborted) return;
         this.senses.interruptions.lost();
@@ -264,8 +268,13 @@ export class Watcher {
     try {
       await work();
     } catch (error) {
-      this.logger.warn(`the comparison with Docker failed: ${messageOf(error)}`);
+      this.fails('the comparison with Docker failed', error);
     }
+  }
+
+  private fails(what: string, error: unknown): void {
+    const message = `${what}: ${messageOf(error)}`;
+    this.paced.write('warn', message, {}, troubleOf(error, message));
   }
 }
 

@@ -34,6 +34,7 @@ export const PLATFORM_EVENTS = [
   'release_unsupported',
   'removed_by_operator',
   'running',
+  'secrets_lost',
   'ssh_ready',
   'ssh_silent',
   'start_refused',
@@ -47,7 +48,16 @@ export const PLATFORM_EVENTS = [
 export type PlatformEvent = (typeof PLATFORM_EVENTS)[number];
 
 /** What hosts tell in it. A later agent may tell of more. */
-export const HOST_EVENTS = ['interrupted', 'prepared', 'preparing', 'pulled', 'pulling', 'stop_attempt'] as const;
+export const HOST_EVENTS = [
+  'destroy_attempt',
+  'interrupted',
+  'prepared',
+  'preparing',
+  'pulled',
+  'pulling',
+  'stop_attempt',
+  'waiting',
+] as const;
 
 const RESERVED: ReadonlySet<string> = new Set([...INSTANCE_ERRORS, ...PLATFORM_EVENTS]);
 

@@ -13,6 +13,7 @@ import {
   type Hello,
   type SequenceFloor,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { silentLogger } from '../../shared/logger.js';
 import { PROTOCOL_MAX } from '../../shared/protocol.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
@@ -33,11 +34,17 @@ export class AssembledHost {
   readonly said: NonNullable<AgentMessage['message']>[] = [];
   diskFreeGb: () => Promise<number> = async () => 100;
   describe = async () => ({ ...INVENTORY, gpus: (await this.gpus.inventory()).gpus });
+  prepare: () => Promise<void> = async () => undefined;
+  /** Why a start that has waited for Docker has failed. */
+  failure: unknown;
   dockerAnswers: () => Promise<boolean> = async () => true;
   floors: SequenceFloor[] = [];
   /** Whether its control plane knows Hello.unseen. */
   takesUnseen = true;
   journal: Journal;
+  logger = silentLogger;
+  /** Whether nothing answers where its control plane was. */
+  isAway = false;
   private agent: Agent | undefined;
   private wire: EventEmitter | undefined;
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-assembled-'));
@@ -47,10 +54,11 @@ export class AssembledHost {
   }
 
   async start(): Promise<void> {
-    const { runtime, gpus, clock, journal } = this;
+    const { runtime, gpus, clock, journal, logger } = this;
+    const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
     this.agent = agentOnFakes(
-      { runtime, gpus, clock, journal, dial: () => this.dial(), ...reads },
+      { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
       { isAvailable: () => this.dockerAnswers() },
     );
     await this.agent.start();
@@ -103,6 +111,10 @@ export class AssembledHost {
   }
 
   private greet(wire: EventEmitter, hello: Hello): void {
+    if (this.isAway) {
+      const refused = { code: 14, details: 'connect ECONNREFUSED 203.0.113.1:8090' };
+      return void setImmediate(() => wire.emit('error', Object.assign(new Error('unavailable'), refused)));
+    }
     this.hellos.push(hello);
     const value = {
       ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },

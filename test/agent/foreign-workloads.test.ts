@@ -42,7 +42,7 @@ it('GPUs of a workload that runs under an earlier identity are not rented out, a
   const driver = new UnclaimedGpus(gpus, engine, 'me', systemClock);
   expect(await healthOf(driver)).toEqual([true, false, true]);
   expect((await driver.inventory()).gpus[1]?.reason).toMatch(
-    /gpurent-old, which this host has made as machine before, has it: enroll with a token of that machine, or remove/,
+    /gpurent-old, which this host has made as machine before, has it: where that machine was not removed, enrol with a token of it; else remove/,
   );
   // What was seen stays so while Docker is away.
   double.close();

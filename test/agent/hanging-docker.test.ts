@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { eventually } from '../../scripts/eventually.js';
+import { SetupError } from '../../shared/coded-error.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { AssembledHost } from './assembled-host.js';
+import { stop } from './host.js';
 
 /** After which the control plane takes a silent host for gone. */
 const LIVENESS_MS = 30_000;
@@ -105,5 +107,71 @@ describe('a host whose Docker does not answer while it has to connect', () => {
     answer();
     await host.inTime('a third hello', () => host.hellos[2]);
     expect(hello()?.unseen).toBe(false);
+  });
+});
+
+describe('an agent that starts while Docker does not answer', () => {
+  const silent = () => Promise.reject(new Failure('DOCKER_TIMEOUT', 'Docker did not answer within 10 seconds'));
+  const hello = () => host.hellos.at(-1);
+
+  it('is connected and says so, does nothing, and begins once Docker answers', async () => {
+    await host.runtime.create('up', 3, specOf('image:1'));
+    host.journal.remember({ instanceId: 'up', sequence: 3, desired: 'running' });
+    host.prepare = silent;
+    const [hellos, beats] = [host.hellos.length, host.beats.length];
+    await host.restart();
+    await host.inTime('a hello', () => host.hellos.length > hellos);
+    expect(hello()).toMatchObject({ unseen: true, inventory: undefined, epoch: 1, bootId: 'b' });
+    expect(hello()?.instances.map(({ instanceId, sequence }) => [instanceId, sequence])).toEqual([['up', 3]]);
+    await host.inTime('heartbeats', () => host.beats.length > beats + 2);
+    const [beat] = host.beats.slice(beats);
+    expect(beat?.heartbeat).toMatchObject({ dockerAvailable: false, running: [], gpus: [{ healthy: true }] });
+    const command = { ...stop(4), instanceId: 'up' };
+    host.send({ $case: 'command', value: command });
+    await host.inTime('more heartbeats', () => host.beats.length > beats + 5);
+    expect((await host.runtime.find('up')).state).toBe('running');
+    expect(host.said).toEqual([]);
+
+    host.prepare = async () => undefined;
+    await host.inTime('a hello by what it sees', () => hello()?.unseen === false);
+    await host.inTime('Docker to be told of', () => host.beats.at(-1)?.heartbeat.dockerAvailable);
+    host.send({ $case: 'command', value: command });
+    await host.inTime('its answer', () => host.said.some(({ $case }) => $case === 'commandResult'));
+    expect((await host.runtime.find('up')).state).toBe('stopped');
+  });
+
+  it('ends with what else is wrong, also while it waits', async () => {
+    const wrong = new SetupError('the GPUs cannot be used');
+    host.prepare = () => Promise.reject(wrong);
+    await expect(host.restart()).rejects.toBe(wrong);
+    host.prepare = silent;
+    await host.restart();
+    host.prepare = () => Promise.reject(wrong);
+    await host.inTime('its end', () => host.failure);
+    expect(host.failure).toBe(wrong);
+  });
+
+  it('ends where its control plane would take that for seen', async () => {
+    host.takesUnseen = false;
+    host.cut();
+    await host.inTime('a second hello', () => host.hellos[1]);
+    host.prepare = silent;
+    await expect(host.restart()).rejects.toThrow('Docker did not answer');
+  });
+
+  it('can be stopped while it waits, also while it asks', async () => {
+    host.prepare = silent;
+    await host.restart();
+    const asked: ((error: Error) => void)[] = [];
+    host.prepare = () => new Promise((_, reject) => asked.push(reject));
+    await host.inTime('the next try', () => asked[0]);
+    host.prepare = silent;
+    await host.restart();
+    const hellos = host.hellos.length;
+    asked[0]?.(new SetupError('too late'));
+    host.prepare = async () => undefined;
+    await host.inTime('the hello of the one that goes on', () => host.hellos.at(-1)?.unseen === false);
+    expect(host.failure).toBeUndefined();
+    expect(host.hellos.length).toBeLessThanOrEqual(hellos + 2);
   });
 });

@@ -22,6 +22,7 @@ import {
   type WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
+import { PacedLog } from '../../shared/paced-log.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
@@ -205,6 +206,7 @@ export class TestHost {
       journal,
       clock,
       logger: silentLogger,
+      paced: new PacedLog(clock, silentLogger),
     };
     journal.countCrashes(false);
     const executor = new Executor(hands, journal, outbox);

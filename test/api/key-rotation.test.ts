@@ -1,9 +1,10 @@
 import BetterSqlite3 from 'better-sqlite3';
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createControlPlane, rotateKey, type ControlPlane } from '../../control-plane/app.js';
+import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { prepareNextKey } from '../../control-plane/secret-key.js';
 import { SEALED_COLUMNS, reseal } from '../../control-plane/services/key-rotation.js';
@@ -152,4 +153,54 @@ it('an exchange that was cut short after its commit is finished at the next star
   expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
   expect(existsSync(`${keyFile()}.next`)).toBe(false);
   expect(readdirSync(folder).filter((name) => name.startsWith('gpurent.db.key.before-'))).toHaveLength(1);
+});
+
+it('a key that is lost for good is the end of what it sealed, and of nothing else', async () => {
+  await boot();
+  const { id, renter: first } = await rent();
+  let renter = first;
+  const instance = () => renter.get<InstanceBody & { access_token: string | null }>(`/v1/instances/${id}`);
+  const stands = (status: string) => eventually(status, async () => (await instance()).status === status);
+  expect((await instance()).access_token).toMatch(/^[0-9a-f]{48}$/);
+  await running?.platform.authority.certificate();
+  expect(() => forgetSecrets(config())).toThrow(/another control plane is running/);
+  await stop();
+  expect(() => forgetSecrets(config())).toThrow(/opens this database: there is nothing to forget/);
+  const lost = readFileSync(keyFile(), 'utf8');
+  rmSync(keyFile());
+  expect(() => config()).toThrow(/is missing: .*"The key is lost" in docs/);
+  writeFileSync(keyFile(), randomBytes(32).toString('hex'));
+  expect(() => createControlPlane(config(), silentLogger)).toThrow(/is lost for good, see "The key is lost" in docs/);
+
+  const { kept, ...forgotten } = forgetSecrets(config());
+  expect(forgotten).toEqual({ templates: 1, instances: 1 });
+  // Whatever is sealed is of the new key.
+  const [store, sealer] = [new Store(file, systemClock), new Sealer(config().secretKey)];
+  expect(reseal(store, sealer, sealer)).toBeGreaterThan(0);
+  store.close();
+  await boot();
+  renter = operator.as(first.token);
+  const state = agent?.state;
+  agent?.close();
+  agent = state && FakeAgent.resume(grpc, state);
+  await agent?.connect();
+  await eventually('the host', async () => {
+    const machine = await operator.get<{ connected: boolean }>(`/v1/operator/machines/${agent?.hostId}`);
+    return machine.connected;
+  });
+  expect(await instance()).toMatchObject({ status: 'running', access_token: null });
+  const events = await renter.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`);
+  expect(events.items.map(({ kind }) => kind)).toContain('secrets_lost');
+  await renter.post(`/v1/instances/${id}/stop`);
+  await stands('stopped');
+  await renter.post(`/v1/instances/${id}/start`);
+  await stands('running');
+  await renter.delete(`/v1/instances/${id}`);
+  await stands('destroyed');
+  await stop();
+
+  // Where the key is found after all, the store as it was opens with it.
+  restore(kept, file, Date.now());
+  writeFileSync(keyFile(), lost);
+  await boot();
 });

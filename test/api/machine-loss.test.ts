@@ -162,7 +162,7 @@ describe('a machine that is removed', () => {
     await statusIs(renter.api, id, 'destroyed');
     expect((await test.operator.request('DELETE', machineOf(agent))).status).toBe(204);
     await eventually('its stream to end', () => !agent.connected);
-    await expect(agent.connect()).rejects.toThrow('an operator has removed this host; enrol it again');
+    await expect(agent.connect()).rejects.toThrow(/an operator has removed this host; .*enroll --new/);
     expect((await test.operator.request('GET', machineOf(agent))).status).toBe(404);
   });
 

@@ -1,5 +1,7 @@
-import { statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Identity } from '../../agent/link/identity.js';
+import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
@@ -57,7 +59,35 @@ it('the doctor finds nothing bad on a sound host, and says what to do on another
   expect(without.stdout).toMatch(/BAD +GPUs: .*install the driver/);
 });
 
+const enroll = async () => {
+  const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+  const { controlPlane } = JSON.parse(readFileSync(real.path('agent/identity.json'), 'utf8')) as Identity;
+  return real.ask('enroll', '--control-plane', controlPlane, '--token', token, '--new');
+};
+
 it('an agent that does not run is said so', async () => {
+  expect((await enroll()).stderr).toContain('"systemctl stop gpurent-agent" first');
   await real.killAgent();
   expect(real.ask('status').code).toBe(1);
+  expect(real.ask('doctor').stdout).toMatch(
+    /BAD +enrolment: the agent does not run .*\n.*systemctl start gpurent-agent.*\nok +enrolment: .* which takes this host/,
+  );
+});
+
+it('a host whose machine was removed is told the way back, and what it leaves when it takes it', async () => {
+  await eventually('its absence', async () => !(await real.isConnected()), LONG_MS);
+  await real.operator.post(`/v1/operator/machines/${real.hostId}/lost`);
+  await real.operator.delete(`/v1/operator/machines/${real.hostId}`);
+  expect(real.ask('doctor').stdout).toMatch(/BAD +enrolment: .* an operator has removed this host.*\n.*--new/);
+  const { code, stdout, stderr } = await enroll();
+  expect(code).toBe(0);
+  const { host_id: hostId } = JSON.parse(stdout) as { host_id: string };
+  expect(hostId).not.toBe(real.hostId);
+  expect(stderr).toMatch(
+    new RegExp(`stays: containers of machine ${real.hostId}, .*\\(running\\).*docker rm --force --volumes`),
+  );
+  expect(stderr).toContain(`is put aside: identity and journal of machine ${real.hostId}`);
+  expect(existsSync(real.path(`agent/before-${real.hostId}/journal.db`))).toBe(true);
+  const doctor = real.ask('doctor').stdout;
+  expect(doctor).toMatch(new RegExp(`hm +left workloads: containers of machine ${real.hostId}`));
 });

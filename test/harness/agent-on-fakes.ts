@@ -31,6 +31,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
     },
     upkeep: {},
     prepare: async () => {},
+    fail: () => undefined,
     describe: async () => ({ ...INVENTORY, gpus: (await gpus.inventory()).gpus }),
     diskFreeGb: async () => 100,
     boot: async () => ({ id: 'b', at: 0 }),

@@ -139,14 +139,14 @@ export class RealPlatform {
   }
 
   /** What the agent's command line answers on this host. */
-  ask(...args: string[]): { code: number | null; stdout: string } {
+  ask(...args: string[]): { code: number | null; stdout: string; stderr: string } {
     const env = { ...process.env, ...this.agentEnv };
-    const { status, stdout } = spawnSync(process.execPath, [AGENT, ...args], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [AGENT, ...args], {
       env,
       encoding: 'utf8',
       timeout: 60_000,
     });
-    return { code: status, stdout };
+    return { code: status, stdout, stderr };
   }
 
   loseJournal(): void {

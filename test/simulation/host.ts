@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { assembleAgent } from '../../agent/assemble.js';
+import { Failure } from '../../agent/domain/failure.js';
 import type { Gpu } from '../../agent/host/gpus/driver.js';
 import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
 import { Journal } from '../../agent/journal/journal.js';
@@ -117,8 +118,9 @@ export class SimHost {
         answers: async () => true,
       },
       prepare: async () => {
-        if (!this.docker.up) throw new Error('Docker is down');
+        if (!this.docker.up) throw new Failure('DOCKER_UNREACHABLE', 'Docker is down');
       },
+      fail: () => this.crashAgent(life),
       describe: async () => this.inventory(),
       diskFreeGb: async () => {
         if (!this.docker.up) throw new Error('Docker is down');

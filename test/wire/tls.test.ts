@@ -328,7 +328,11 @@ describe('an operator', () => {
   it('is told, on the host, how to enrol it again', async () => {
     const { folder, identity } = await enrolled();
     const enrollment = { controlPlane: test.grpcAddress, token: '' };
-    expect(() => checkBeforeEnroll(folder, enrollment)).toThrow(`as ${identity.hostId}; with a token of its machine`);
+    expect(() => checkBeforeEnroll(folder, enrollment)).toThrow(
+      new RegExp(`as ${identity.hostId}; .*add --again, with a token of that machine; .*removed.*add --new`),
+    );
+    expect(() => checkBeforeEnroll(folder, { ...enrollment, new: true })).not.toThrow();
+    expect(() => checkBeforeEnroll(folder, { ...enrollment, new: true, again: true })).toThrow(/one of the two/);
     expect(() => checkBeforeEnroll(newFolder(), { ...enrollment, again: true })).toThrow(/leave out --again/);
   });
 });

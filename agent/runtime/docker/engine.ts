@@ -143,6 +143,7 @@ export class Engine {
       const cause = error instanceof Error && error.cause ? error.cause : error;
       throw new SetupError(
         `Docker does not answer at ${socketPath} (${messageOf(cause)}); start it ("systemctl start docker"), or set GPURENT_AGENT_DOCKER_SOCKET`,
+        { cause: error },
       );
     }
   }

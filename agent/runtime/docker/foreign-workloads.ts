@@ -1,5 +1,6 @@
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import type { EarlierHost } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { LeftWorkload } from '../../domain/left-behind.js';
 import type { GpuDriver, GpuInventory } from '../../host/gpus/driver.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import { CANARY_OF, LABEL, traitsOf } from './labels.js';
@@ -8,10 +9,7 @@ import { CANARY_OF, LABEL, traitsOf } from './labels.js';
 const MOST_TOLD = 64;
 const LOOK_MS = 2_000;
 
-interface Foreign {
-  hostId: string;
-  container: string;
-  isRunning: boolean;
+interface Foreign extends LeftWorkload {
   gpuUuids: string[];
 }
 
@@ -59,10 +57,11 @@ export class UnclaimedGpus implements GpuDriver {
 }
 
 function heldBy({ container, hostId }: Foreign): string {
-  return `the container ${container}, which this host has made as machine ${hostId}, has it: enroll with a token of that machine, or remove the container ("docker rm --force ${container}")`;
+  return `the container ${container}, which this host has made as machine ${hostId}, has it: where that machine was not removed, enrol with a token of it; else remove the container, with its renter's disk ("docker rm --force --volumes ${container}")`;
 }
 
-async function foreignWorkloads(engine: Engine, hostId: string | null): Promise<Foreign[]> {
+/** Returns the workloads of instances in this Docker that are not of `hostId`; null: all. */
+export async function foreignWorkloads(engine: Engine, hostId: string | null): Promise<Foreign[]> {
   const containers = await engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
     docker.listContainers({ all: true, filters: { label: [LABEL.host, LABEL.instance] } }),
   );

@@ -10,6 +10,7 @@ import {
   type ImageReference,
 } from '../../../shared/image-reference.js';
 import type { Logger } from '../../../shared/logger.js';
+import { PacedLog } from '../../../shared/paced-log.js';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../domain/failure.js';
 import { PullRefused, pullFailure } from '../../domain/pull-failure.js';
@@ -82,6 +83,7 @@ export class ImagePuller {
     private readonly policy: PullPolicy,
     private readonly logger: Logger,
     private readonly startRelay: StartRelay,
+    private readonly paced = new PacedLog(clock, logger),
   ) {}
 
   /** Rejects with Failure IMAGE_UNAVAILABLE or IMAGE_TOO_SLOW in our own words; and with what `signal` is aborted with. */
@@ -99,7 +101,8 @@ export class ImagePuller {
     } catch (error) {
       if (order.signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
       const said = reasonOf(error);
-      this.logger.warn({ image, said: said.slice(0, MAX_SAID) }, 'a pull has failed');
+      const about = `${parsed.registry} ${said}`;
+      this.paced.write('warn', 'a pull has failed', { image, said: said.slice(0, MAX_SAID) }, about);
       const why = this.whyOf(error, said, begunAt);
       throw new Failure(why.code, `the image ${image} cannot be pulled: ${why.message}`, { cause: error });
     } finally {
@@ -122,7 +125,7 @@ export class ImagePuller {
   ): Promise<PulledImage> {
     const relayOrder = await this.relayOrder(order.spec, parsed, registries);
     const relay = await this.startRelay(relayOrder).catch((cause: unknown) => {
-      this.logger.error(`no relay for a pull could be started: ${messageOf(cause)}`);
+      this.paced.write('error', `no relay for a pull could be started: ${messageOf(cause)}`);
       throw new PullStopped(UNAVAILABLE, 'what asks the registry does not start on this machine; try another machine');
     });
     try {

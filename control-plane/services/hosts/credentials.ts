@@ -18,7 +18,7 @@ export interface Credential {
 /** Of what a host may say at once. */
 const RENEWAL_UNITS = 200;
 const UNKNOWN =
-  'this credential belongs to no host, or its certificate has expired; a host that was known here enrols again with a token of its machine';
+  'this credential belongs to no host, or its certificate has expired; a host that is known here enrols again with a token of its machine ("enroll --again"), any other one as a new machine ("enroll --new")';
 
 /** What a host has shown. */
 export interface Proof {
@@ -52,18 +52,21 @@ export function admitHost(platform: Platform, { hash, certified }: Proof): strin
     );
     if (!known) throw new Refusal('TOKEN_INVALID', UNKNOWN);
     if (known.removed_at !== null)
-      throw new Refusal('TOKEN_INVALID', 'an operator has removed this host; enrol it again');
+      throw new Refusal(
+        'TOKEN_INVALID',
+        'an operator has removed this host; to be a new machine, it enrols with "gpurent-agent enroll --new" and an enrolment token',
+      );
     if (known.revoked_at !== null) {
       const details = 'replaced by a newer one, or an operator has revoked it';
       throw new Refusal(
         'TOKEN_INVALID',
-        `this credential was ${details}; ask the operator for a token of this machine`,
+        `this credential was ${details}; ask the operator for a token of this machine, for "gpurent-agent enroll --again"`,
       );
     }
     if (known.expires_at !== null && known.expires_at <= tx.now) {
       throw new Refusal(
         'TOKEN_INVALID',
-        'the certificate of this host has expired; ask the operator for a token of this machine',
+        'the certificate of this host has expired; ask the operator for a token of this machine, for "gpurent-agent enroll --again"',
       );
     }
     revoke(tx, known.machine_id, known.generation);

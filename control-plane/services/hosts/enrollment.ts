@@ -121,7 +121,10 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
     return machine_id;
   });
   if (hostId !== '' && hostId !== known)
-    throw new Refusal('TOKEN_INVALID', `this is no token of machine ${hostId}; ask the operator for one`);
+    throw new Refusal(
+      'TOKEN_INVALID',
+      `this is no token of machine ${hostId}; ask the operator for one, or, where that machine was removed, enrol with --new instead of --again`,
+    );
   return known ?? platform.ids.uuid();
 }
 

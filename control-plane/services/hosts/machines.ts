@@ -39,9 +39,13 @@ export function getMachine(platform: Platform, id: string): MachineDetails {
 }
 
 export function findMachine(tx: Tx, id: string): Row<'machines'> {
-  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id).where('removed_at', 'is', null));
+  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
   if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
-  return machine;
+  if (machine.removed_at === null) return machine;
+  throw new Refusal(
+    'MACHINE_NOT_FOUND',
+    'this machine was removed; its host may come back as a new one: an ordinary enrolment token, and "gpurent-agent enroll --new"',
+  );
 }
 
 /** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
