@@ -42,6 +42,7 @@ export const PLATFORM_EVENTS = [
   'stop_delayed',
   'stop_requested',
   'stopped',
+  'stopped_by_operator',
   'unpaid',
 ] as const;
 export type PlatformEvent = (typeof PLATFORM_EVENTS)[number];

@@ -98,7 +98,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   MACHINE_IN_USE: {
     status: 409,
     meaning:
-      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which.',
+      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which, and what to do.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },

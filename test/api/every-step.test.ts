@@ -125,6 +125,10 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     return of(admin(), `POST /v1/instances/${id}/access`, { ssh_key_id });
   },
   destroy: async () => of(admin(), `DELETE /v1/instances/${await instance('stopped')}`),
+  'stop for an operator': async () =>
+    of(operator(), `POST /v1/operator/instances/${await instance('running')}/stop`, { reason: 'abuse' }),
+  'destroy for an operator': async () =>
+    of(operator(), `DELETE /v1/operator/instances/${await instance('running')}`, { reason: 'abuse' }),
   'make an enrolment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
   'revoke an enrolment token': async () =>
     of(

@@ -44,10 +44,31 @@ describe('a machine that is declared lost', () => {
     const before = test.dump();
     expect(await test.operator.request('POST', `${machineOf(agent)}/lost`)).toMatchObject({
       status: 409,
-      body: { code: 'MACHINE_IN_USE' },
+      body: { code: 'MACHINE_IN_USE', message: expect.stringContaining('DELETE /v1/operator/instances/ID') as string },
     });
     expect(test.dump()).toEqual(before);
     expect((await read(id)).status).toBe('running');
+  });
+
+  it('is emptied while it is connected, as the refusals say: cordoned, each instance destroyed, removed', async () => {
+    const { agent, body } = await offered();
+    const ids = [await deployed(body), await deployed(body)];
+    await test.operator.post(`${machineOf(agent)}/cordon`);
+    for (const path of [`${machineOf(agent)}/lost`, machineOf(agent)]) {
+      const method = path === machineOf(agent) ? 'DELETE' : 'POST';
+      const { body: refusal } = await test.operator.request<{ message: string }>(method, path);
+      expect(refusal.message).toContain('GET /v1/operator/instances?machine_id=');
+    }
+    const { items } = await test.operator.get<{ items: { id: string }[] }>(
+      `/v1/operator/instances?machine_id=${agent.hostId}`,
+    );
+    expect(items.map(({ id }) => id).sort()).toEqual(ids.sort());
+    for (const { id } of items) {
+      const answer = await test.operator.request('DELETE', `/v1/operator/instances/${id}`, { reason: 'it leaves' });
+      expect(answer.status).toBe(202);
+      await statusIs(renter.api, id, 'destroyed');
+    }
+    expect((await test.operator.request('DELETE', machineOf(agent))).status).toBe(204);
   });
 
   it('ends what ran or came up there, with a reason; stopped disks stay and refuse to start', async () => {

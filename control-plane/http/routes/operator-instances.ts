@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
-import { listAllInstances, removeFailed } from '../../services/instances/error-expiry.js';
+import { destroyForOperator, stopForOperator } from '../../services/instances/operator-actions.js';
+import { listAllInstances } from '../../services/instances/operator-list.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { iso, meaning, optional, timestamp, uuid } from '../schemas.js';
+import { body, iso, meaning, nameOf, optional, timestamp, uuid } from '../schemas.js';
 import { Instance } from './instances.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
@@ -28,7 +29,9 @@ const InstanceQuery = Type.Object({
   }),
 });
 
-/** Operators: what renters have, and the end of what nobody can use any more. */
+const reason = nameOf('Why: the renter reads it among the events of the instance', 256);
+
+/** Operators: what renters have, and the end of it. */
 export const operatorInstanceRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -50,19 +53,44 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
         status_changed_at: iso(instance.status_changed_at),
       })),
   );
+  app.post(
+    '/v1/operator/instances/:id/stop',
+    {
+      config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      schema: {
+        operationId: 'stopAnyInstance',
+        summary: 'Stop a running instance of any organization',
+        description: 'As its renter would: its disk is kept, and its renter may start it again.',
+        params: idOf('instance'),
+        body: body({ reason }),
+        response: { 202: NoContent },
+      },
+    },
+    (request, reply) => {
+      stopForOperator(platform, accountOf(request), request.params.id, request.body.reason);
+      void reply.code(202);
+      return null;
+    },
+  );
   app.delete(
     '/v1/operator/instances/:id',
     {
       config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
-        operationId: 'removeFailedInstance',
-        summary: 'Destroy an instance that is in error',
+        operationId: 'destroyAnyInstance',
+        summary: 'Destroy an instance of any organization: its container and its disk are removed',
+        description: 'As its renter would. Only for an instance in `error` may the reason be left out.',
         params: idOf('instance'),
+        body: body(optional({ reason })),
         response: { 202: NoContent },
+      },
+      preValidation: async (request) => {
+        const sent: unknown = request.body;
+        if (sent === undefined) request.body = {};
       },
     },
     (request, reply) => {
-      removeFailed(platform, accountOf(request), request.params.id);
+      destroyForOperator(platform, accountOf(request), request.params.id, request.body.reason);
       void reply.code(202);
       return null;
     },

@@ -8,6 +8,10 @@ import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
 import type { Platform } from '../platform.js';
 
+/** What an operator does to be rid of what is on a machine. */
+const TO_EMPTY =
+  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove what is in quarantine (POST /v1/operator/quarantine/ID/remove)';
+
 /**
  * Operators: the machine is not expected back. What runs on it ends, what is to be destroyed does not wait for it, nothing
  * starts on it, and nothing is charged any more for what it has not told of. Should it connect again, it is no longer lost, but
@@ -17,7 +21,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
     if (platform.hosts.isConnected(id)) {
-      throw new Refusal('MACHINE_IN_USE', 'the machine is connected; cordon it, and destroy what is to go');
+      throw new Refusal('MACHINE_IN_USE', `the machine is connected, so it is not lost; to empty it, ${TO_EMPTY}`);
     }
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
@@ -41,7 +45,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     if (machine.lost_at === null && inUse > 0) {
       throw new Refusal(
         'MACHINE_IN_USE',
-        `${inUse} instance(s) or quarantined workload(s) are on this machine; cordon it until they are gone, or declare it lost`,
+        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, once it is away for good, declare it lost`,
       );
     }
     forgetHost(tx, id);
