@@ -114,6 +114,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
+    signUpMode: config.signUp ?? 'open',
     logs: new LogHub(clock, ids, hosts),
     payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
     tenure: beginTenure(store, ids),

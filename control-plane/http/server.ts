@@ -35,6 +35,7 @@ import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorInstanceRoutes } from './routes/operator-instances.js';
 import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
+import { operatorUserRoutes } from './routes/operator-users.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
@@ -95,7 +96,7 @@ export async function createHttpServer(
   validateStrictly(app);
   parseJson(app);
   handleErrors(app);
-  answerUnknownRoutes(app);
+  answerUnknownRoutes(app, platform);
   await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
@@ -123,6 +124,7 @@ export async function createHttpServer(
     operatorIgnoredStopRoutes,
     operatorInstanceRoutes,
     operatorRoutes,
+    operatorUserRoutes,
     organizationRoutes,
     quarantineRoutes,
     sshKeyRoutes,

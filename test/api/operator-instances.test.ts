@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { World, type Refused } from '../contract/world.js';
+import { eventually } from '../../scripts/eventually.js';
 import { statusIs } from '../harness/control-plane.js';
 
 const REASON = 'it mines coins for others';
@@ -96,5 +97,111 @@ describe('an operator', () => {
       expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED', details: [{ path: 'reason' }] } });
     }
     expect(world.test.dump()).toEqual(before);
+  });
+});
+
+interface Listed {
+  id: string;
+  waits_for: { command: string; reason: string; message: string; since: string } | null;
+}
+
+async function listed(id: string): Promise<Listed | undefined> {
+  const { items } = await world.test.operator.get<{ items: Listed[] }>('/v1/operator/instances');
+  return items.find((instance) => instance.id === id);
+}
+const waitOf = async (id: string) => (await listed(id))?.waits_for;
+
+describe('the list of all instances', () => {
+  it('says whose each is, who deployed it, and on which machine', async () => {
+    const { agent, body } = await world.host({ gpus: 2 });
+    const key = await world.key('team', world.admin, 'nightly');
+    const [own, keyed] = [await world.running(body), await world.running(body, key.api)];
+    const machine = await world.test.operator.get<{ name: string }>(`/v1/operator/machines/${agent.hostId}`);
+    const organization = await world.admin.api.get<{ name: string }>('/v1/orgs/current');
+    expect(await listed(own.id)).toMatchObject({
+      organization_id: world.admin.organizationId,
+      organization_name: organization.name,
+      deployed_by: world.admin.email,
+      deployed_by_email: world.admin.email,
+      machine_id: agent.hostId,
+      machine_name: machine.name,
+      num_gpus: 1,
+      waits_for: null,
+    });
+    expect(await listed(keyed.id)).toMatchObject({
+      deployed_by: expect.stringContaining('nightly') as string,
+      deployed_by_email: world.admin.email,
+    });
+  });
+
+  it('says what is not answered, what is under way and how far, and what its host is not there for', async () => {
+    const { agent, body } = await world.host({ gpus: 2, automatic: false });
+    const { id } = await world.admin.api.post<InstanceBody>('/v1/instances', body);
+    const command = await eventually('the provision', () => agent.held.find(({ instanceId }) => instanceId === id));
+    expect(await waitOf(id)).toMatchObject({ command: 'provision', reason: 'not_answered' });
+    agent.accept(command);
+    agent.sendRaw({ progress: { instanceId: id, kind: 'pulling', message: 'pulling test:1: 40 %' } });
+    await eventually('how far it is', async () => (await waitOf(id))?.message === 'pulling test:1: 40 %');
+    expect(await waitOf(id)).toMatchObject({ command: 'provision', reason: 'under_way' });
+    agent.beat({ dockerAvailable: false });
+    await eventually('Docker to be down', async () => (await waitOf(id))?.reason === 'docker_down');
+    agent.disconnect();
+    await eventually('the host to be away', async () => (await waitOf(id))?.reason === 'host_away');
+    await agent.connect();
+    agent.done(command);
+    await statusIs(world.admin.api, id, 'running');
+    expect(await waitOf(id)).toBeNull();
+  });
+});
+
+describe('an offer', () => {
+  const offer = async (id: string) => {
+    const { items } = await world.test.operator.get<{ items: { id: string; unavailable_reason: string | null }[] }>(
+      '/v1/operator/offers',
+    );
+    return items.find((item) => item.id === id);
+  };
+  const reasonIs = (id: string, reason: RegExp) =>
+    eventually(`the reason to be ${reason}`, async () => reason.test((await offer(id))?.unavailable_reason ?? ''));
+
+  it('says to operators why it cannot be rented, and to renters only that it cannot', async () => {
+    const { agent, body } = await world.host({ gpus: 2 });
+    const { offer_id: id } = body;
+    const of = (path: string) => `/v1/operator/machines/${agent.hostId}/${path}`;
+    expect(await offer(id)).toMatchObject({ state: 'available', unavailable_reason: null });
+    agent.beat({ obstacle: 'its canary is silent' });
+    await reasonIs(id, /takes nothing new: its canary is silent/);
+    agent.beat({ dockerAvailable: false });
+    await reasonIs(id, /Docker/);
+    agent.beat();
+    const rented = [await world.running(body), await world.running(body)];
+    await reasonIs(id, /asks for 1 GPU.*of the 2.*2 are rented.*0 free/);
+    await world.test.operator.post(of('cordon'));
+    await reasonIs(id, /cordoned/);
+    const seen = await world.admin.api.get(`/v1/offers/${id}`);
+    expect(seen).toMatchObject({ state: 'unavailable' });
+    expect(seen).not.toHaveProperty('unavailable_reason');
+    for (const instance of rented) await destroy(instance.id, { reason: REASON });
+    await world.test.operator.post(of('uncordon'));
+    await eventually('it to be free', async () => (await offer(id))?.unavailable_reason === null);
+    agent.disconnect();
+    await reasonIs(id, /not connected/);
+    await world.test.operator.post(of('lost'));
+    await reasonIs(id, /lost/);
+    await world.test.operator.request('DELETE', `/v1/operator/machines/${agent.hostId}`);
+    await reasonIs(id, /removed/);
+    await world.test.operator.request('DELETE', `/v1/operator/offers/${id}`);
+    expect(await offer(id)).toMatchObject({ state: 'withdrawn', unavailable_reason: null });
+  });
+
+  it('is not made for more GPUs than the machine shows', async () => {
+    const { agent } = await world.host({ gpus: 2 });
+    const prices = { price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 };
+    const make = (num_gpus: number) =>
+      world.test.operator.request('POST', '/v1/operator/offers', { machine_id: agent.hostId, num_gpus, ...prices });
+    const before = world.test.dump();
+    expect(await make(3)).toMatchObject({ status: 422, body: { details: [{ path: 'num_gpus' }] } });
+    expect(world.test.dump()).toEqual(before);
+    expect((await make(2)).status).toBe(201);
   });
 });

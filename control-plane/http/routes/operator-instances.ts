@@ -1,19 +1,37 @@
 import { Type } from 'typebox';
 import { destroyForOperator, stopForOperator } from '../../services/instances/operator-actions.js';
-import { listAllInstances } from '../../services/instances/operator-list.js';
+import { listAllInstances, type OperatedInstance as Details } from '../../services/instances/operator-list.js';
+import { WAIT_REASONS } from '../../domain/wait.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, iso, meaning, nameOf, optional, timestamp, uuid } from '../schemas.js';
+import { body, choice, integer, iso, meaning, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { Instance } from './instances.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
-const { status, disk_gb, error_code } = Instance.properties;
+const { status, disk_gb, error_code, deployed_by } = Instance.properties;
+const Wait = Type.Object(
+  {
+    command: text('What its host was told and has not answered for good: `provision`, `start`, `stop`, `release`, ...'),
+    since: timestamp('Since when'),
+    reason: choice([...WAIT_REASONS], 'What it waits for'),
+    message: text('The same in words, or what the host has said last'),
+  },
+  { description: 'What it waits for; null where nothing is asked of its host' },
+);
 const OperatedInstance = Type.Object(
   {
     id: uuid('The id of the instance'),
     organization_id: uuid('The id of the organization that rents it'),
+    organization_name: text('What that organization is called'),
+    deployed_by,
+    deployed_by_email: nullable(
+      text('The e-mail address of who deployed it, or made the API key that did; null where the account was removed'),
+    ),
     machine_id: uuid('The id of its machine'),
+    machine_name: text('What that machine is called'),
     status,
     error_code,
+    waits_for: nullable(Wait),
+    num_gpus: integer('How many GPUs it was given'),
     disk_gb,
     created_at: timestamp('When it was deployed'),
     status_changed_at: timestamp('When it came into its present status'),
@@ -47,11 +65,7 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
       },
     },
     (request) =>
-      viewPage(listAllInstances(platform, request.query), (instance) => ({
-        ...instance,
-        created_at: iso(instance.created_at),
-        status_changed_at: iso(instance.status_changed_at),
-      })),
+      viewPage(listAllInstances(platform, request.query), instanceOf),
   );
   app.post(
     '/v1/operator/instances/:id/stop',
@@ -96,3 +110,12 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
     },
   );
 };
+
+function instanceOf({ waits_for, created_at, status_changed_at, ...instance }: Details) {
+  return {
+    ...instance,
+    waits_for: waits_for && { ...waits_for, since: iso(waits_for.since) },
+    created_at: iso(created_at),
+    status_changed_at: iso(status_changed_at),
+  };
+}
