@@ -135,7 +135,7 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
   'destroy for an operator': async () =>
     of(operator(), `DELETE /v1/operator/instances/${await instance('running')}`, { reason: 'abuse' }),
   'remove a user, with keys and memberships': async () => {
-    const member = await world.join();
+    const member = await world.join('admin');
     await world.key('team', member);
     await world.sshKey(member);
     return of(operator(), `DELETE /v1/operator/users/${member.userId}`);

@@ -161,6 +161,8 @@ describe('an offer', () => {
     );
     return items.find((item) => item.id === id);
   };
+  const isFree = (id: string) =>
+    eventually('it to be free', async () => (await offer(id))?.unavailable_reason === null);
   const reasonIs = (id: string, reason: RegExp) =>
     eventually(`the reason to be ${reason}`, async () => reason.test((await offer(id))?.unavailable_reason ?? ''));
 
@@ -174,6 +176,7 @@ describe('an offer', () => {
     agent.beat({ dockerAvailable: false });
     await reasonIs(id, /Docker/);
     agent.beat();
+    await isFree(id);
     const rented = [await world.running(body), await world.running(body)];
     await reasonIs(id, /asks for 1 GPU.*of the 2.*2 are rented.*0 free/);
     await world.test.operator.post(of('cordon'));
@@ -183,7 +186,7 @@ describe('an offer', () => {
     expect(seen).not.toHaveProperty('unavailable_reason');
     for (const instance of rented) await destroy(instance.id, { reason: REASON });
     await world.test.operator.post(of('uncordon'));
-    await eventually('it to be free', async () => (await offer(id))?.unavailable_reason === null);
+    await isFree(id);
     agent.disconnect();
     await reasonIs(id, /not connected/);
     await world.test.operator.post(of('lost'));

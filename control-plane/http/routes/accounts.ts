@@ -11,7 +11,20 @@ import {
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { body, choice, flag, iso, list, meaning, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  iso,
+  list,
+  meaning,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { idOf, NoContent, type Routes } from './routes.js';
 
 /** By which people sign in, and are invited. */

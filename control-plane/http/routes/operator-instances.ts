@@ -64,8 +64,7 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
         response: { 200: page(OperatedInstance) },
       },
     },
-    (request) =>
-      viewPage(listAllInstances(platform, request.query), instanceOf),
+    (request) => viewPage(listAllInstances(platform, request.query), instanceOf),
   );
   app.post(
     '/v1/operator/instances/:id/stop',

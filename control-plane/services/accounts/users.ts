@@ -16,7 +16,10 @@ const REMOVED = 'removed:';
 export const REMOVED_EMAILS = `${REMOVED}%`;
 
 /** Operators: who has an account, newest first; or the one with this e-mail address. */
-export function listUsers(platform: Platform, { email, ...request }: PageRequest & { email?: string }): Page<UserDetails> {
+export function listUsers(
+  platform: Platform,
+  { email, ...request }: PageRequest & { email?: string },
+): Page<UserDetails> {
   let users = query
     .selectFrom('users')
     .select(['id', 'email', 'name', 'is_operator', 'created_at'])
