@@ -22,6 +22,7 @@ import { settleLostMachines } from './services/instances/host-loss.js';
 import { errorExpirerOf } from './services/instances/error-expiry.js';
 import { releaseHeldGpus } from './services/instances/held-gpus.js';
 import { expireTransitions } from './services/instances/time-outs.js';
+import { waitTellerOf } from './services/instances/wait-events.js';
 import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey, isKeyOf } from './services/key-check.js';
 import { reseal } from './services/key-rotation.js';
@@ -61,7 +62,8 @@ type Chore =
   | 'held-gpus'
   | 'logs'
   | 'purge'
-  | 'time-outs';
+  | 'time-outs'
+  | 'wait-events';
 
 export interface Addresses {
   /** `host:port` */
@@ -128,6 +130,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     {
       dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
+      'wait-events': waitTellerOf(platform),
       'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
       settle: () => settleDue(platform),

@@ -34,6 +34,8 @@ export class AssembledHost {
   diskFreeGb: () => Promise<number> = async () => 100;
   describe = async () => ({ ...INVENTORY, gpus: (await this.gpus.inventory()).gpus });
   dockerAnswers: () => Promise<boolean> = async () => true;
+  /** Its stream of events breaks, as that of a Docker that ends. */
+  breakEvents: () => void = () => {};
   floors: SequenceFloor[] = [];
   /** Whether its control plane knows Hello.unseen. */
   takesUnseen = true;
@@ -51,7 +53,10 @@ export class AssembledHost {
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
     this.agent = agentOnFakes(
       { runtime, gpus, clock, journal, dial: () => this.dial(), ...reads },
-      { isAvailable: () => this.dockerAnswers() },
+      {
+        isAvailable: () => this.dockerAnswers(),
+        events: () => new Promise((_, reject) => (this.breakEvents = () => reject(new Error('they ended')))),
+      },
     );
     await this.agent.start();
   }

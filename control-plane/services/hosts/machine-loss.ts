@@ -4,6 +4,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { forgetHost, loseHost, writeOffUnheard } from '../instances/host-loss.js';
+import { tellDisksGone } from '../instances/lost-disks.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
 import type { Platform } from '../platform.js';
@@ -27,6 +28,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
     writeOffUnheard(tx, id);
+    tellDisksGone(tx, id, 'lost');
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
     tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));
@@ -49,6 +51,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
       );
     }
     forgetHost(tx, id);
+    tellDisksGone(tx, id, 'removed');
     tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
     tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
     recordAudit(tx, operator, 'machine.remove', id);
