@@ -7,6 +7,8 @@ import type { FakeAgent } from '../harness/fake-agent.js';
 
 const GRACE_MS = 2 * 60_000;
 const MINUTE_MS = 60_000;
+/** Before it is known what a command waits for. */
+const LOOK_MS = 5_000;
 
 let world: World;
 beforeAll(async () => {
@@ -35,14 +37,14 @@ async function stopping(): Promise<{ agent: FakeAgent; id: string }> {
 async function loses(agent: FakeAgent): Promise<void> {
   agent.disconnect();
   await eventually('the host to be away', () => trouble(agent) === 'host_away');
-  world.test.advance(0);
+  world.test.advance(LOOK_MS);
 }
 
 /** Docker on the host does not answer, and the host is heard all the while. */
 async function dockerDown(agent: FakeAgent, ms: number): Promise<void> {
   agent.beat({ dockerAvailable: false });
   await eventually('Docker to be down', () => trouble(agent) === 'docker_down');
-  world.test.advance(0);
+  world.test.advance(LOOK_MS);
   world.test.advance(ms);
 }
 
@@ -51,7 +53,7 @@ it('a command that waits for its host says so once, after ten seconds', async ()
   await loses(agent);
   world.test.advance(9_999);
   expect(await messagesOf(id, 'host_away')).toEqual([]);
-  world.test.advance(1);
+  world.test.advance(LOOK_MS);
   expect(await messagesOf(id, 'host_away')).toEqual([
     'the stop waits: the host is not connected; it is told again as soon as it is back',
   ]);
@@ -74,7 +76,7 @@ it('a host that comes and goes is told of once in ten minutes', async () => {
     await loses(agent);
     world.test.advance(10_000);
     await agent.connect();
-    world.test.advance(0);
+    world.test.advance(LOOK_MS);
   }
   expect(await messagesOf(id, 'host_away')).toHaveLength(1);
   world.test.advance(10 * MINUTE_MS);
@@ -104,7 +106,7 @@ it('right after a start of the control plane, hosts are still on their way back'
   world.test.advance(GRACE_MS / 2);
   world.test.advance(GRACE_MS / 2 - 1);
   expect(await messagesOf(id, 'host_away')).toEqual([]);
-  world.test.advance(1);
+  world.test.advance(LOOK_MS);
   world.test.advance(10_000);
   expect(await messagesOf(id, 'host_away')).toHaveLength(1);
 });

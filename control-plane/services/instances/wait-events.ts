@@ -7,6 +7,7 @@ import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
 import { recordEvent } from './transitions.js';
 
+const EVERY_MS = 5_000;
 /** A host that dials again, or a Docker that is restarted, is nothing to tell of. */
 const TELL_AFTER_MS = 10_000;
 /** A host that comes and goes is told of so often at most. */
@@ -39,13 +40,15 @@ const WORDS: Readonly<Record<CommandKind, string>> = {
 
 /**
  * Tells renters, in the timeline, that a command of theirs waits for a host that is away or whose Docker does not answer: once a
- * spell. Which spells there are is kept in memory; right after a start nobody is waited for yet. Answers how many were told.
+ * spell, by a look every five seconds. Which spells there are is kept in memory; right after a start nobody is waited for yet. Answers how many were told.
  */
 export function waitTellerOf(platform: Platform): () => { told: number } {
   let spells: ReadonlyMap<string, Spell> = new Map();
+  let dueAt = 0;
   return () => {
     const now = platform.clock.monotonic();
-    if (now - platform.bootedAt < GRACE_MS) return { told: 0 };
+    if (now < dueAt || now - platform.bootedAt < GRACE_MS) return { told: 0 };
+    dueAt = now + EVERY_MS;
     const waiting = platform.store.transact((tx) => findWaiting(platform, tx));
     spells = new Map(waiting.map(({ id, reason }) => [id, spellOf(spells.get(id), reason, now)]));
     const due = waiting.filter(({ id }) => {
