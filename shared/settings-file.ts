@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { SetupError, messageOf } from './coded-error.js';
+import { SetupError } from './coded-error.js';
+import { fileTroubleOf } from './file-access.js';
 
 /** A file of NAME=value lines. Throws SetupError, naming the setting that named the file. */
 export function readSettingsFile(setting: string, file: string): Record<string, string | undefined> {
   try {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new SetupError(`${setting} ${file} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`${setting} ${file} cannot be read: ${fileTroubleOf(error)}`, { cause: error });
   }
 }
