@@ -145,7 +145,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
-  const metrics = new Metrics(() => backups?.overdueMs ?? 0);
+  const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock);
   store.onCount = (counted) => metrics.count(counted);
   store.requestId = currentRequest;
   const gateway = new Gateway(platform, logger);

@@ -124,7 +124,7 @@ describe('a folder that cannot be used stops nobody, is overdue at once, and is 
     ['a file', () => writeFileSync(copies, ''), () => rmSync(copies), /copies is no folder/],
     [
       'one in which nothing may be written',
-      () => mkdirSync(copies, { mode: 0o500 }),
+      () => mkdirSync(copies, { mode: 0o555 }),
       () => chmodSync(copies, 0o777),
       /may not write in .*copies: name a folder/,
     ],
