@@ -15,7 +15,10 @@ export function requireReadable(file: string): void {
     closeSync(openSync(file, 'r'));
   } catch (error) {
     const copy = `install -o ${userName()} -m 600 ${file} ...`;
-    throw denied(error, `the user ${userName()} may not read ${file}: put a copy of it where that user may ("${copy}")`);
+    throw denied(
+      error,
+      `the user ${userName()} may not read ${file}: put a copy of it where that user may ("${copy}")`,
+    );
   }
 }
 
