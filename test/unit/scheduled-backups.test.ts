@@ -160,6 +160,24 @@ it('a folder that has vanished is not made anew: its disk may be missing', async
   expect(backups.overdueMs).toBe(Infinity);
 });
 
+it.each([
+  [Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }), 'no space is left on its disk'],
+  [Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }), 'no space is left on its disk'],
+  [Object.assign(new Error('EROFS: read-only'), { code: 'EROFS' }), 'its disk is read-only'],
+])('a copy that fails says why in plain words: %s', async (error, saying) => {
+  const log: string[] = [];
+  const logger = pino(
+    { level: 'error' },
+    { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  const from = { backUp: () => Promise.reject(error) };
+  backups = new ScheduledBackups(from, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, logger);
+  backups.start();
+  clock.advance(0);
+  await eventually('it to be said', () => log.length > 0);
+  expect(log[0]).toBe(`no backup could be made in ${copies}: ${saying}`);
+});
+
 it('a copy that was never made is overdue from the start on', async () => {
   backups = make({ backUp: () => Promise.reject(new Error('the disk is full')) });
   backups.start();
