@@ -77,6 +77,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'sequences never fall',
     bug: 'a report takes a number back',
+    seed: 2,
     changes: [
       [
         `${SERVICES}/instances/transitions`,
