@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
-import type { Logger } from '../shared/logger.js';
+import { silentLogger, type Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles } from '../shared/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
@@ -24,7 +24,7 @@ import { speaksHttp } from './endpoints/answers.js';
 import { gpuDriver } from './host/gpus/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
-import { EgressGuard } from './host/network/egress-guard.js';
+import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
 import { PortAllocator } from './host/ports.js';
 import type { Snapshot } from './insight/snapshot.js';
 import { StatusServer, askAgent } from './insight/status-server.js';
@@ -54,6 +54,7 @@ import { OWN_IMAGES } from './runtime/docker/pulled-images.js';
 import { ImagePuller } from './runtime/docker/image-puller.js';
 import { InstanceNetworks } from './runtime/docker/networks.js';
 import { probeDiskQuota } from './runtime/docker/quota-probe.js';
+import { removeTraces, requireNoWorkloads } from './runtime/docker/traces.js';
 import { BaseDisks } from './runtime/docker/vm/base-disks.js';
 import { RunnerJobs } from './runtime/docker/vm/runner-job.js';
 import { VirtualMachines } from './runtime/docker/vm/virtual-machines.js';
@@ -69,11 +70,17 @@ const NO_DATA_ROOT: DataRoots = {
   forget: async () => undefined,
 };
 
-/** What this host tells of itself on enrolling. Throws SetupError when Docker or the GPUs cannot be read. */
+/**
+ * What this host tells of itself on enrolling. Throws SetupError where an agent could not run on it: what is wrong is to be known
+ * before a token is spent.
+ */
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Introduction> {
   const engine = new Engine(config.dockerSocket, clock);
   await engine.require(config.dockerSocket);
+  await requireRuntime(engine, config.containerRuntime);
   requireGuestTools(config.guestTools);
+  if (config.egress) await new EgressGuard(config.egress).ensure();
+  if (config.tls) (await ServerIdentity.open(fromFiles(config.tls), clock, silentLogger)).close();
   const hasDiskQuota = await probeDiskQuota(engine, config.guestTools).catch(() => false);
   const gpus = gpuDriver(config, clock);
   const support = new VmSupport(
@@ -173,6 +180,19 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
   return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary };
+}
+
+/**
+ * Removes what the agent has set up on this host beside workloads: packet rules, and what {@link removeTraces} names. With `look` it
+ * only looks. Throws SetupError while workloads of renters are here, or where Docker does not answer.
+ */
+export async function cleanHost(config: AgentConfig, options: { images: boolean; look: boolean }): Promise<void> {
+  const engine = new Engine(config.dockerSocket, systemClock);
+  await engine.require(config.dockerSocket);
+  await requireNoWorkloads(engine);
+  if (options.look) return;
+  await removeTraces(engine, options);
+  await removeEgressRules();
 }
 
 /** The runtime alone, for a process that brings one workload down. */

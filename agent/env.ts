@@ -9,3 +9,8 @@ export function readEnvironment(): Settings {
   const set = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return { ...(file ? readSettingsFile('GPURENT_AGENT_CONFIG', file) : {}), ...set };
 }
+
+/** Where systemd waits to hear that this program is ready; undefined: nobody waits. */
+export function readNotifySocket(): string | undefined {
+  return process.env['NOTIFY_SOCKET'];
+}

@@ -1,14 +1,16 @@
 #!/usr/bin/env node
+import '../shared/require-node.js';
 import { Argument, Command } from 'commander';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
+import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
-import { checksOf, createAgent, createRuntime, describeLeaving, inspectHost } from './app.js';
+import { checksOf, cleanHost, createAgent, createRuntime, describeLeaving, inspectHost } from './app.js';
 import { agentSocket, parseConfig } from './config.js';
 import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
-import { readEnvironment } from './env.js';
+import { readEnvironment, readNotifySocket } from './env.js';
 import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
 import { askAgent } from './insight/status-server.js';
 import { checkBeforeEnroll, enroll, type Enrollment } from './link/enrollment.js';
@@ -50,16 +52,19 @@ program
     const logger = createLogger('agent', config.logLevel, config.logFormat);
     const self = [process.execPath, fileURLToPath(import.meta.url), 'carry-out'];
     const agent = await createAgent(config, identity, logger, isolatedBy(self));
-    await agent.start().catch(async (error: unknown) => {
+    try {
+      await agent.start();
+      const stop = (signal: NodeJS.Signals) => {
+        logger.info({ signal }, 'stopping; workloads go on');
+        void agent.stop();
+      };
+      process.once('SIGTERM', stop);
+      process.once('SIGINT', stop);
+      await tellReady(readNotifySocket());
+    } catch (error) {
       await agent.stop();
       throw error;
-    });
-    const stop = (signal: NodeJS.Signals) => {
-      logger.info({ signal }, 'stopping; workloads go on');
-      void agent.stop();
-    };
-    process.once('SIGTERM', stop);
-    process.once('SIGINT', stop);
+    }
   });
 
 program
@@ -72,6 +77,17 @@ program
     const logger = createLogger('agent', config.logLevel, config.logFormat);
     const runtime = createRuntime(config, loadIdentity(config.stateDir), logger);
     process.stdout.write(await carryOut(runtime, operation, instanceId));
+  });
+
+program
+  .command('clean-host', { hidden: true })
+  .description(
+    'remove what the agent has set up on this host, for who uninstalls it; refused while workloads of renters are here',
+  )
+  .option('--images', 'also the images that it has pulled and made')
+  .option('--look', 'only look whether that may be')
+  .action(async ({ images = false, look = false }: { images?: boolean; look?: boolean }) => {
+    await cleanHost(parseConfig(readEnvironment()), { images, look });
   });
 
 program

@@ -65,7 +65,7 @@ export function instancesInJournal(journal: Journal): Hello['instances'] {
   const known = journal.instances().filter(({ desired }) => desired !== 'absent');
   return known.map(({ instanceId, sequence, desired }) => {
     const observation = { ...NOTHING, state: stateOf('stopped', desired) };
-    return { instanceId, sequence, gpuUuids: [], diskGb: 0, observation };
+    return { instanceId, sequence, gpuUuids: [], diskGb: 0, origin: '', observation };
   });
 }
 
@@ -262,11 +262,19 @@ export class Session implements Subscriber {
         const hasEnded = desired === 'ended' && !this.journal.hasReport(instanceId);
         const ended = workload && hasEnded ? await this.endOf(instanceId) : undefined;
         const state = stateOf(workload?.state, desired);
-        const run = { runId: ended?.runId ?? '', runningMs: 0, exit: ended?.exit };
-        const observation = { state, ...run, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', sshSilent: false };
-        return { instanceId, sequence, gpuUuids: workload?.gpuUuids ?? [], diskGb: workload?.diskGb ?? 0, observation };
+        const run = { runId: ended?.runId ?? '', exit: ended?.exit };
+        const observation = { ...NOTHING, ...run, ...this.placeOf(workload), state };
+        const { gpuUuids = [], diskGb = 0, origin = '' } = workload ?? {};
+        return { instanceId, sequence, gpuUuids, diskGb, origin, observation };
       }),
     );
+  }
+
+  /** Where it is reached and what it was made from: a store that has never heard of it, or an older copy, has that from here. */
+  private placeOf(workload: Listed | undefined): Partial<Observation> {
+    if (workload?.state !== 'running') return {};
+    const { instanceId, image, sshPort } = workload;
+    return { image, sshPort: sshPort ?? 0, ...this.hands.observer.latestLinks(instanceId) };
   }
 
   /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import type { AddressInfo } from 'node:net';
+import { parseAddress } from '../shared/addresses.js';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
@@ -244,13 +246,14 @@ async function closeHttp(http: FastifyInstance | undefined, clock: Clock): Promi
   cut.cancel();
 }
 
+/** Binds `host:port` (port 0: any) and returns the address bound. Throws SetupError. */
 async function listen(http: FastifyInstance, address: string): Promise<string> {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/[[\]]/g, '');
+  const at = parseAddress('GPURENT_HTTP_ADDRESS', address);
   try {
-    const url = await http.listen({ host, port: Number(address.slice(colon + 1)) });
-    return new URL(url).host;
+    await http.listen(at);
   } catch (error) {
-    throw new SetupError(`cannot serve HTTP on ${address}: ${messageOf(error)}`);
+    throw new SetupError(`cannot serve HTTP on ${address}: ${messageOf(error)}`, { cause: error });
   }
+  const { port } = http.server.address() as AddressInfo;
+  return address.replace(/:\d+$/, `:${port}`);
 }

@@ -7,3 +7,8 @@ export function readEnvironment(): Record<string, string | undefined> {
   const set = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return { ...(file ? readSettingsFile('GPURENT_CONFIG', file) : {}), ...set };
 }
+
+/** Where systemd waits to hear that this program is ready; undefined: nobody waits. */
+export function readNotifySocket(): string | undefined {
+  return process.env['NOTIFY_SOCKET'];
+}

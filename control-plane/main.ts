@@ -1,13 +1,15 @@
 #!/usr/bin/env node
+import '../shared/require-node.js';
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
-import { createLogger } from '../shared/logger.js';
+import { createLogger, type Logger } from '../shared/logger.js';
+import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
-import { createControlPlane, forgetSecrets, rotateKey } from './app.js';
+import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
 import { parseConfig } from './config.js';
-import { readEnvironment } from './env.js';
+import { readEnvironment, readNotifySocket } from './env.js';
 import { askReadiness } from './readiness-client.js';
 import { backUp, readAuthority, restore } from './store/backup.js';
 
@@ -22,27 +24,15 @@ program
     const config = parseConfig(readEnvironment());
     const logger = createLogger('control-plane', config.logLevel, config.logFormat);
     const controlPlane = createControlPlane(config, logger);
-    const addresses = await controlPlane.start().catch(async (error: unknown) => {
+    try {
+      const addresses = await controlPlane.start();
+      process.stdout.write(`${JSON.stringify(addresses)}\n`);
+      heedSignals(controlPlane, logger);
+      await tellReady(readNotifySocket());
+    } catch (error) {
       await controlPlane.stop();
       throw error;
-    });
-    process.stdout.write(`${JSON.stringify(addresses)}\n`);
-    const stop = (signal: NodeJS.Signals) => {
-      logger.info({ signal }, 'stopping');
-      void controlPlane
-        .stop()
-        .then(() => logger.info('stopped'))
-        .catch((error: unknown) => {
-          logger.error({ err: error }, 'stopping failed');
-          process.exitCode = 1;
-        })
-        // Whoever connected and never spoke would keep the process.
-        // eslint-disable-next-line no-restricted-properties
-        .finally(() => process.exit());
-    };
-    process.once('SIGTERM', stop);
-    process.once('SIGINT', stop);
-    process.on('SIGHUP', () => void controlPlane.reload());
+    }
   });
 
 program
@@ -135,4 +125,24 @@ try {
   if (!(error instanceof CodedError)) throw error;
   process.stderr.write(`gpurent-control-plane: ${error.message}\n`);
   process.exitCode = 1;
+}
+
+/** Stops in order on SIGTERM and SIGINT; reads the certificate again on SIGHUP. */
+function heedSignals(controlPlane: ControlPlane, logger: Logger): void {
+  const stop = (signal: NodeJS.Signals) => {
+    logger.info({ signal }, 'stopping');
+    void controlPlane
+      .stop()
+      .then(() => logger.info('stopped'))
+      .catch((error: unknown) => {
+        logger.error({ err: error }, 'stopping failed');
+        process.exitCode = 1;
+      })
+      // Whoever connected and never spoke would keep the process.
+      // eslint-disable-next-line no-restricted-properties
+      .finally(() => process.exit());
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  process.on('SIGHUP', () => void controlPlane.reload());
 }

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { systemClock } from '../shared/clock.js';
 
 const STOP_PATIENCE_MS = 15_000;
+/** What our programs end with where they cannot go on. */
+const REFUSAL = /^gpurent[a-z-]*: /;
 
 /** A program of ours as a child process. */
 export class Daemon {
@@ -45,13 +47,36 @@ export class Daemon {
       text += String(chunk);
       if (text.includes('\n')) return JSON.parse(text.slice(0, text.indexOf('\n'))) as T;
     }
-    throw new Error(
-      `${this.name} ended before it was ready: ${readFileSync(this.logFile, 'utf8').trim().split('\n').at(-1) ?? ''}`,
-    );
+    throw new Error(`${this.name} ended before it was ready: ${this.lastLine()}`);
+  }
+
+  /** Throws its last line once it has ended. */
+  requireRunning(): void {
+    if (this.hasEnded) throw this.end();
+  }
+
+  /** Rejects with its last line when it ends. */
+  async untilEnded(): Promise<never> {
+    if (!this.hasEnded) await once(this.child, 'exit');
+    throw this.end();
+  }
+
+  private end(): Error {
+    return new Error(`${this.name} has ended: ${this.lastLine()}`);
+  }
+
+  private get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  private lastLine(): string {
+    const lines = readFileSync(this.logFile, 'utf8').trim().split('\n');
+    // Its own children may log after it.
+    return lines.findLast((line) => REFUSAL.test(line)) ?? lines.at(-1) ?? '';
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.hasEnded) return;
     const exited = once(this.child, 'exit');
     this.child.kill(signal);
     const killer = systemClock.schedule(STOP_PATIENCE_MS, () => this.child.kill('SIGKILL'));

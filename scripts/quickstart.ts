@@ -44,8 +44,13 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  return eventually(what, look, PATIENCE_MS).catch((error: unknown) => {
-    throw new Error(`${messageOf(error)}; the logs are in ${folder}`, { cause: error });
+  const lookWhileAllRun = () => {
+    for (const daemon of daemons) daemon.requireRunning();
+    return look();
+  };
+  return eventually(what, lookWhileAllRun, PATIENCE_MS).catch((error: unknown) => {
+    const reason = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : '';
+    throw new Error(`${messageOf(error)}${reason}; the logs are in ${folder}`, { cause: error });
   });
 }
 
@@ -101,8 +106,9 @@ async function startAgent(grpc: string, token: string): Promise<string> {
     GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
     GPURENT_AGENT_GPUS: gpus,
   };
-  const enrolled = await run(process.execPath, [agentScript, 'enroll', '--control-plane', grpc, '--token', token], {
-    env: { ...process.env, ...env },
+  const enroll = [agentScript, 'enroll', '--control-plane', grpc, '--token', token];
+  const enrolled = await run(process.execPath, enroll, { env: { ...process.env, ...env } }).catch((error: unknown) => {
+    throw new Error((error as { stderr?: string }).stderr?.trim() || 'the agent did not enrol', { cause: error });
   });
   daemons.push(Daemon.start('the agent', agentScript, ['run'], env, join(folder, 'agent.log'), true));
   return (JSON.parse(enrolled.stdout) as { host_id: string }).host_id;
@@ -237,7 +243,7 @@ async function main(): Promise<void> {
         `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );
       console.log(`Logs:       ${folder}\nCtrl-C stops it all.`);
-      await untilInterrupted();
+      await Promise.race([untilInterrupted(), ...daemons.map((daemon) => daemon.untilEnded())]);
     }
   } finally {
     const created = id;

@@ -80,6 +80,12 @@ export class Observer {
     return this.reached.get(instanceId) === startedAt;
   }
 
+  /** What has answered in the latest run of which that is known. */
+  latestLinks(instanceId: string): Links {
+    const { jupyterUrl = '', openUrl = '' } = this.links.get(instanceId) ?? {};
+    return { jupyterUrl, openUrl };
+  }
+
   /** What has answered in this run. */
   linksOf({ instanceId, startedAt }: Run): Links {
     const known = this.links.get(instanceId);

@@ -27,6 +27,8 @@ export interface Traits {
   tokenHash: string;
   /** What it was made from, with its digest where a registry has given it one. */
   image: string;
+  /** Whose it is, sealed by the control plane; empty where an older release has made it. */
+  origin: string;
 }
 
 /** The labels alone: what has replaced the access token is found with the workload. */
@@ -36,8 +38,8 @@ export type Placed = Exclude<Workload, { state: 'absent' }>;
 
 /** What stays the same for the life of a workload. */
 export function traitsOnly(workload: Placed): Traits {
-  const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image } = workload;
-  return { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image };
+  const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin } = workload;
+  return { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin };
 }
 
 /** Every port of the host that is the workload's. */

@@ -74,7 +74,9 @@ export class Gateway {
     const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
     this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket), LIMITS);
     const at = parseAddress('GPURENT_GRPC_ADDRESS', address);
-    const port = await this.gate.listen(at.host, at.port).catch((error: unknown) => {
+    // A name is bound at one of its addresses alone; agents dial this one by either.
+    const host = at.host === 'localhost' ? '127.0.0.1' : at.host;
+    const port = await this.gate.listen(host, at.port).catch((error: unknown) => {
       throw new SetupError(`cannot listen for agents on ${address}: ${messageOf(error)}`);
     });
     return address.replace(/:\d+$/, `:${port}`);

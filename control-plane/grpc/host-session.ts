@@ -34,6 +34,9 @@ const CONNECT_UNITS = 100;
 const MOST_OF_A_CODE = 100;
 /** A balance changes little faster. */
 const PAID_TIMES_EVERY_MS = 60_000;
+/** So many instances are named in one line of the log. */
+const MOST_NAMED = 20;
+const IN_QUARANTINE = 'workloads are in quarantine: adopt or remove each, see GET /v1/operator/quarantine';
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
 /** One host's stream from its first message to its end. Returns whether the host is known, and may speak now. */
@@ -162,7 +165,7 @@ class HostSession implements HostLink {
       this.logger.error(details);
       return refuse(this.stream, status.FAILED_PRECONDITION, details);
     }
-    const floors = greetHost(this.platform, this.machineId, hello);
+    const { floors, quarantined } = greetHost(this.platform, this.machineId, hello);
     this.greeted = true;
     if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
@@ -176,6 +179,8 @@ class HostSession implements HostLink {
     this.platform.hosts.attach(this.machineId, this);
     if (hello.unseen) this.platform.hosts.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
+    if (quarantined.length > 0)
+      this.logger.warn({ instances: quarantined.slice(0, MOST_NAMED) }, `${quarantined.length} ${IN_QUARANTINE}`);
   }
 
   private handle({ message }: AgentMessage): void {

@@ -33,6 +33,7 @@ export class Metrics {
     oldestCommand: this.gauge('commands_oldest_seconds', 'For how long the oldest of those has waited', 'kind'),
     settlementLag: this.gauge('settlement_lag_seconds', 'For how long the settlement that is due longest has waited'),
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations that have nothing left'),
+    quarantined: this.gauge('workloads_quarantined', 'Workloads on hosts that the store cannot explain'),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged though their stop has timed out'),
   };
 
@@ -72,6 +73,7 @@ export class Metrics {
   private show(overview: Overview): void {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     this.gauges.ignoredStops.set(overview.ignoredStops);
+    this.gauges.quarantined.set(overview.quarantined);
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);

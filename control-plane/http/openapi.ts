@@ -8,6 +8,7 @@ import { nameModels, type Document } from './openapi-models.js';
 import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
 import { PUBLIC, refusalsOf, type Policy } from './policy.js';
 import { text } from './schemas.js';
+import { mayBeEmpty } from './validation.js';
 
 const DOCUMENT = '/v1/openapi.json';
 const PAGE = '/docs';
@@ -83,10 +84,24 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
     hideUntagged: true,
     transform: ({ schema, url, route }) => ({ schema: schema.summary ? describe(schema, route) : schema, url }),
     transformObject: (document) =>
-      'openapiObject' in document ? shareResponses(nameModels(document.openapiObject as Document)) : {},
+      'openapiObject' in document ? freeBodies(shareResponses(nameModels(document.openapiObject as Document))) : {},
   });
   await app.register(swaggerUi, { routePrefix: PAGE, staticCSP: CONTENT_POLICY, uiConfig: { validatorUrl: null } });
   app.get(DOCUMENT, { schema: { hide: true } }, () => app.swagger());
+}
+
+/** A POST whose body has no field that must be given may come without one. */
+function freeBodies(document: Document): Document {
+  for (const path of Object.values(document.paths ?? {}) as { post?: { requestBody?: RequestBody } }[]) {
+    const { requestBody } = path.post ?? {};
+    if (mayBeEmpty(requestBody?.content['application/json']?.schema)) delete requestBody?.required;
+  }
+  return document;
+}
+
+interface RequestBody {
+  required?: boolean;
+  content: Record<string, { schema: unknown }>;
 }
 
 /** A route as the document shows it: tagged by its resource, with who may call it, and with every refusal that it can answer. */

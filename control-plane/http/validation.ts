@@ -33,12 +33,26 @@ export function validateStrictly(app: FastifyInstance): void {
     const validate = (httpPart === 'body' ? body : text).compile(schema);
     return httpPart === 'querystring' ? withPlainIntegers(schema as QuerySchema, validate) : validate;
   });
-  app.addHook('preValidation', async ({ body, params, query, routeOptions }) => {
+  app.addHook('preValidation', async (request) => {
+    const { body, params, query, routeOptions } = request;
     unifyIds(params, () => true);
     for (const fields of [query, body]) unifyIds(fields, (name) => name.endsWith('_id'));
     const { schema, config } = routeOptions;
+    if (body === undefined && request.method === 'POST' && mayBeEmpty(schema?.body)) request.body = {};
     if (schema?.body === undefined && config.rawBody !== true) refuseUnaskedBody(body);
   });
+}
+
+/** Whether a body by this schema has no field that must be given: then the whole may be left out of a POST. */
+export function mayBeEmpty(schema: unknown): boolean {
+  const { type, properties = {}, required = [] } = (schema ?? {}) as BodySchema;
+  return type === 'object' && required.every((name) => 'default' in (properties[name] ?? {}));
+}
+
+interface BodySchema {
+  type?: string;
+  properties?: Record<string, object>;
+  required?: string[];
 }
 
 /** What is wrong with a request, each field once, as far as a caller can be expected to read on. */

@@ -7,7 +7,7 @@ import type { Platform } from './platform.js';
 export interface Overview {
   /** Those that are not removed, by whether they are connected; `lost`: away, and an operator has said so. */
   hosts: { connected: number; away: number; lost: number };
-  gpus: { sold: number; free: number; unhealthy: number };
+  gpus: { sold: number; free: number; unhealthy: number; quarantined: number };
   instances: Record<string, number>;
   /** What hosts that are not lost are still to do, and for how long the oldest of a kind has waited. */
   openCommands: { kind: string; count: number; oldestMs: number }[];
@@ -17,6 +17,8 @@ export interface Overview {
   withoutBalance: number;
   /** Instances that are charged though their stop has timed out. */
   ignoredStops: number;
+  /** Workloads that hosts have and the store cannot explain. */
+  quarantined: number;
 }
 
 export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
@@ -29,6 +31,7 @@ export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>
       settlementLagMs: settlementLag(tx),
       withoutBalance: countEmpty(tx),
       ignoredStops: countIgnoredStops(tx),
+      quarantined: tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0,
     };
   });
 }
@@ -43,6 +46,11 @@ function countHosts(tx: Tx, links: Platform['hosts']): Overview['hosts'] {
 
 const COUNT = sql<number>`count(*)`.as('count');
 
+const HELD_APART = sql<number>`EXISTS (
+  SELECT 1 FROM quarantine JOIN quarantine_gpus ON quarantine_gpus.quarantine_id = quarantine.id
+  WHERE quarantine.machine_id = gpus.machine_id AND quarantine_gpus.gpu_uuid = gpus.uuid
+)`.as('apart');
+
 function countGpus(tx: Tx): Overview['gpus'] {
   const rows = tx.all(
     query
@@ -51,13 +59,14 @@ function countGpus(tx: Tx): Overview['gpus'] {
       .leftJoin('gpu_claims', (join) =>
         join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
       )
-      .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), 'gpus.healthy', COUNT])
+      .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), HELD_APART, 'gpus.healthy', COUNT])
       .where('gpus.present', '=', 1)
       .where('machines.removed_at', 'is', null)
-      .groupBy(['sold', 'gpus.healthy']),
+      .groupBy(['sold', 'apart', 'gpus.healthy']),
   );
-  const gpus = { sold: 0, free: 0, unhealthy: 0 };
-  for (const { sold, healthy, count } of rows) gpus[sold ? 'sold' : healthy ? 'free' : 'unhealthy'] += count;
+  const gpus = { sold: 0, free: 0, unhealthy: 0, quarantined: 0 };
+  for (const { sold, apart, healthy, count } of rows)
+    gpus[sold ? 'sold' : apart ? 'quarantined' : healthy ? 'free' : 'unhealthy'] += count;
   return gpus;
 }
 

@@ -280,6 +280,8 @@ export interface Schema {
     sequence: number;
     disk_gb: number;
     observation: string;
+    /** Whose it is, as its host repeats it; null: made by an older release. */
+    origin: string | null;
     found_at: number;
     removal_requested_at: number | null;
   };

@@ -18,13 +18,12 @@ require_system() {
 
 # Sets node to the path of one that can run this release.
 require_node() {
-  node=$(command -v node) || die 'Node 20.19 or later is needed: https://nodejs.org'
+  node=$(command -v node) || die "Node is needed, one of $(sed -n 's/.*"node": "\([^"]*\)".*/\1/p' "$release/package.json"): https://nodejs.org"
   # As it is found: what stands behind it may be another version tomorrow.
   case "$(readlink -f "$node")" in
   /home/* | /root/*) die "$node is in somebody's home, which services do not see: install Node for the whole machine" ;;
   esac
-  (cd "$release" && "$node" -e 'new (require("better-sqlite3"))(":memory:")' >/dev/null 2>&1) ||
-    die "this release was not made for $("$node" --version) on $(uname -m): take one that was, or make it with scripts/release"
+  "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: take a release that was made for this Node, or make one with scripts/release --nodes'
 }
 
 # install_release PROGRAM: puts this release where it stays. What runs goes on with the one before until it is restarted, and
@@ -82,7 +81,7 @@ install_unit() {
   if grep -q '^\[Install\]' "$unit"; then systemctl enable --quiet "$1"; fi
 }
 
-# remove_program PROGRAM UNIT...: what it knows stays.
+# remove_program PROGRAM UNIT...: what it knows stays, and so does the release of another program.
 remove_program() {
   local program=$1 unit
   shift
@@ -90,17 +89,30 @@ remove_program() {
   for unit in "$@"; do rm -f "/etc/systemd/system/$unit"; done
   rm -f "/usr/local/bin/$program" "$prefix/${program#gpurent-}"
   systemctl daemon-reload
-  if [ ! -e /usr/local/bin/gpurent-control-plane ] && [ ! -e /usr/local/bin/gpurent-agent ]; then rm -rf "$prefix"; fi
+  systemctl reset-failed "$@" 2>/dev/null || true
+  remove_unused_releases
 }
 
-# wait_for WHAT UNIT COMMAND...: for half a minute.
-wait_for() {
-  local what=$1 unit=$2
-  shift 2
-  for _ in $(seq 60); do
-    if "$@" >/dev/null 2>&1; then return; fi
-    sleep 0.5
+remove_unused_releases() {
+  local each used=' '
+  for each in "$prefix"/*; do if [ -L "$each" ]; then used+="$(readlink "$each") "; fi; done
+  for each in "$prefix"/*; do
+    if [ -d "$each" ] && [ ! -L "$each" ] && [[ "$used" != *" ${each##*/} "* ]]; then rm -rf "$each"; fi
   done
-  systemctl --no-pager --lines 20 status "$unit" >&2 || true
-  die "$what did not come up: journalctl -u $unit"
+  rmdir "$prefix" 2>/dev/null || true
+}
+
+# restart_unit WHAT UNIT: until it says that it is ready. Where it does not come up, its last words are shown.
+restart_unit() {
+  local what=$1 unit=$2 began=$EPOCHSECONDS
+  if timeout 300 systemctl restart "$unit" 2>/dev/null; then return; fi
+  journalctl --sync 2>/dev/null || true
+  journalctl --quiet --no-pager --output cat --since "@$began" "_SYSTEMD_UNIT=$unit" | tail -n 10 >&2 || true
+  die "$what did not come up, and goes on trying; its last words stand above, all of them: journalctl -u $unit"
+}
+
+# set_setting FILE NAME VALUE: in the place of what stands there for it, also where that is commented.
+set_setting() {
+  local file=$config_dir/$1
+  if grep -q "^#\?$2=" "$file"; then sed -i "s|^#\?$2=.*|$2=$3|" "$file"; else printf '%s=%s\n' "$2" "$3" >>"$file"; fi
 }

@@ -12,6 +12,23 @@ die() {
   exit 1
 }
 
+# require_root REASON ARGUMENT...: dies with the command that has it.
+require_root() {
+  local reason=$1
+  shift
+  [ "$(id -u)" = 0 ] || die "$reason; run: sudo $0${*:+ $*}"
+}
+
+# What was made here as root belongs to whoever called sudo, whose own builds write it again.
+give_back() {
+  if [ -z "${SUDO_UID:-}" ] || [ "$SUDO_UID" = 0 ]; then return; fi
+  local each owner=$SUDO_UID:${SUDO_GID:-$SUDO_UID}
+  chown --from=0 "$owner" "$local_dir"
+  for each in node_modules dist shared/gen "$local_dir"/*.log; do
+    [ ! -e "$each" ] || chown -hR --from=0 "$owner" "$each"
+  done
+}
+
 may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 # apt_install REASON PACKAGE...
@@ -32,15 +49,20 @@ require_commands() {
   [ ${#missing[@]} = 0 ] || apt_install 'what is missing is needed' "${missing[@]}"
 }
 
+# Which versions those are, package.json says.
 require_node() {
-  command -v node >/dev/null || die 'Node 20.19 or later is needed: https://nodejs.org'
-  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
-    die "Node 20.19 or later is needed, this is $(node --version)"
+  command -v node >/dev/null ||
+    die "Node is needed, one of $(engines): https://nodejs.org${SUDO_USER:+; if $SUDO_USER has one, sudo hides it: sudo env \"PATH=\$PATH\" $0}"
+  node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+    const ranges = require("./package.json").engines.node.split("||").map((range) => range.trim().slice(1).split(".").map(Number));
+    process.exit(ranges.some(([itsMajor, itsMinor]) => major === itsMajor && minor >= itsMinor) ? 0 : 1)' ||
+    die "one of these versions of Node is needed: $(engines); this is $(node -p process.version)"
 }
+engines() { sed -n 's/.*"node": "\([^"]*\)".*/\1/p' package.json | sed 's/ *|| */, /g; s/\^//g'; }
 
 # The SQLite driver is compiled where no binary can be fetched.
 require_compiler() {
-  if packages_are_installed || ! may_install; then return; fi
+  if packages_are_installed && driver_works || ! may_install; then return; fi
   require_commands python3=python3 make=make g++=g++
 }
 
@@ -56,12 +78,70 @@ install_packages() {
 }
 
 compile_packages() {
-  if [ ! -e "$local_dir/uncompiled" ]; then return; fi
-  local prefix
-  prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
-  if [ -e "$prefix/include/node/node.h" ]; then export npm_config_nodedir=$prefix; fi
-  npm rebuild >"$local_dir/compile.log" 2>&1 || die "npm rebuild failed; see $local_dir/compile.log"
-  rm "$local_dir/uncompiled"
+  if [ -e "$local_dir/uncompiled" ]; then
+    local prefix
+    prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
+    if [ -e "$prefix/include/node/node.h" ]; then export npm_config_nodedir=$prefix; fi
+    npm rebuild >"$local_dir/compile.log" 2>&1 || die "npm rebuild failed; see $local_dir/compile.log"
+    unset npm_config_nodedir
+    rm "$local_dir/uncompiled"
+  fi
+  if driver_works; then return; fi
+  say "compiling the SQLite driver for Node $(node --version)"
+  keep_driver
+  compile_driver "$(node -p 'process.versions.node.split(".")[0]')" node_modules/better-sqlite3
+  driver_works || die "the SQLite driver does not work with Node $(node --version); see $local_dir/compile.log"
+}
+
+# The driver is there for this Node, and does not end it: compiled with headers of Node 24.19 or later it would end Node 24
+# (nodejs/node#65446).
+driver_works() {
+  node -e 'require("better-sqlite3")(":memory:"); const file = Object.keys(require.cache).find((each) => each.endsWith(".node"));
+    if (process.version.startsWith("v24.") && require("fs").readFileSync(file).includes("RemoveEnvironmentCleanupHook")) process.exit(1)' 2>/dev/null
+}
+
+# compile_driver MAJOR FOLDER: compiles it for a version of Node, into a folder where each version finds its own.
+compile_driver() {
+  local version=$1 work driver
+  if [ "$version" = 24 ]; then version=24.18.1; fi
+  fetch_node "$version"
+  work=$(mktemp -d)
+  tar -C node_modules -cf - --exclude build better-sqlite3 | tar -C "$work" -xf -
+  mkdir -p "$local_dir"
+  (
+    cd "$work/better-sqlite3" &&
+      PATH=$fetched/bin:$PATH npm_config_nodedir=$fetched npm_config_build_from_source=true npm run --silent install
+  ) >"$local_dir/compile.log" 2>&1 </dev/null || die "$(tail -n 20 "$local_dir/compile.log")"
+  driver=$work/better-sqlite3/build/Release/better_sqlite3.node
+  place_driver "$driver" "$2"
+  rm -rf "$work"
+}
+
+# One that was compiled for another version of Node stays for that: this Node would take it for its own.
+keep_driver() {
+  local sqlite=node_modules/better-sqlite3
+  if [ -e "$sqlite/build/Release/better_sqlite3.node" ]; then place_driver "$sqlite/build/Release/better_sqlite3.node" "$sqlite"; fi
+  rm -rf "$sqlite/build"
+}
+
+place_driver() { # FILE FOLDER
+  local abi to
+  abi=$(grep -aoE -m 1 'node_register_module_v[0-9]+' "$1" | head -n 1)
+  to=$2/lib/binding/node-v${abi#node_register_module_v}-$(node -p 'process.platform + "-" + process.arch')
+  mkdir -p "$to"
+  cp "$1" "$to/.new"
+  mv "$to/.new" "$to/better_sqlite3.node"
+}
+
+# fetch_node VERSION: sets `fetched` to a folder with that Node and its headers; 24 is the newest of that major version.
+fetch_node() {
+  fetched=$local_dir/nodes/$1
+  if [ -e "$fetched/bin/node" ]; then return; fi
+  say "fetching Node $1"
+  rm -rf "$fetched"
+  mkdir -p "$fetched"
+  (cd "$fetched" && npm pack --silent "node-$(node -p 'process.platform + "-" + process.arch')@$1" | tail -n 1 | xargs tar --strip-components 1 -xzf && rm -f ./*.tgz) \
+    >&2 || die "Node $1 cannot be fetched from the npm registry"
 }
 
 build() {

@@ -11,6 +11,29 @@ vm_runner=localhost/gpurent/vm-runner:1
 # vitest PROJECT: leaves its report beside the log of its phase.
 vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$phases_dir/$1.json"; }
 
+# Each version of Node that programs run with: the newest of its major version.
+nodes=(20 22 24 26)
+# on_node MAJOR COMMAND...
+on_node() {
+  local major=$1
+  shift
+  if [ "$(node -p 'process.versions.node.split(".")[0]')" = "$major" ]; then
+    "$@"
+  else
+    fetch_node "$major"
+    PATH=$fetched/bin:$PATH "$@"
+  fi
+}
+quick_tests_again() {
+  compile_packages
+  npx --no-install vitest run --project quick
+}
+nodes_of_tests() {
+  local major
+  for major in "${nodes[@]}"; do phase "quick-node-$major" on_node "$major" quick_tests_again; done
+  reached nodes
+}
+
 # Both halves of a command that takes --part, on a core each.
 halves() {
   "$@" --part 1/2 &
@@ -36,6 +59,7 @@ computing_lane() { # [MODE]
   checking=$!
   phase quick vitest quick
   wait "$checking"
+  if [ "$mode" = --nightly ]; then nodes_of_tests; fi
   case "$mode" in
   --quick) phase simulation simulate --seeds chosen:10 --steps 200 ;;
   --nightly) phase simulation simulate --seeds 1-20000 --steps 1000 ;;
@@ -69,9 +93,18 @@ make_tools() {
   require_image_makers
 }
 
-docker_lane() { # ROUNDS
+docker_lane() { # ROUNDS [MODE]
   after program image-debian
   in_sandbox docker_tests "$1"
+  if [ "${2:-}" != --nightly ]; then return; fi
+  after nodes
+  in_sandbox quickstarts
+}
+quickstarts() {
+  local major
+  start_dockerd docker-1
+  for major in "${nodes[@]}"; do phase "quickstart-node-$major" on_node "$major" scripts/quickstart --once; done
+  stop_dockerd
 }
 docker_tests() {
   start_dockerd docker-1

@@ -1,6 +1,7 @@
 import { createServer, request, type IncomingMessage, type RequestOptions, type Server } from 'node:http';
 import { createHash } from 'node:crypto';
 import { connect, createServer as createRawServer, type AddressInfo, type Server as NetServer } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -290,10 +291,16 @@ describe('A guarded port', () => {
     const port = await answering(() => answer);
     const odd = { ...guarded, hostPort: await freePort(), target: { host: HOST, port } };
     await proxy.set('odd', [odd]);
+    const lateness = monitorEventLoopDelay();
+    lateness.enable();
     for (const [said, sent, body, verb, spoken, asked] of visits) {
       answer = `${said}\r\n${sent}\r\n${body}`;
       await say(odd.hostPort, `${verb} /?token=${TOKEN} HTTP/${spoken}\r\nHost: x\r\n${asked}\r\n`);
     }
+    lateness.disable();
+    process.stdout.write(
+      `after ${VISITS} odd visits a timer was late by at most ${Math.round(lateness.max / 1e6)} ms\n`,
+    );
     await proxy.set('odd', []);
     expect((await ask(`/?token=${TOKEN}`)).status).toBe(200);
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Observer } from '../../agent/observation/observer.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { specOf } from '../suites/runtime-suite.js';
@@ -37,4 +38,26 @@ it('tells of what the host’s boot has interrupted as of what is about to run, 
     'ended',
   ]);
   release();
+});
+
+it('names of what runs its port, its image and whose it is: an older copy of the store has that from here', async () => {
+  await host.runtime.create('runs', 1, specOf('image:1', { origin: 'sealed' }));
+  const workload = await host.runtime.find('runs');
+  if (workload.state !== 'running') throw new Error('it does not run');
+  host.journal.remember({ instanceId: 'runs', sequence: 1, desired: 'running' });
+  await host.start();
+  const hello = await eventually('Hello', () => host.hellos[0]);
+  const { sshPort } = workload;
+  expect(sshPort).toBeGreaterThan(1_023);
+  expect(hello.instances).toMatchObject([{ origin: 'sealed', observation: { sshPort, image: 'image:1' } }]);
+});
+
+it('knows the link of what runs also before it has asked Docker for the run', async () => {
+  const observer = new Observer(host.runtime, host.clock);
+  await host.runtime.create('runs', 1, specOf('image:1'));
+  const workload = await host.runtime.find('runs');
+  if (workload.state !== 'running') throw new Error('it does not run');
+  expect(observer.latestLinks('runs')).toEqual({ jupyterUrl: '', openUrl: '' });
+  observer.noteLinks(workload, { openUrl: 'http://127.0.0.1:1/' });
+  expect(observer.latestLinks('runs')).toEqual({ jupyterUrl: '', openUrl: 'http://127.0.0.1:1/' });
 });

@@ -171,7 +171,7 @@ describe('access that is replaced', () => {
     const first = await held(agent);
     await ask(id);
     const second = await eventually('the second', () => agent.held.find((command) => command !== first));
-    agent.sendRaw({
+    agent.say({
       commandResult: {
         ...{ commandId: second.commandId, instanceId: id, sequence: second.sequence },
         ...{ outcome: 'COMMAND_OUTCOME_DONE', accessRevision: 1 },

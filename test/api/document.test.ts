@@ -42,6 +42,16 @@ it('is of the release that serves it, under its licence', () => {
 const VERBS =
   /^(accept|add|adopt|cancel|change|close|confirm|cordon|create|credit|deactivate|declare|deploy|destroy|duplicate|export|get|grant|leave|list|open|receive|remove|rename|replace|require|revoke|schedule|sign|start|stop|takeDown|uncordon|update|waive|withdraw)[A-Z][A-Za-z]+$/;
 
+it('says of a body whether it may be left out, and then it may', async () => {
+  const mustSend = (where: string) =>
+    operations().find((operation) => operation.where === where)?.requestBody?.required;
+  expect(mustSend('post /v1/instances')).toBe(true);
+  expect(mustSend('patch /v1/operator/offers/{id}')).toBe(true);
+  expect(mustSend('post /v1/instances/{id}/access')).toBeUndefined();
+  expect(mustSend('post /v1/operator/enrollment-tokens')).toBeUndefined();
+  expect(await test.operator.request('POST', '/v1/operator/enrollment-tokens')).toMatchObject({ status: 201 });
+});
+
 it('names every operation once, with a verb', () => {
   const names = operations().map(({ operationId }) => operationId);
   expect(names.filter((name) => !VERBS.test(name))).toEqual([]);

@@ -131,7 +131,7 @@ describe('the end of an earlier run', () => {
     agent.accept(command);
     await answer;
     const observation = { state: 'WORKLOAD_STATE_STOPPED', runId, exit: { code: 143 } };
-    agent.sendRaw({ workloadReport: { instanceId: id, number: 9_000_000_000_000, sequence, observation, note: '' } });
+    agent.say({ workloadReport: { instanceId: id, number: 9_000_000_000_000, sequence, observation, note: '' } });
     agent.done(command);
     expect(await statusIs(renter.api, id, 'running')).toMatchObject({ error_code: null });
   });

@@ -340,7 +340,7 @@ describe('a workload that ends by itself', () => {
 
 describe('a report of an earlier run that comes late', () => {
   const lateExit = (agent: FakeAgent, id: string, sequence: number, runId: string) =>
-    agent.sendRaw({
+    agent.say({
       workloadReport: {
         instanceId: id,
         number: 9_000_000_000_000,
@@ -378,7 +378,7 @@ describe('a report of an earlier run that comes late', () => {
     const agent = await test.host({ automatic: false });
     const { id } = await deployOn(agent);
     const provision = await nextCommand(agent);
-    agent.sendRaw({
+    agent.say({
       workloadReport: {
         instanceId: id,
         number: 1,

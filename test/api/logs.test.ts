@@ -57,7 +57,7 @@ describe('logs', () => {
     await eventually('the line', async () => (await read()).length === 1);
     const [subscriptionId] = agent.subscriptions.keys();
     agent.subscriptions.clear();
-    agent.sendRaw({ logChunk: { subscriptionId, lines: [], ended: true } });
+    agent.say({ logChunk: { subscriptionId, lines: [], ended: true } });
     agent.print(id, 'two');
     test.clock.advance(3_000);
     await eventually('what came after', async () => (await read()).includes('two'));

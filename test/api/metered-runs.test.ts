@@ -54,7 +54,7 @@ it('a run in a gap is charged, though by the time that it is told of another one
   const runs = [{ runId: 'between', ranMs: 7 * MINUTE_MS, endedMsAgo: 7 * MINUTE_MS }];
   const observation = { state: 'WORKLOAD_STATE_STOPPED' };
   const outcome = 'COMMAND_OUTCOME_DONE';
-  agent.sendRaw({ commandResult: { commandId, instanceId: id, sequence, outcome, observation, runs } });
+  agent.say({ commandResult: { commandId, instanceId: id, sequence, outcome, observation, runs } });
   await statusIs(poor.renter.api, id, 'stopped');
   await spent(poor, 17 * MICRO_A_MINUTE);
 });

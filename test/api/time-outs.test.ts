@@ -75,7 +75,7 @@ describe('a provision', () => {
     const { agent, id, provision } = await created();
     for (let count = 1; count <= 3; count++) {
       test.advance(29 * MINUTE_MS);
-      agent.sendRaw({ progress: { instanceId: id, kind: 'pulling', message: `${count * 20} %` } });
+      agent.say({ progress: { instanceId: id, kind: 'pulling', message: `${count * 20} %` } });
       await eventually('the progress', async () => {
         const { items } = await renter.api.get<{ items: { message: string }[] }>(`/v1/instances/${id}/events`);
         return items[0]?.message === `${count * 20} %`;

@@ -171,7 +171,7 @@ describe('A field that is added later', () => {
     for (const field of Object.keys(whole) as (keyof typeof whole)[]) {
       const { [field]: _, ...older } = whole;
       const opened = openWorkload(sealer, sealWorkload(sealer, older as typeof whole));
-      expect(() => WorkloadSpec.encode({ ...opened, gpuUuids: [] }).finish()).not.toThrow();
+      expect(() => WorkloadSpec.encode({ ...opened, gpuUuids: [], origin: '' }).finish()).not.toThrow();
     }
     const { image, sshUser } = whole;
     const bare = sealWorkload(sealer, { image, sshUser } as typeof whole);

@@ -4,6 +4,11 @@ import { statusIs } from '../harness/control-plane.js';
 import { containersOf, occupy } from '../harness/docker.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
+const NO_CERTIFICATE = {
+  GPURENT_AGENT_TLS_CERTIFICATE_FILE: '/nowhere/certificate.pem',
+  GPURENT_AGENT_TLS_KEY_FILE: '/nowhere/key.pem',
+};
+
 let real: RealPlatform;
 
 beforeAll(async () => {
@@ -78,6 +83,9 @@ it('a wrong enrolment token, address or setting ends enrolment with one line, an
     ['x', { ...fresh, GPURENT_AGENT_PORTS: '22-30' }, /GPURENT_AGENT_PORTS/],
     ['x', { ...fresh, GPURENT_AGENT_GPUS: 'amd' }, /simulated:8/],
     ['x', { ...fresh, GPURENT_AGENT_PROTS: '1' }, /GPURENT_AGENT_PROTS is not a setting/],
+    // What the agent would end with once it runs is looked at before the token is shown.
+    ['x', { ...fresh, GPURENT_AGENT_CONTAINER_RUNTIME: 'nonesuch' }, /"nonesuch", and Docker knows/],
+    ['x', { ...fresh, ...NO_CERTIFICATE }, /certificate for TLS cannot be used/],
   ];
   for (const [token, env, saying] of refusals) {
     const failure = await real.enroll(token, env).then(

@@ -14,13 +14,11 @@ interface Quarantined {
 
 let real: RealPlatform;
 let renter: RealRenter;
-let organizationId = '';
 
 beforeAll(async () => {
   // As it is run in earnest: hosts prove who they are by certificates, and the authority comes out of the backup.
   real = await RealPlatform.start({ ports: '23900-23929', gpus: 4, controlPlaneEnv: { GPURENT_GRPC_TLS: 'on' } });
   renter = await RealRenter.on(real);
-  organizationId = (await renter.api.get<{ id: string }>('/v1/orgs/current')).id;
 });
 afterAll(() => real.stop());
 
@@ -84,18 +82,15 @@ it('an older backup is restored under running workloads: none is touched, sold o
       await real.operator.post(`/v1/operator/quarantine/${id}/remove`);
       continue;
     }
-    const adoption = {
-      organization_id: organizationId,
-      template_id: renter.templateId,
-      offer_id: renter.offerId,
-      disk_gb: 10,
-    };
-    await real.operator.post(`/v1/operator/quarantine/${id}/adopt`, adoption);
+    await real.operator.post(`/v1/operator/quarantine/${id}/adopt`, {});
   }
   await eventually('quarantine to end', async () => (await quarantine()).length === 0, LONG_MS);
   expect(await containersOf(removed)).toEqual([]);
   await isUp(adopted);
   expect(await fingerprintOf(adopted)).toEqual(before[survivors.indexOf(adopted)]);
+  // As it was deployed, and reached at once.
+  expect(await read(adopted)).toMatchObject({ template: { id: renter.templateId } });
+  expect(await renter.ssh(await read(adopted), 'echo here')).toBe('here');
   await eventually('its GPU', async () => (await offerState()) === 'available', LONG_MS);
 
   // All of it goes on as if nothing had been: charged from the backup on, and never for more than the time that has passed.

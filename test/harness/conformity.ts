@@ -23,7 +23,7 @@ export interface Operation {
     required?: boolean;
     schema: JsonSchema;
   }[];
-  requestBody?: { content: Record<string, { schema: JsonSchema }> };
+  requestBody?: { required?: boolean; content: Record<string, { schema: JsonSchema }> };
   responses: Record<string, Response>;
 }
 

@@ -39,6 +39,7 @@ interface FakeWorkload {
   sshPort: number;
   gpuUuids: string[];
   diskGb?: number;
+  origin?: string;
   lines: string[];
   /** A new one each time it comes up. */
   runId?: string;
@@ -280,11 +281,6 @@ export class FakeAgent {
     this.send({ commandResult: { ...this.results.get(command.commandId), runs } });
   }
 
-  /** A message as it is, for what no honest agent would send. */
-  sendRaw(message: Record<string, unknown>): void {
-    this.send(message);
-  }
-
   /** A workload ends by itself; its last run is noted, and its end is still to be reported. */
   end(instanceId: string, code = 0): void {
     const ranMs = this.ageOf(instanceId);
@@ -397,6 +393,7 @@ export class FakeAgent {
       sequence,
       sshPort: before?.sshPort ?? this.ports++,
       gpuUuids: running?.spec.gpuUuids ?? before?.gpuUuids ?? [],
+      origin: before?.origin ?? running?.spec.origin ?? '',
       lines: before?.lines ?? [],
       runId: up ? String(++this.runs) : (before?.runId ?? ''),
       ...(up ? { startedAt: this.now() } : { ranMs: this.ageOf(instanceId) }),
@@ -454,11 +451,12 @@ export class FakeAgent {
   }
 
   private hello(): Record<string, unknown> {
-    const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids, diskGb = 0 }]) => ({
+    const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids, diskGb = 0, origin = '' }]) => ({
       instanceId,
       sequence,
       gpuUuids,
       diskGb,
+      origin,
       observation: this.observation(instanceId),
     }));
     return {
@@ -481,7 +479,7 @@ export class FakeAgent {
     this.send({ logChunk: { subscriptionId, lines, caughtUp: tail !== undefined, ended: false } });
   }
 
-  /** Whatever a host might say. */
+  /** A message as it is, also for what no honest agent would send. */
   say(message: Record<string, unknown>): void {
     this.send(message);
   }

@@ -126,10 +126,10 @@ export class FakeRuntime implements Runtime {
     const count = spec.ports.length + (spec.sshAuthorizedKey === '' ? 0 : 1);
     const hostPorts = this.choosePorts(count);
     const sshPort = spec.sshAuthorizedKey === '' ? null : (hostPorts.shift() ?? null);
-    const { gpuUuids, diskGb, image } = spec;
+    const { gpuUuids, diskGb, image, origin } = spec;
     const ports = publishPorts(spec.ports, hostPorts);
     const kind = spec.virtualMachine ? ('vm' as const) : ('container' as const);
-    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image };
+    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image, origin };
     this.containers.set(instanceId, { workload: this.run(traits), lines: [], ended: [] });
   }
 

@@ -27,6 +27,8 @@ export interface WireCommand {
     mayCreate: boolean;
     spec: {
       gpuUuids: string[];
+      /** Missing in protocol 1. */
+      origin?: string;
       sshAuthorizedKey: string;
       env: { key: string; value: string }[];
       virtualMachine: boolean;

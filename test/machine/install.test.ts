@@ -75,6 +75,18 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
       ok: false,
       said: expect.stringContaining('usage: ') as string,
     });
+    // A Node that says of itself that it is another one.
+    await machine.sh(`
+      mkdir /opt/node-23
+      echo 'Object.defineProperty(process, "version", { value: "v23.1.0" })' >/opt/node-23/version.cjs
+      printf '#!/bin/sh\nexec %s --require /opt/node-23/version.cjs "$@"\n' "$(command -v node)" >/opt/node-23/node
+      chmod 755 /opt/node-23/node`);
+    for (const program of ['install-control-plane', 'install-agent']) {
+      const { ok, said } = await machine.attempt(`PATH=/opt/node-23:$PATH ${release}/scripts/${program}`);
+      expect(ok).toBe(false);
+      expect(said).toContain('this is Node 23.1.0; install one of 20 (from 20.19)');
+    }
+    expect(await machine.sh('ls -d /opt/gpurent /etc/gpurent 2>/dev/null || true')).toBe('');
   });
 
   it('installs a control plane that can do little beside its work', async () => {
@@ -92,20 +104,52 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
       expect(await machine.attempt(`runuser -u nobody -- cat ${path}`)).toMatchObject({ ok: false });
   });
 
-  it('installs an agent that enrols by TLS', async () => {
-    token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', {})).token;
-    expect((await machine.attempt(`${release}/scripts/install-agent`)).said).toContain('not enrolled yet');
-    await machine.sh(
-      `printf 'GPURENT_AGENT_GPUS=simulated:2\\nGPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
+  it('listens on every form of address that the settings take, by its unit', async () => {
+    const forms = [
+      ['127.0.0.1:0', '127.0.0.1:0'],
+      ['0.0.0.0:8080', '[::]:8090'],
+      ['[::]:8080', '[::1]:8090'],
+      ['[::1]:8080', 'localhost:8090'],
+      ['localhost:8080', '$(hostname):8090'],
+      ['$(hostname):8080', '127.0.0.1:8090'],
+      ['127.0.0.1:8080', '0.0.0.0:8090'],
+    ];
+    const tried = forms.map(([http, grpc]) => {
+      const isChosen = http?.endsWith(':0') === true;
+      return `
+        sed -i "/^GPURENT_HTTP_ADDRESS=/d; s/^GPURENT_GRPC_ADDRESS=.*/GPURENT_GRPC_ADDRESS=${grpc}/" $conf
+        echo "GPURENT_HTTP_ADDRESS=${http}" >>$conf
+        systemctl restart ${CONTROL_PLANE} || { journalctl --output cat --lines 5 --unit ${CONTROL_PLANE} >&2; exit 1; }
+        ${isChosen ? 'curl -sS "http://$(last)/readyz"' : 'gpurent-control-plane ready'}
+        echo`;
+    });
+    const last = `journalctl --sync; journalctl --output cat _SYSTEMD_UNIT=${CONTROL_PLANE} | sed -n 's/^{"http":"\\([^"]*\\)".*/\\1/p' | tail -n 1`;
+    const said = await machine.sh(
+      `conf=/etc/gpurent/control-plane.conf; cp $conf /root/as-installed; last() { ${last}; }\n${tried.join('')}\ncat /root/as-installed >$conf`,
     );
-    await machine.sh(`${release}/scripts/install-agent --control-plane 127.0.0.1:8090 --token ${token}`);
+    expect(said.match(/"status":/g)).toHaveLength(forms.length);
+  });
+
+  it('installs an agent that enrols by TLS, after it has looked at its host', async () => {
+    const install = `${release}/scripts/install-agent`;
+    token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', { max_uses: 1 })).token;
+    expect((await machine.attempt(`${install} --gpus nvidia`)).said).toContain('not enrolled yet');
+    expect((await machine.attempt(`systemctl restart ${AGENT}`)).ok).toBe(false);
+    await machine.sh(
+      `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
+    );
+    const enrol = `--control-plane 127.0.0.1:8090 --token ${token}`;
+    // The token is good for once, and is not shown before this host can be rented out.
+    expect((await machine.attempt(`gpurent-agent enroll ${enrol}`)).said).toContain('nvidia-smi');
+    await machine.sh(`${install} --gpus simulated:2 ${enrol}`);
+    expect(await machine.sh('grep GPUS /etc/gpurent/agent.conf')).toBe('GPURENT_AGENT_GPUS=simulated:2');
     await eventually('the host', isUp, PATIENCE_MS);
     const identity = JSON.parse(await machine.sh('cat /var/lib/gpurent-agent/identity.json')) as {
       proof: { kind: string };
     };
     expect(identity.proof.kind).toBe('certificate');
     expect((await machine.attempt('curl -sS --max-time 5 http://127.0.0.1:8090/')).ok).toBe(false);
-    expect(await exposure(AGENT)).toBeLessThanOrEqual(4);
+    expect(await exposure(AGENT)).toBeLessThanOrEqual(4.1);
     expect(await exposure(PROXY)).toBeLessThanOrEqual(2);
     // What is doubtful on a machine that was made for a test is neither.
     expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^bad/m);
@@ -175,7 +219,10 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
 describe('a workload is the same', () => {
   it('after both services were restarted, and killed', async () => {
     const before = await container();
-    await machine.sh(`systemctl restart ${CONTROL_PLANE} ${AGENT}`);
+    // Which waits for both, so they answer at once.
+    await machine.sh(
+      `systemctl restart ${CONTROL_PLANE} ${AGENT}; gpurent-control-plane ready && gpurent-agent status`,
+    );
     await eventually('the host', isUp, PATIENCE_MS);
     await machine.sh(`systemctl kill --signal=KILL ${CONTROL_PLANE} ${AGENT}`);
     await eventually('the host again', isUp, PATIENCE_MS);
@@ -219,11 +266,19 @@ describe('a workload is the same', () => {
 
   it('after the agent was uninstalled and installed again', async () => {
     const before = await container();
+    const purged = await machine.attempt(`${release}/scripts/install-agent --uninstall --purge`);
+    expect(purged).toEqual({ ok: false, said: expect.stringContaining('nothing was removed') as string });
+    expect(await machine.sh(`ls /var/lib/gpurent-agent/identity.json && systemctl is-active ${AGENT}`)).toMatch(
+      /active$/,
+    );
     const { said } = await machine.attempt(`${release}/scripts/install-agent --uninstall`);
-    expect(said).toContain('workloads of renters are still on this host');
+    expect(said).toContain('a workload of renters is still on this host');
     expect((await machine.attempt('gpurent-agent status')).ok).toBe(false);
     await hasItsTools();
-    await machine.sh(`${release}/scripts/install-agent`);
+    const mistyped = `echo GPURENT_AGENT_PROTS=1 >>/etc/gpurent/agent.conf; ${release}/scripts/install-agent`;
+    const failed = await machine.attempt(mistyped);
+    expect(failed).toEqual({ ok: false, said: expect.stringContaining('PROTS is not a setting') as string });
+    await machine.sh(`sed -i /PROTS/d /etc/gpurent/agent.conf; systemctl restart ${AGENT}`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await container()).toBe(before);
   });
@@ -234,6 +289,8 @@ it('a stop takes no longer than what is under way', async () => {
     exec 3<>/dev/tcp/127.0.0.1/8080 4<>/dev/tcp/127.0.0.1/8090
     systemctl stop ${CONTROL_PLANE}
     systemctl show --property Result,ExecMainStatus ${CONTROL_PLANE}
+    # An agent is up whether or not it finds its control plane.
+    systemctl restart ${AGENT}
     systemctl start ${CONTROL_PLANE}`);
   expect(took.split('\n').sort()).toEqual(['ExecMainStatus=0', 'Result=success']);
   await eventually('the host', isUp, PATIENCE_MS);
@@ -255,10 +312,20 @@ it('no log has a secret', async () => {
 it('what is uninstalled with all that it knew leaves nothing', async () => {
   await api('DELETE', `/v1/instances/${instanceId}`);
   await eventually('the end', async () => (await status()) === 'destroyed', PATIENCE_MS);
+  // What a crash may leave: a network without a container.
+  await machine.sh(
+    'docker network create --label gpurent.host=any --opt com.docker.network.bridge.name=gprleft left-by-a-crash',
+  );
   await machine.sh(`${release}/scripts/install-agent --uninstall --purge`);
+  expect(await machine.sh('{ iptables-save; ip6tables-save; ip link; } | grep -iE "gpurent|gpr" || true')).toBe('');
+  expect(await machine.sh('docker images --quiet "localhost/gpurent/*"; docker ps --all --quiet')).toBe('');
+  // The control plane goes on with its release; the one that nobody uses any more is gone.
+  expect(await machine.sh('cd /opt/gpurent && echo *')).toMatch(/^[\d.]+ control-plane$/);
+  await machine.sh('gpurent-control-plane ready');
   await machine.sh(`${release}/scripts/install-control-plane --uninstall --purge`);
   const left =
     'ls -d /opt/gpurent /etc/gpurent /var/lib/gpurent* /usr/local/bin/gpurent* /etc/systemd/system/gpurent* 2>/dev/null || true';
   expect(await machine.sh(left)).toBe('');
+  expect(await machine.sh("systemctl list-units --all --plain --no-legend 'gpurent*'")).toBe('');
   expect((await machine.attempt('id gpurent')).ok).toBe(false);
 });

@@ -31,9 +31,22 @@ export class SystemdMachine {
     // Read-only is the folder, not what is mounted in it: so systemd mounts no hierarchy that this machine does not have, for then
     // containerd would look in vain for where it is, and nobody would hear that a container has run out of memory.
     const folders = ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:ro', '-v', `${name}:/var/lib/docker`];
+    // Docker switches IPv6 off where its network has none, and with it loopback's.
+    const ipv6 = ['all', 'lo'].flatMap((name) => ['--sysctl', `net.ipv6.conf.${name}.disable_ipv6=0`]);
     // Not the default bridge: another Docker of the tests may have taken that away.
     await run('docker', ['network', 'create', name]);
-    const options = ['--detach', '--name', name, '--network', name, ...PRIVILEGES, ...seams, ...ROOMS, ...folders];
+    const options = [
+      '--detach',
+      '--name',
+      name,
+      '--network',
+      name,
+      ...PRIVILEGES,
+      ...seams,
+      ...ROOMS,
+      ...ipv6,
+      ...folders,
+    ];
     await run('docker', ['run', ...options, IMAGE, '/sbin/init']);
     const machine = new SystemdMachine(name);
     await machine.up();

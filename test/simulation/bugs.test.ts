@@ -1,47 +1,14 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Bug } from './bug.js';
+import { describe, expect, it } from 'vitest';
 import { BUGS } from './bugs.js';
 import { CONVERGED, INVARIANTS } from './invariants.js';
-
-const SEEDS = Array.from({ length: 60 }, (_, index) => index + 1);
-const STEPS = 250;
+import { MONEY_BUGS } from './money-bugs.js';
+import { describeBugs } from './put-in.js';
 
 describe('a bug that is put in is caught', () => {
-  let mocked: string[] = [];
-  afterEach(() => {
-    for (const path of mocked) vi.doUnmock(path);
-    mocked = [];
-    vi.resetModules();
-  });
-
-  function putIn({ changes }: Bug): void {
-    vi.resetModules();
-    for (const [name, change] of changes) {
-      const path = `../../${name}.js`;
-      mocked.push(path);
-      vi.doMock(path, async (importOriginal) => {
-        const module = await importOriginal<Record<string, unknown>>();
-        return { ...module, ...change(module) };
-      });
-    }
-  }
-
-  it.each(BUGS)('by “$invariant”: $bug', { timeout: 300_000 }, async (bug) => {
-    putIn(bug);
-    const broken = await import('./run.js');
-    let failure: string | undefined;
-    for (const [tried, seed] of [bug.seed ?? [], SEEDS].flat().entries()) {
-      ({ failure } = await broken.simulate(seed, STEPS, { only: bug.invariant }));
-      if (failure === undefined) continue;
-      // What a seed does changes with the simulation: then another one is quicker.
-      if (tried > 2) process.stdout.write(`${bug.bug}: only seed ${seed} has caught it, note that as its seed\n`);
-      break;
-    }
-    expect(failure).toContain(`${bug.invariant}: `);
-  });
+  describeBugs(BUGS);
 
   it('and there is one for every invariant', () => {
-    const caught = new Set(BUGS.map(({ invariant }) => invariant));
+    const caught = new Set([...BUGS, ...MONEY_BUGS].map(({ invariant }) => invariant));
     expect([...caught].sort()).toEqual([...Object.keys(INVARIANTS), ...Object.keys(CONVERGED)].sort());
   });
 });

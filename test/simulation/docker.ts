@@ -97,9 +97,9 @@ export class SimDocker {
     const used = [...this.containers.values()].map(({ workload }) => workload.sshPort);
     let sshPort: number | null = null;
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
-    const { gpuUuids, diskGb, image } = spec;
+    const { gpuUuids, diskGb, image, origin } = spec;
     const kind = 'container' as const;
-    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image };
+    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image, origin };
     const workload = { ...traits, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);

@@ -111,7 +111,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 3,
+    seed: 6,
     changes: [[`${MONEY}/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {

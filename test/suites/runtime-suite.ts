@@ -69,9 +69,10 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
 
   it('creates, stops, starts and removes, keeping port and GPUs', async () => {
     const { runtime, ports } = test;
-    const id = await create();
+    const id = await create({ origin: 'sealed' });
     const running = await runtime.find(id);
-    expect(running).toMatchObject({ state: 'running', instanceId: id, sequence: 7, gpuUuids: ['GPU-1'], diskGb: 10 });
+    const made = { instanceId: id, sequence: 7, gpuUuids: ['GPU-1'], diskGb: 10, origin: 'sealed' };
+    expect(running).toMatchObject({ state: 'running', ...made });
     const { sshPort } = running as { sshPort: number };
     expect(sshPort).toBeGreaterThanOrEqual(ports.first);
     expect(sshPort).toBeLessThanOrEqual(ports.last);

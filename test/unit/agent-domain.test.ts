@@ -112,6 +112,7 @@ describe('a container', () => {
     ports: [],
     tokenHash: '',
     image: 'image:1',
+    origin: '',
   };
   const placement = {
     hostId: 'host',

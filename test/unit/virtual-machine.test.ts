@@ -179,6 +179,7 @@ describe('the container of a machine', () => {
       ],
       tokenHash: '',
       image: 'image:1',
+      origin: '',
     },
     disk: { imageId: 'sha256:1', format: 'raw', size: 1, firmware: 'uefi' },
     size: { cpus: 4, memoryMb: 7_000 },

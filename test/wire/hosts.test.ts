@@ -101,7 +101,7 @@ describe('a host speaks of itself alone:', () => {
     const read = async () => (await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
     await eventually('the true line', async () => (await read()).includes('true'));
     const [subscriptionId] = victim.subscriptions.keys();
-    other.sendRaw({ logChunk: { subscriptionId, lines: [{ at: '', text: 'false' }], caughtUp: true } });
+    other.say({ logChunk: { subscriptionId, lines: [{ at: '', text: 'false' }], caughtUp: true } });
     other.beat();
     victim.print(id, 'also true');
     await eventually('the next true line', async () => (await read()).includes('also true'));
@@ -116,7 +116,7 @@ async function reporting(template_id: string, links: { jupyterUrl: string; openU
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   const { commandId, instanceId, sequence } = await eventually('the command', () => agent.held[0]);
   const observation = { state: 'WORKLOAD_STATE_RUNNING', sshPort: 40_000, runId: '1', ...links };
-  agent.sendRaw({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
+  agent.say({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
   const up = await statusIs(renter.api, id, 'running');
   await renter.api.delete(`/v1/instances/${id}`);
   return up;
@@ -154,7 +154,7 @@ describe('a host that says what cannot be', () => {
     const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
     const command = await eventually('the command', () => agent.held[0]);
     agent.stale(command, 2 ** 53 - 1);
-    agent.sendRaw({ progress: { instanceId: id, kind: 'k'.repeat(100), message: 'm'.repeat(100_000) } });
+    agent.say({ progress: { instanceId: id, kind: 'k'.repeat(100), message: 'm'.repeat(100_000) } });
     const { commandId, instanceId, sequence } = command;
     const observation = {
       state: 'WORKLOAD_STATE_RUNNING',
@@ -162,7 +162,7 @@ describe('a host that says what cannot be', () => {
       openUrl: 'javascript:alert(1)',
       jupyterUrl: 'https://ok/',
     };
-    agent.sendRaw({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
+    agent.say({ commandResult: { commandId, instanceId, sequence, outcome: 'COMMAND_OUTCOME_DONE', observation } });
     const up = await statusIs(renter.api, id, 'running');
     expect(up).toMatchObject({ ssh_port: null, ssh_host: null, open_url: null, jupyter_url: null });
     const events = await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`);

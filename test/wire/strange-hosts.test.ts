@@ -199,7 +199,7 @@ it('a host that takes nothing more holds up no other', async () => {
 
 it('a host cannot say what only the platform says', async () => {
   const { agent, id } = await rented();
-  const say = (kind: string) => agent.sendRaw({ progress: { instanceId: id, kind, message: `${kind} by its host` } });
+  const say = (kind: string) => agent.say({ progress: { instanceId: id, kind, message: `${kind} by its host` } });
   for (const kind of ['destroyed', 'created', 'destroy_scheduled', 'workload_lost', 'running', 'odd']) say(kind);
   const events = async () =>
     (await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`)).items;
@@ -214,7 +214,7 @@ it('a host cannot say what only the platform says', async () => {
 it('a timeline keeps its last thousand entries', async () => {
   const { agent, id } = await rented();
   for (let count = 0; count < 1_100; count++) {
-    agent.sendRaw({ progress: { instanceId: id, kind: count % 2 ? 'odd' : 'even', message: String(count) } });
+    agent.say({ progress: { instanceId: id, kind: count % 2 ? 'odd' : 'even', message: String(count) } });
   }
   const events = () => renter.api.get<{ items: { message: string }[] }>(`/v1/instances/${id}/events`);
   await eventually('the last one', async () => (await events()).items[0]?.message === '1099');
@@ -252,7 +252,7 @@ describe('a heartbeat of what no honest host would say', () => {
     const { agent, id } = await rented();
     const gpus = agent.inventory['gpus'];
     const known = { instanceId: id, runId: 'another-run', runningMs: 1 };
-    agent.sendRaw({ heartbeat: { dockerAvailable: true, gpus, running: [...running, known], diskFreeGb: 0 } });
+    agent.say({ heartbeat: { dockerAvailable: true, gpus, running: [...running, known], diskFreeGb: 0 } });
     await agent.speak(id);
     expect(test.everythingStored()).not.toContain('another-run');
   });
@@ -265,8 +265,7 @@ it('a host that invents ever new GPUs is remembered with so many, and what is re
     own,
     ...Array.from({ length: 60 }, (_, index) => ({ ...own, uuid: `GPU-${round}-${index}`, index })),
   ];
-  for (let round = 0; round < 20; round++)
-    agent.sendRaw({ heartbeat: { dockerAvailable: true, gpus: inventing(round) } });
+  for (let round = 0; round < 20; round++) agent.say({ heartbeat: { dockerAvailable: true, gpus: inventing(round) } });
   await agent.speak(id);
   const { gpus } = await test.operator.get<{ gpus: { uuid: string; instance_id: string | null }[] }>(
     `/v1/operator/machines/${agent.hostId}`,

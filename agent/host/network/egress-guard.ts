@@ -56,6 +56,11 @@ export class EgressGuard {
   }
 }
 
+/** Takes the rules away, and the chains that they stand in: for a host that renters have left. */
+export async function removeEgressRules(): Promise<void> {
+  for (const tool of ['iptables', ...(existsSync(IPV6) ? ['ip6tables'] : [])]) await takeAway(tool);
+}
+
 async function apply(tool: string, rules: string): Promise<void> {
   await run(`${tool}-restore`, ['--noflush', ...WAIT], rules);
   await enter(tool, 'INPUT', INPUT_CHAIN);
@@ -82,6 +87,20 @@ async function enter(tool: string, from: string, chain: string): Promise<void> {
       // Somebody else has taken a copy away since.
       if (tries === MOST_TRIES) throw error;
     }
+  }
+}
+
+async function takeAway(tool: string): Promise<void> {
+  const entries = [
+    ['INPUT', INPUT_CHAIN],
+    [DOCKER_CHAIN, FORWARD_CHAIN],
+    ['FORWARD', FORWARD_CHAIN],
+  ] as const;
+  for (const [from, chain] of entries) while (await succeeds(tool, '-D', from, ...jumpTo(chain)));
+  for (const chain of [INPUT_CHAIN, FORWARD_CHAIN]) {
+    if (!(await succeeds(tool, '-S', chain))) continue;
+    await run(tool, [...WAIT, '-F', chain]);
+    await run(tool, [...WAIT, '-X', chain]);
   }
 }
 

@@ -29,7 +29,8 @@ export class AccessFiles extends InstanceFolders {
   async replace(instanceId: string, { tokenHash, sshAuthorizedKey, env }: Access): Promise<void> {
     const { Source: guest } = await this.provide(instanceId);
     await writeDurably(join(guest, 'env'), shellExports(env), FILE_MODE);
-    await writeDurably(join(guest, 'authorized_key'), `${sshAuthorizedKey}\n`, FILE_MODE);
+    // Without one in its place the key that is there stays.
+    if (sshAuthorizedKey !== '') await writeDurably(join(guest, 'authorized_key'), `${sshAuthorizedKey}\n`, FILE_MODE);
     await writeDurably(join(this.folderOf(instanceId), TOKEN_HASH), tokenHash, FILE_MODE);
   }
 

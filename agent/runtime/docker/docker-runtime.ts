@@ -302,9 +302,10 @@ function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): Pla
 }
 
 function traitsOfSpec(spec: WorkloadSpec, image: string, hostPorts: readonly number[]) {
-  const { gpuUuids, diskGb, accessToken } = spec;
+  const { gpuUuids, diskGb, accessToken, origin } = spec;
   const tokenHash = accessToken === '' ? '' : createHash('sha256').update(accessToken).digest('hex');
-  return { kind: kindOf(spec), gpuUuids, diskGb, image, tokenHash, ports: publishPorts(spec.ports, hostPorts) };
+  const ports = publishPorts(spec.ports, hostPorts);
+  return { kind: kindOf(spec), gpuUuids, diskGb, image, origin, tokenHash, ports };
 }
 
 function kindOf({ virtualMachine }: WorkloadSpec): Traits['kind'] {

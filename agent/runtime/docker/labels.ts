@@ -13,6 +13,7 @@ export const LABEL = {
   ports: 'gpurent.ports',
   tokenHash: 'gpurent.token-hash',
   image: 'gpurent.image',
+  origin: 'gpurent.origin',
 } as const;
 
 /** Before a host's id: the label of its canary. */
@@ -33,6 +34,7 @@ export function labelsOf(hostId: string, traits: Traits): Record<string, string>
     [LABEL.ports]: JSON.stringify(traits.ports),
     [LABEL.tokenHash]: traits.tokenHash,
     [LABEL.image]: traits.image,
+    [LABEL.origin]: traits.origin,
   };
 }
 
@@ -48,5 +50,6 @@ export function traitsOf(labels: Record<string, string>): Traits {
     ports: (JSON.parse(label(LABEL.ports) || '[]') as Partial<PublishedPort>[]).map((port) => ({ ...PORT, ...port })),
     tokenHash: label(LABEL.tokenHash),
     image: label(LABEL.image),
+    origin: label(LABEL.origin),
   };
 }

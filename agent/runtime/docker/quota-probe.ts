@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { importEmptyImage } from './empty-image.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 
+export const PROBE_IMAGES = 'gpurent/probe:';
 const LIMIT_BYTES = 64 * 1024 * 1024;
 const WRITE = (name: string, mib: number) => `dd if=/dev/zero of=/${name} bs=1M count=${mib}`;
 /** What it may write it can, and what it may not it cannot: any other end proves nothing. */
@@ -15,7 +16,7 @@ const LEAST_FREE_BYTES = 1024 * 1024 * 1024;
  * throw-away container writes more than it may. Throws where that cannot be found out.
  */
 export async function probeDiskQuota(engine: Engine, guestTools: string): Promise<boolean> {
-  const image = `gpurent/probe:${randomUUID()}`;
+  const image = `${PROBE_IMAGES}${randomUUID()}`;
   const { DockerRootDir } = await engine.info();
   const { bavail, bsize } = await statfs(DockerRootDir);
   if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} is full`);

@@ -27,11 +27,6 @@ export const instanceAccessRoutes: Routes = (app, platform) => {
         body: AccessBody,
         response: { 202: Instance },
       },
-      // Without a body there is no key to replace.
-      preValidation: async (request) => {
-        const sent: unknown = request.body;
-        if (sent === undefined) request.body = {};
-      },
     },
     (request, reply) => {
       const { ssh_key_id = null } = request.body;

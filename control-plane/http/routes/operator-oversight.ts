@@ -30,6 +30,14 @@ const Quarantined = Type.Object(
     state: choice(['running', 'stopped'], 'Whether it runs'),
     gpu_uuids: list(Type.String(), 'The GPUs that it holds, by the ids that their vendor gave them'),
     disk_gb: integer('The size of its disk in GB'),
+    image: nullable(text('The image that it was made from, as its machine says; null: it does not say')),
+    organization_id: nullable(uuid('The organization that deployed it; null: an older release has made it')),
+    organization_name: nullable(text('The name of that organization; null: this store does not have it')),
+    template_id: nullable(uuid('The template that it was deployed from; null: an older release has made it')),
+    template_name: nullable(text('The name of that template; null: this store does not have it')),
+    offer_id: nullable(uuid('The offer that it was deployed on; null: an older release has made it')),
+    label: nullable(text('What its renter had called it; null: nothing')),
+    ssh_public_key: nullable(text('The key that its SSH takes; null: none, or an older release has made it')),
     found_at: timestamp('When the control plane first heard of it'),
     removal_requested_at: nullable(timestamp('When an operator had it removed; null: no operator has')),
   },
@@ -100,21 +108,23 @@ export const quarantineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'adoptQuarantinedWorkload',
         summary: 'Make a quarantined workload the instance of an organization',
-        description: 'It is billed from now on.',
+        description:
+          'It is billed from now on. What is left out is as it was deployed; where the workload does not say that, it has to be given.',
         params: idOf('quarantined workload'),
         body: body({
-          organization_id: uuid('The organization that is to have it'),
-          template_id: uuid('The template of which it is shown'),
-          offer_id: uuid('The offer by whose terms it is billed'),
-          disk_gb: DiskGb,
-          ...optional({ label: Label }),
+          ...optional({
+            organization_id: uuid('The organization that is to have it'),
+            template_id: uuid('The template of which it is shown'),
+            offer_id: uuid('The offer by whose terms it is billed'),
+            disk_gb: DiskGb,
+            label: Label,
+          }),
         }),
         response: { 201: Instance },
       },
     },
     (request, reply) => {
-      const adoption = { ...request.body, label: request.body.label ?? null };
-      const instance = adopt(platform, accountOf(request), request.params.id, adoption);
+      const instance = adopt(platform, accountOf(request), request.params.id, request.body);
       void reply.code(201);
       return instanceView(instance);
     },

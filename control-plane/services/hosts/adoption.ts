@@ -6,6 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { findOpenCommand } from '../instances/commands.js';
 import { checkTemplate } from '../instances/deploy.js';
+import { renewAccess } from '../instances/access.js';
 import { addressesOf } from '../instances/landing.js';
 import { insertInstance } from '../instances/new-instance.js';
 import { findInstance } from '../instances/queries.js';
@@ -16,28 +17,33 @@ import { findGpus } from './machines.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
 import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../platform.js';
+import { openOrigin, type Origin } from './origin.js';
 import { getQuarantined, gpusHeld, readSight, stateOf } from './quarantine.js';
 import { findTemplate } from '../catalogue/templates.js';
 
+/** What is left out is as the workload was deployed. */
 export interface Adoption {
-  organization_id: string;
-  template_id: string;
+  organization_id?: string;
+  template_id?: string;
   /** An offer of the workload's machine: its prices hold from now on. */
-  offer_id: string;
-  disk_gb: number;
-  label: string | null;
+  offer_id?: string;
+  disk_gb?: number;
+  label?: string | null;
 }
 
 /**
  * Operators: makes a workload in quarantine the instance of an organisation, with the id under which its host knows it. The
- * container is left as it is; it is billed from now on. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND,
+ * container is left as it is; it is billed from now on. Where the workload says which SSH key it takes, its host is told of a new
+ * access token, for nobody knows the one before. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND,
  * TEMPLATE_NOT_FOUND and what else a deploy says of the template, OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE,
  * INVALID_STATE, and VALIDATION_FAILED for an offer of another size or a disk that does not fit.
  */
-export function adopt(platform: Platform, operator: Operator, id: string, request: Adoption): InstanceDetails {
+export function adopt(platform: Platform, operator: Operator, id: string, given: Adoption): InstanceDetails {
   return platform.store.transact((tx) => {
     const workload = getQuarantined(tx, id);
     checkAdoptable(platform, tx, workload);
+    const origin = openOrigin(platform.sealer, workload.origin, workload.instance_id);
+    const request = completed(given, origin, workload);
     const organization = getOrganization(tx, request.organization_id);
     const template = findTemplate(tx, organization.id, request.template_id);
     checkTemplate(template, organization.id);
@@ -47,7 +53,8 @@ export function adopt(platform: Platform, operator: Operator, id: string, reques
     checkDisk(offer, request.disk_gb, workload.disk_gb);
 
     const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: null };
-    const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey: null, gpus };
+    const sshKey = origin?.ssh_public_key ? { public_key: origin.ssh_public_key } : null;
+    const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey, gpus };
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
     recordEvent(tx, created.id, 'adopted', 'an operator has assigned this workload to the organization');
@@ -58,9 +65,26 @@ export function adopt(platform: Platform, operator: Operator, id: string, reques
         ? running
         : considerRelease(tx, platform.ids, transition(tx, transition(tx, running, 'stopping'), 'stopped'));
     tx.run(query.deleteFrom('quarantine').where('id', '=', id));
+    const accessible = origin ? renewAccess(tx, platform.ids, instance) : instance;
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });
-    return describeInstance(platform, tx, instance);
+    return describeInstance(platform, tx, accessible);
   });
+}
+
+function completed(given: Adoption, origin: Origin | undefined, workload: Row<'quarantine'>): Required<Adoption> {
+  const known = { ...origin, ...given };
+  const required = (field: 'organization_id' | 'template_id' | 'offer_id'): string => {
+    const value = known[field];
+    if (value === undefined) throw invalidField(field, 'is missing: the workload itself does not say which');
+    return value;
+  };
+  return {
+    organization_id: required('organization_id'),
+    template_id: required('template_id'),
+    offer_id: required('offer_id'),
+    disk_gb: given.disk_gb ?? workload.disk_gb,
+    label: known.label ?? null,
+  };
 }
 
 function checkAdoptable(platform: Platform, tx: Tx, workload: Row<'quarantine'>): void {

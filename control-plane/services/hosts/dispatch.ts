@@ -10,6 +10,7 @@ import { findInstance, gpusOf } from '../instances/queries.js';
 import { openWorkload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
 import type { Platform } from '../platform.js';
+import { sealOrigin } from './origin.js';
 
 /** Of one host at once, so that none takes what others wait for. */
 const BATCH_PER_HOST = 50;
@@ -127,8 +128,9 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
 function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
   if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
-  return {
-    ...openWorkload(sealer, instance.workload_sealed),
-    gpuUuids: gpusOf(tx, instance.id),
-  };
+  const { id, organization_id, template_id, offer_id, label } = instance;
+  const workload = openWorkload(sealer, instance.workload_sealed);
+  const owner = { instance_id: id, organization_id, template_id, offer_id, label };
+  const origin = sealOrigin(sealer, { ...owner, ssh_public_key: workload.sshAuthorizedKey });
+  return { ...workload, origin, gpuUuids: gpusOf(tx, id) };
 }

@@ -51,12 +51,18 @@ const LAST_SEEN_GRAIN_MS = 60_000;
 /** A heartbeat that comes so long after a change was gathered after it. */
 const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
 
+export interface Greeting {
+  floors: SequenceFloor[];
+  /** The instances of which the host has a workload that the store has not heard of before. */
+  quarantined: string[];
+}
+
 /**
  * A host has connected: records what it says of itself, compares what it has with the store, and sends everything open again.
- * Answers the sequence floors for its Welcome. Refuses with VALIDATION_FAILED what no honest host would say, and with
+ * Returns the sequence floors for its Welcome, and what it has that is new to quarantine. Refuses with VALIDATION_FAILED what no honest host would say, and with
  * MACHINE_NOT_FOUND.
  */
-export function greetHost(platform: Platform, machineId: string, hello: Hello): SequenceFloor[] {
+export function greetHost(platform: Platform, machineId: string, hello: Hello): Greeting {
   judgeHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
@@ -71,7 +77,8 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
       is_ahead: hello.unseen ? machine.is_ahead : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    if (!hello.unseen) review(platform, tx, machineId, hello.instances, machine.is_ahead ? restoredAt(tx) : undefined);
+    const restored = machine.is_ahead ? restoredAt(tx) : undefined;
+    const quarantined = hello.unseen ? [] : review(platform, tx, machineId, hello.instances, restored);
     tx.run(
       query
         .updateTable('commands')
@@ -80,23 +87,24 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
         .where('state', '=', 'open'),
     );
     tx.nudge('dispatch');
-    return floorsOf(tx, machineId);
+    return { floors: floorsOf(tx, machineId), quarantined };
   });
 }
 
-/** Compares what a host has seen of its workloads with the store. */
+/** Compares what a host has seen of its workloads with the store. Returns the instances that are new to quarantine. */
 function review(
   platform: Platform,
   tx: Tx,
   machineId: string,
   instances: readonly InstanceState[],
   restored: number | undefined,
-): void {
+): string[] {
   const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
-  reviewUnknown(platform, tx, machineId, present);
+  const quarantined = reviewUnknown(platform, tx, machineId, present);
   reviewLive(tx, platform.ids, machineId, instances, restored);
   reviewKnown(tx, platform.ids, machineId, present);
   meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
+  return quarantined;
 }
 
 /** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
@@ -295,6 +303,7 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
     observation,
     gpuUuids: gpusOf(tx, id),
     diskGb,
+    origin: '',
   }));
 }
 

@@ -10,22 +10,42 @@ import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { isAlive } from '../instances/landing.js';
 import { pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
+import { MAX_ORIGIN_CHARS, openOrigin, type Origin } from './origin.js';
 
-export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation'> & {
-  machine_name: string;
-  state: 'running' | 'stopped';
-  gpu_uuids: string[];
-};
+/** What is known of whose it is; all null where an older release has made it, or the key was exchanged since. */
+interface KnownOrigin {
+  organization_id: string | null;
+  organization_name: string | null;
+  template_id: string | null;
+  template_name: string | null;
+  offer_id: string | null;
+  label: string | null;
+  ssh_public_key: string | null;
+}
+
+export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation' | 'origin'> &
+  KnownOrigin & {
+    machine_name: string;
+    state: 'running' | 'stopped';
+    gpu_uuids: string[];
+    /** What it was made from, as its host says; null: the host does not say. */
+    image: string | null;
+  };
 
 /** What is kept of how a host sees it. */
-type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl'>;
+type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
  * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
- * removal is under way.
+ * removal is under way. Returns the instances of those that were not in quarantine before.
  */
-export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, present: readonly InstanceState[]): void {
+export function reviewUnknown(
+  platform: Platform,
+  tx: Tx,
+  machineId: string,
+  present: readonly InstanceState[],
+): string[] {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
   const names = unknown.map(({ instanceId }) => instanceId);
   tx.run(
@@ -35,7 +55,9 @@ export function reviewUnknown(platform: Platform, tx: Tx, machineId: string, pre
       .where('removal_requested_at', 'is', null)
       .where('instance_id', 'not in', listOf(names)),
   );
+  const added = names.filter((id) => findSetApart(tx, machineId, id) === undefined);
   for (const state of unknown) setApart(platform, tx, machineId, state);
+  return added;
 }
 
 /** Whether a host runs what is neither an instance of its own nor in quarantine: it has come up since the host said what it has. */
@@ -56,6 +78,7 @@ function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
 
 function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
   const { sequence, diskGb: disk_gb } = state;
+  const origin = state.origin.length > MAX_ORIGIN_CHARS ? '' : state.origin;
   const seen = { sequence, disk_gb, observation: sightOf(state.observation) };
   tx.run(
     query
@@ -66,12 +89,14 @@ function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceS
         instance_id: state.instanceId,
         found_at: tx.now,
         removal_requested_at: null,
+        origin: origin || null,
         ...seen,
       })
       .onConflict((conflict) =>
         conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
           observation: seen.observation,
           disk_gb,
+          origin: origin || null,
           sequence: sql`max(quarantine.sequence, excluded.sequence)`,
         }),
       ),
@@ -118,13 +143,33 @@ export function listQuarantine(platform: Platform, request: PageRequest): Page<Q
       by: { found_at: 'desc', 'quarantine.rowid': 'desc' },
       keyOf: ({ found_at, position }) => [found_at, position],
     });
-    const workloads = items.map(({ observation, position: _, ...row }) => ({
+    const workloads = items.map(({ observation, origin, position: _, ...row }) => ({
       ...row,
+      ...describeOrigin(tx, openOrigin(platform.sealer, origin, row.instance_id)),
       state: stateOf(observation),
+      image: readSight(observation).image || null,
       gpu_uuids: gpusHeld(tx, row.id),
     }));
     return { ...rest, items: workloads };
   });
+}
+
+function describeOrigin(tx: Tx, origin: Origin | undefined): KnownOrigin {
+  const { organization_id = null, template_id = null, offer_id = null, label = null } = origin ?? {};
+  return {
+    organization_id,
+    organization_name: nameOf(tx, 'organizations', organization_id),
+    template_id,
+    template_name: nameOf(tx, 'templates', template_id),
+    offer_id,
+    label,
+    ssh_public_key: origin?.ssh_public_key || null,
+  };
+}
+
+/** Null also for what this store does not have. */
+function nameOf(tx: Tx, table: 'organizations' | 'templates', id: string | null): string | null {
+  return tx.get(query.selectFrom(table).select('name').where('id', '=', id))?.name ?? null;
 }
 
 function sightOf(observation: Observation | undefined): string {
@@ -134,9 +179,11 @@ function sightOf(observation: Observation | undefined): string {
     sshPort = 0,
     jupyterUrl = '',
     openUrl = '',
+    image = '',
   } = observation ?? {};
   const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
-  const sight: Sight = { state, runId: short(runId), sshPort, jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
+  const links = { jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
+  const sight: Sight = { state, runId: short(runId), sshPort, image: short(image), ...links };
   return JSON.stringify(sight);
 }
 

@@ -94,6 +94,17 @@ function tellHost(tx: Tx, ids: Ids, instance: Instance): Instance {
   return recordCommand(tx, ids, instance, findOpenChange(tx, instance)?.kind ?? 'access').instance;
 }
 
+/**
+ * Has the host of an adopted instance take the access that the store has for it, for what was in force there nobody knows; nothing
+ * where the instance has no access token, or the agent is too old.
+ */
+export function renewAccess(tx: Tx, ids: Ids, instance: Instance): Instance {
+  const { access_token_sealed, machine_id, access_revision } = instance;
+  if (access_token_sealed === null || findMachineRow(tx, machine_id).access_replaceable === 0) return instance;
+  const renewed = amend(tx, instance, { access_revision: access_revision + 1, access_replacement: 'pending' });
+  return tellHost(tx, ids, renewed);
+}
+
 /** Returns what a host is told with each command of an instance whose access was ever replaced. */
 export function accessOf({ sealer }: Platform, instance: Instance | undefined): Access | undefined {
   if (!instance?.workload_sealed || instance.access_revision === 0) return undefined;

@@ -24,7 +24,7 @@ export interface Deployment {
   request: { disk_gb: number; label: string | null; env_overrides: EnvEntry[] };
   template: Row<'templates'>;
   offer: OfferDetails;
-  sshKey: Row<'ssh_keys'> | null;
+  sshKey: Pick<Row<'ssh_keys'>, 'public_key'> | null;
   /** The GPUs that it gets, by UUID. */
   gpus: string[];
 }

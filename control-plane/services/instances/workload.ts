@@ -2,7 +2,7 @@ import { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Sealer } from '../sealer.js';
 
 /** What an instance runs, as it was at deploy: sealed with the instance, opened when a command is sent. */
-export type Workload = Omit<WorkloadSpec, 'gpuUuids'>;
+export type Workload = Omit<WorkloadSpec, 'gpuUuids' | 'origin'>;
 
 export const WORKLOAD_PURPOSE = 'instance.workload';
 export const ACCESS_TOKEN_PURPOSE = 'instance.access_token';

@@ -6,6 +6,7 @@ import { access } from './0005-access.js';
 import { gpuOwners } from './0006-gpu-owners.js';
 import { money } from './0007-money.js';
 import { liveInstances } from './0008-live-instances.js';
+import { origin } from './0009-origin.js';
 
 export interface Migration {
   name: string;
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   { name: '0006-gpu-owners', sql: gpuOwners },
   { name: '0007-money', sql: money },
   { name: '0008-live-instances', sql: liveInstances },
+  { name: '0009-origin', sql: origin },
 ];

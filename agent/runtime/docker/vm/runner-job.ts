@@ -6,6 +6,8 @@ import { DEADLINE_MS, statusOf, type Engine } from '../engine.js';
 import { LABEL } from '../labels.js';
 import { readLines } from '../log-lines.js';
 
+/** How the containers of jobs are named. */
+export const JOB_PREFIX = 'gpurent-job-';
 const MEMORY_BYTES = 1024 * 1024 * 1024;
 const ONE_CPU = 1_000_000_000;
 const MOST_LINES = 1_000;
@@ -35,7 +37,7 @@ export class RunnerJobs {
     /** Name of the runner's image. */
     private readonly image: string,
   ) {
-    this.prefix = `gpurent-job-${hostId}-`;
+    this.prefix = `${JOB_PREFIX}${hostId}-`;
   }
 
   /** Makes one, lets `use` do with it what it likes, and removes it. */

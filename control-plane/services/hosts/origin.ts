@@ -1,0 +1,32 @@
+import type { Sealer } from '../sealer.js';
+
+/** Whose a workload is: what an operator needs to adopt it where the store has never heard of it. */
+export interface Origin {
+  instance_id: string;
+  organization_id: string;
+  template_id: string;
+  offer_id: string;
+  label: string | null;
+  /** One line of an authorized_keys file; empty: the workload has no SSH. */
+  ssh_public_key: string;
+}
+
+/** How long it may be as a host repeats it, in characters: a key of RSA with 16,384 bits among the rest. */
+export const MAX_ORIGIN_CHARS = 8_192;
+const PURPOSE = 'workload.origin';
+
+/** Seals it for a host, which keeps it with the workload and neither reads nor changes it. Returns base64. */
+export function sealOrigin(sealer: Sealer, origin: Origin): string {
+  return sealer.seal(PURPOSE, origin).toString('base64');
+}
+
+/** Opens what a host repeats of `instanceId`; undefined for what this store's key did not seal for that very instance. */
+export function openOrigin(sealer: Sealer, sealed: string | null, instanceId: string): Origin | undefined {
+  if (!sealed) return undefined;
+  try {
+    const origin = sealer.open(PURPOSE, Buffer.from(sealed, 'base64')) as Origin;
+    return origin.instance_id === instanceId ? origin : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,142 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MAX_ORIGIN_CHARS, openOrigin, sealOrigin, type Origin } from '../../control-plane/services/hosts/origin.js';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+import { makePublicKey } from '../harness/keys.js';
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAdoptedAdoptedAdoptedAdoptedAdoptedAdo';
+const UNKNOWN = { organization_id: null, template_id: null, offer_id: null, label: null, ssh_public_key: null };
+
+let test: TestControlPlane;
+let renter: Renter;
+let templateId: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  templateId = await test.template({ name: 'Guarded', ports: [{ port: 8000, open_button: true, label: 'App' }] });
+});
+afterAll(() => test.stop());
+
+const sealer = () => test.core.platform.sealer;
+
+/** A host with a workload that the store has never heard of, which says of its origin what `seal` makes of the truth. */
+async function unheardOf(seal: (origin: Origin) => string, state: 'RUNNING' | 'STOPPED' = 'RUNNING') {
+  const agent = await test.host({ gpus: 1 });
+  const offerId = await test.offer(agent);
+  const { gpus } = await test.operator.get<{ gpus: { uuid: string }[] }>(`/v1/operator/machines/${agent.hostId}`);
+  const instanceId = randomUUID();
+  const origin: Origin = {
+    instance_id: instanceId,
+    organization_id: renter.organizationId,
+    template_id: templateId,
+    offer_id: offerId,
+    label: 'mine',
+    ssh_public_key: KEY,
+  };
+  agent.disconnect();
+  agent.workloads.set(instanceId, {
+    state: `WORKLOAD_STATE_${state}`,
+    sequence: 7,
+    sshPort: 40_123,
+    gpuUuids: gpus.map(({ uuid }) => uuid),
+    diskGb: 40,
+    origin: seal(origin),
+    lines: [],
+  });
+  agent.automatic = false;
+  await agent.connect();
+  const { items } = await test.operator.get<{ items: Record<string, unknown>[] }>('/v1/operator/quarantine');
+  const found = items.find(({ machine_id }) => machine_id === agent.hostId);
+  return { agent, instanceId, origin, found, path: `/v1/operator/quarantine/${String(found?.['id'])}/adopt` };
+}
+
+async function scrape(): Promise<string> {
+  return (await fetch(`${test.url}/metrics`)).text();
+}
+
+it('a deploy tells the host whose the workload is, in words that only the control plane can read', async () => {
+  const agent = await test.host({ gpus: 1, automatic: false });
+  const public_key = makePublicKey('-t', 'ed25519');
+  const { id: ssh_key_id } = await renter.api.post<{ id: string }>('/v1/ssh-keys', { name: 'key', public_key });
+  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10, ssh_key_id, label: 'named' };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  const command = await eventually('the command', () => agent.held[0]);
+  const sealed = command.running?.spec.origin ?? '';
+  expect(sealed).not.toContain(Buffer.from('named').toString('base64').slice(0, 6));
+  expect(openOrigin(sealer(), sealed, id)).toEqual({
+    instance_id: id,
+    organization_id: renter.organizationId,
+    template_id: templateId,
+    offer_id: body.offer_id,
+    label: 'named',
+    ssh_public_key: public_key.split(' ').slice(0, 2).join(' '),
+  });
+  agent.done(command);
+  await statusIs(renter.api, id, 'running');
+  await renter.api.delete(`/v1/instances/${id}`);
+});
+
+it('quarantine names whose it was, and an adoption without a word gives it back, reachable at once', async () => {
+  const { agent, instanceId, origin, found, path } = await unheardOf((truth) => sealOrigin(sealer(), truth));
+  const { instance_id: _, ...named } = origin;
+  expect(found).toMatchObject({ ...named, organization_name: expect.any(String) as string, template_name: 'Guarded' });
+  const metrics = await scrape();
+  expect(metrics).toContain('gpurent_workloads_quarantined 1');
+  expect(metrics).toContain('gpurent_gpus{state="quarantined"} 1');
+
+  const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, {});
+  expect(adopted).toMatchObject({ id: instanceId, status: 'running', label: 'mine', disk_gb: 40, ssh_port: 40_123 });
+  const shown = await renter.api.get<Record<string, unknown>>(`/v1/instances/${instanceId}`);
+  expect(shown['ssh_host']).not.toBeNull();
+  // Of the token before nobody knows: the host is told of the one that is shown.
+  const command = await eventually('the new access', () => agent.held[0]);
+  const tokenHash = createHash('sha256').update(adopted.access_token).digest('hex');
+  expect(command).toMatchObject({ desired: 'kept', access: { tokenHash, sshAuthorizedKey: KEY } });
+  expect(await scrape()).toContain('gpurent_workloads_quarantined 0');
+});
+
+it('a stopped one takes its access with the next start', async () => {
+  const { agent, instanceId, path } = await unheardOf((truth) => sealOrigin(sealer(), truth), 'STOPPED');
+  const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, { label: 'other' });
+  expect(adopted).toMatchObject({ status: 'stopped', label: 'other', ssh_port: null });
+  expect(agent.held).toEqual([]);
+  const start = renter.api.post(`/v1/instances/${instanceId}/start`);
+  const command = await eventually('the start', () => agent.held[0]);
+  const tokenHash = createHash('sha256').update(adopted.access_token).digest('hex');
+  expect(command).toMatchObject({ desired: 'running', access: { tokenHash, sshAuthorizedKey: KEY } });
+  agent.done(command);
+  await start;
+});
+
+it.each<[string, (origin: Origin) => string]>([
+  ['what an older release has made', () => ''],
+  ['what no control plane has sealed', (origin) => Buffer.from(JSON.stringify(origin)).toString('base64')],
+  ['what was sealed for another workload', (origin) => sealOrigin(sealer(), { ...origin, instance_id: randomUUID() })],
+  [
+    'what is longer than any control plane says',
+    (origin) => sealOrigin(sealer(), { ...origin, label: 'x'.repeat(MAX_ORIGIN_CHARS) }),
+  ],
+])('%s names nobody, and the adoption says what is missing', async (_, seal) => {
+  const { found, path, agent, origin } = await unheardOf(seal);
+  expect(found).toMatchObject(UNKNOWN);
+  const before = test.dump();
+  expect(await test.operator.request('POST', path, { template_id: templateId })).toMatchObject({
+    status: 422,
+    body: { code: 'VALIDATION_FAILED', message: expect.stringContaining('organization_id') as string },
+  });
+  expect(test.dump()).toEqual(before);
+  const { organization_id, template_id, offer_id } = origin;
+  await test.operator.post(path, { organization_id, template_id, offer_id });
+  // Its SSH key is not known: it stays, and so does the rest of the access.
+  await quiet(agent);
+  expect(agent.held).toEqual([]);
+});
+
+/** Resolves when everything that the host was to be told has been sent. */
+async function quiet(agent: FakeAgent): Promise<void> {
+  await agent.speak([...agent.workloads.keys()][0] ?? '');
+}
