@@ -229,7 +229,7 @@ export async function createAgent(
   const agent = assembleAgent({
     runtime,
     isolated,
-    docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile, dataRoot),
+    docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile, dataRoot, clock),
     canary,
     gpus,
     web: {

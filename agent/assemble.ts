@@ -73,7 +73,7 @@ export interface Parts {
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
-  const interruptions = new Interruptions(parts.docker, runtime, journal, clock);
+  const interruptions = new Interruptions(parts.docker, runtime, journal, clock, () => link?.beatNow());
   const observer = new Observer(runtime, clock);
   const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
   const remover = recorded(runtime);

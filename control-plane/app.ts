@@ -24,6 +24,7 @@ import { settleLostMachines } from './services/instances/host-loss.js';
 import { errorExpirerOf } from './services/instances/error-expiry.js';
 import { releaseHeldGpus } from './services/instances/held-gpus.js';
 import { expireTransitions } from './services/instances/time-outs.js';
+import { waitTellerOf } from './services/instances/wait-events.js';
 import { HostLinks } from './services/hosts/host-links.js';
 import { checkKey, isKeyOf } from './services/key-check.js';
 import { forgetSealed } from './services/key-loss.js';
@@ -65,7 +66,8 @@ type Chore =
   | 'held-gpus'
   | 'logs'
   | 'purge'
-  | 'time-outs';
+  | 'time-outs'
+  | 'wait-events';
 
 export interface Addresses {
   /** `host:port` */
@@ -135,6 +137,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     answers: new CommandAnswers(clock),
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
+    signUpMode: config.signUp ?? 'open',
     logs: new LogHub(clock, ids, hosts),
     payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
     tenure: beginTenure(store, ids),
@@ -148,6 +151,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     {
       dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
+      'wait-events': waitTellerOf(platform),
       'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
       settle: () => settleDue(platform),
@@ -162,7 +166,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
-  const metrics = new Metrics(() => backups?.overdueMs ?? 0);
+  const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock);
   store.onCount = (counted) => metrics.count(counted);
   store.requestId = currentRequest;
   const gateway = new Gateway(platform, logger);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
 import type { StripeSettings } from './payments/stripe.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
@@ -42,6 +43,8 @@ export interface Config {
   logFormat: LogFormat | null;
   tls: TlsSettings;
   rateLimits: RateLimits;
+  /** Who may make an account; absent: anybody. */
+  signUp?: SignUpMode;
   /** Absent: operators grant credit, and nothing is paid here. */
   stripe?: StripeSettings;
   /** Absent: nobody but people makes copies. */
@@ -66,6 +69,7 @@ const DEFAULTS = {
   GPURENT_LOG_LEVEL: 'info',
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
+  GPURENT_SIGN_UP: 'open',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
@@ -110,10 +114,17 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
+    signUp: signUp(get('GPURENT_SIGN_UP')),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     ...payments(get('GPURENT_PAYMENTS'), environment),
   };
+}
+
+function signUp(value: string): SignUpMode {
+  const mode = SIGN_UP_MODES.find((known) => known === value);
+  if (!mode) throw new SetupError(`GPURENT_SIGN_UP is "${value}"; give ${SIGN_UP_MODES.join(' or ')}`);
+  return mode;
 }
 
 function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
+import { fileTroubleOf, isFileTrouble } from '../shared/file-access.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
@@ -122,8 +123,8 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof CodedError)) throw error;
-  process.stderr.write(`gpurent-control-plane: ${error.message}\n`);
+  if (!(error instanceof CodedError) && !isFileTrouble(error)) throw error;
+  process.stderr.write(`gpurent-control-plane: ${fileTroubleOf(error)}\n`);
   process.exitCode = 1;
 }
 

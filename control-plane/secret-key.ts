@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { SetupError, messageOf } from '../shared/coded-error.js';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { SetupError } from '../shared/coded-error.js';
+import { fileTroubleOf, requireWritableFolderOf } from '../shared/file-access.js';
 
 const KEY_BYTES = 32;
 
@@ -18,6 +19,7 @@ export function readSecretKey(file: string, database: string): Buffer {
 /** A new key beside the one in use, which it is to replace. */
 export function prepareNextKey(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
+  requireWritableFolderOf(file);
   rmSync(nextOf(file), { force: true });
   write(nextOf(file), key);
   return key;
@@ -35,8 +37,13 @@ export function readNextKey(file: string): Buffer | undefined {
 /** Puts the next key in the place of the one before, which is kept under the name that is answered: older backups open with it. */
 export function adoptNextKey(file: string, now: number): string {
   const kept = `${file}.before-${new Date(now).toISOString().replace(/[:.]/g, '-')}`;
-  linkSync(file, kept);
-  renameSync(nextOf(file), file);
+  try {
+    // No link: of a file that belongs to somebody else the kernel makes none.
+    writeFileSync(kept, readFileSync(file), { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(nextOf(file), file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
   return kept;
 }
 
@@ -63,5 +70,5 @@ function read(file: string): Buffer {
 }
 
 function unusable(file: string, error: unknown): SetupError {
-  return new SetupError(`GPURENT_SECRET_KEY_FILE ${file} cannot be used: ${messageOf(error)}`, { cause: error });
+  return new SetupError(`GPURENT_SECRET_KEY_FILE ${file} cannot be used: ${fileTroubleOf(error)}`, { cause: error });
 }

@@ -29,6 +29,8 @@ export class Interruptions {
     private readonly runtime: Pick<Runtime, 'list' | 'find'>,
     private readonly journal: Journal,
     private readonly clock: Clock,
+    /** Called when Docker is gone, and when it is back: the market is to know at once. */
+    private readonly onChange: () => void = () => {},
   ) {}
 
   /** Whether Docker answered when it was last looked at. */
@@ -56,7 +58,9 @@ export class Interruptions {
 
   /** Docker has just gone. */
   lost(): void {
-    this.away ??= this.clock.now();
+    if (this.away !== undefined) return;
+    this.away = this.clock.now();
+    this.onChange();
   }
 
   /** Whether Docker answers now; when it is back, marks what went down with it. */
@@ -73,7 +77,10 @@ export class Interruptions {
     const outage = outageUntil(run, last, away);
     if (outage) this.mark((await this.whatIsDown()).filter((ending) => wentDownIn(outage, ending)));
     // Gone again meanwhile, it is still to be looked at.
-    if (this.away === away) this.away = undefined;
+    if (this.away === away && away !== undefined) {
+      this.away = undefined;
+      this.onChange();
+    }
     const isNews =
       last?.startedAt !== run.startedAt ||
       last.keepsWorkloads !== keepsWorkloads ||

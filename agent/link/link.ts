@@ -29,6 +29,9 @@ export class Link {
   private stream: Wire | undefined;
   private retry: Timer | undefined;
   private heartbeat: Timer | undefined;
+  private beat: () => void = () => {};
+  /** Whether the heartbeat after the one under way is not to wait. */
+  private isBeatDue = false;
   private welcomeDeadline: Timer | undefined;
   private attempts = 0;
   private welcomed = false;
@@ -63,6 +66,17 @@ export class Link {
 
   start(): void {
     void this.dial();
+  }
+
+  /** Says how the host stands at once, for what must not wait for the next heartbeat. */
+  beatNow(): void {
+    if (!this.welcomed) return;
+    if (!this.heartbeat) {
+      this.isBeatDue = true;
+      return;
+    }
+    this.heartbeat.cancel();
+    this.beat();
   }
 
   stop(): void {
@@ -119,14 +133,20 @@ export class Link {
     this.lastFailure = undefined;
     this.lastRefusal = undefined;
     this.paced.write('info', 'connected to the control plane');
-    const beat = async () => {
-      const value = await this.subscriber.heartbeat();
-      if (stream !== this.stream) return;
-      stream.write({ message: { $case: 'heartbeat', value } });
-      this.heartbeat = this.clock.schedule(welcome.heartbeatMs, tick);
+    this.beat = () => {
+      this.heartbeat = undefined;
+      this.isBeatDue = false;
+      const said = this.sayHeartbeat(stream, welcome.heartbeatMs);
+      said.catch((error: unknown) => this.lost(stream, linkFailureOf(error)));
     };
-    const tick = () => void beat().catch((error: unknown) => this.lost(stream, linkFailureOf(error)));
-    tick();
+    this.beat();
+  }
+
+  private async sayHeartbeat(stream: Wire, everyMs: number): Promise<void> {
+    const value = await this.subscriber.heartbeat();
+    if (stream !== this.stream) return;
+    stream.write({ message: { $case: 'heartbeat', value } });
+    this.heartbeat = this.clock.schedule(this.isBeatDue ? 0 : everyMs, this.beat);
   }
 
   private lost(stream: Wire | undefined, failure: LinkFailure): void {

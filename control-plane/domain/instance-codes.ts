@@ -1,5 +1,6 @@
 /** Why an instance is in `error`, or why a stop or start of it did not land: `error_code`, for renters to act upon. */
 export const INSTANCE_ERRORS = [
+  'disk_gone',
   'gpus_unavailable',
   'provision_failed',
   'start_failed',
@@ -24,7 +25,10 @@ export const PLATFORM_EVENTS = [
   'destroy_scheduled',
   'destroy_soon',
   'destroyed',
+  'disk_back',
+  'docker_down',
   'error_expired',
+  'host_away',
   'machine_cordoned',
   'member_left',
   'note',
@@ -43,6 +47,7 @@ export const PLATFORM_EVENTS = [
   'stop_delayed',
   'stop_requested',
   'stopped',
+  'stopped_by_operator',
   'unpaid',
 ] as const;
 export type PlatformEvent = (typeof PLATFORM_EVENTS)[number];

@@ -17,6 +17,7 @@ export type RefusalCode =
   | 'INVALID_CREDENTIALS'
   | 'INVALID_STATE'
   | 'IDEMPOTENCY_KEY_REUSED'
+  | 'INVITATION_REQUIRED'
   | 'INVITE_NOT_FOUND'
   | 'LAST_ADMIN'
   | 'LIMIT_REACHED'
@@ -32,6 +33,7 @@ export type RefusalCode =
   | 'OFFER_UNAVAILABLE'
   | 'ORG_MISMATCH'
   | 'ORGANIZATION_NOT_FOUND'
+  | 'OWN_ACCOUNT'
   | 'PAYMENTS_FROZEN'
   | 'QUARANTINE_NOT_FOUND'
   | 'RATE_LIMITED'
@@ -47,6 +49,7 @@ export type RefusalCode =
   | 'TEMPLATE_REQUIRES_OWNER'
   | 'TOKEN_INVALID'
   | 'UNAVAILABLE'
+  | 'USER_NOT_FOUND'
   | 'VALIDATION_FAILED';
 
 /** A request that the rules turn down. Nothing of it is kept. `extra` joins the error body. */

@@ -75,6 +75,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 409,
     meaning: 'The instance is in a status that does not allow this; the message names it.',
   },
+  INVITATION_REQUIRED: {
+    status: 403,
+    meaning: 'This marketplace takes new accounts by invitation only: sign up with invite_token.',
+  },
   INVITE_NOT_FOUND: { status: 404, meaning: 'No invitation that is still open answers to this.' },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
   LIMIT_REACHED: {
@@ -98,7 +102,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   MACHINE_IN_USE: {
     status: 409,
     meaning:
-      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which.',
+      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which, and what to do.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -112,6 +116,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   OFFER_UNAVAILABLE: { status: 409, meaning: 'The offer is unknown or withdrawn, or no unit of it is free.' },
   ORG_MISMATCH: { status: 403, meaning: 'X-Org-Id names an organization that the credential does not belong to.' },
   ORGANIZATION_NOT_FOUND: { status: 404, meaning: 'No organization has this id.' },
+  OWN_ACCOUNT: { status: 409, meaning: 'Operators do not remove their own accounts; another operator can.' },
   PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is too large.' },
   PAYMENTS_FROZEN: { status: 402, meaning: 'A payment dispute on the organization is open.' },
   QUARANTINE_NOT_FOUND: { status: 404, meaning: 'No workload in quarantine has this id.' },
@@ -152,6 +157,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'The control plane is stopping, or cannot serve at this moment; try again shortly.',
   },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'Bodies are JSON: Content-Type: application/json.' },
+  USER_NOT_FOUND: { status: 404, meaning: 'No user has this id.' },
   VALIDATION_FAILED: {
     status: 422,
     meaning: 'A field or parameter is not valid; details names it.',

@@ -1,14 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Clock } from '../../shared/clock.js';
 import { VERSION } from '../../shared/version.js';
 import type { Counted } from '../domain/counted.js';
 import type { Overview } from '../services/overview.js';
+import { FailingHosts } from './failing-hosts.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 
 /** What Prometheus scrapes: counts since the start, and gauges that are set at each scrape. */
 export class Metrics {
   private readonly registry = new Registry();
+  private readonly failingHosts: FailingHosts;
   private readonly requests = new Histogram({
     name: 'gpurent_http_request_seconds',
     help: 'How long requests took',
@@ -16,7 +19,13 @@ export class Metrics {
     buckets: SECONDS,
     registers: [this.registry],
   });
-  private readonly commands = this.counter('commands_finished_total', 'Commands since the start', 'kind', 'outcome');
+  private readonly commands = this.counter(
+    'commands_finished_total',
+    'Commands since the start',
+    'kind',
+    'outcome',
+    'code',
+  );
   private readonly ledger = this.counter(
     'ledger_entries_total',
     'Payments, refunds, credits and disputes since the start',
@@ -26,6 +35,7 @@ export class Metrics {
     info: this.gauge('control_plane_info', 'The version', 'version'),
     ready: this.gauge('ready', 'Whether the database can be written'),
     backupOverdue: this.gauge('backup_overdue_seconds', 'For how long a scheduled backup has not been made'),
+    hostsFailing: this.gauge('hosts_failing', 'Hosts on which commands of several organizations failed lately'),
     hosts: this.gauge('hosts', 'Hosts that are not removed', 'state'),
     gpus: this.gauge('gpus', 'GPUs of those hosts', 'state'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
@@ -38,7 +48,11 @@ export class Metrics {
   };
 
   /** `backupOverdueMs`: for how long a scheduled backup has not been made. */
-  constructor(private readonly backupOverdueMs: () => number) {
+  constructor(
+    private readonly backupOverdueMs: () => number,
+    clock: Pick<Clock, 'monotonic'>,
+  ) {
+    this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -47,8 +61,10 @@ export class Metrics {
   }
 
   count(counted: Counted): void {
-    if (counted.what === 'command') this.commands.inc({ kind: counted.kind, outcome: counted.outcome });
-    else this.ledger.inc({ kind: counted.kind });
+    if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
+    const { kind, outcome, failure } = counted;
+    this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });
+    if (failure?.organizationId) this.failingHosts.note(failure.machineId, failure.organizationId);
   }
 
   /** Notes every request by its route; what has none is one. */
@@ -66,6 +82,7 @@ export class Metrics {
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
     backupOverdue.set(this.backupOverdueMs() / 1000);
+    this.gauges.hostsFailing.set(this.failingHosts.count);
     if (overview) this.show(overview);
     return this.registry.metrics();
   }

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../domain/refusal.js';
 import type { Platform } from '../services/platform.js';
 import { sendError, sendRefusal } from './errors.js';
-import { noteApiKey, notFound } from './policy.js';
+import { noteApiKey, notFound, refuseUnknownToOperators } from './policy.js';
 
 /** 404 for an address that is none, 405 for one that is another method's. */
-export function answerUnknownRoutes(app: FastifyInstance): void {
+export function answerUnknownRoutes(app: FastifyInstance, platform: Platform): void {
   const methods = new Map<string, { pattern: RegExp; allowed: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? { pattern: patternOf(url), allowed: new Set() };
@@ -14,9 +14,8 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
-    const known = path.startsWith('/v1/operator')
-      ? undefined
-      : [...methods.values()].find(({ pattern }) => pattern.test(path));
+    if (/^\/v1\/operator(\/|$)/.test(path)) refuseUnknownToOperators(platform, request);
+    const known = [...methods.values()].find(({ pattern }) => pattern.test(path));
     if (!known) throw notFound();
     const allowed = [...known.allowed].join(', ');
     void reply.header('Allow', allowed);

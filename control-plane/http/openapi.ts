@@ -134,7 +134,7 @@ function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<Error
 
 function callersOf(policy: Policy | typeof PUBLIC): string {
   if (policy === PUBLIC) return 'Takes no credential.';
-  if (policy.session === 'operator') return 'For operators; for everybody else it does not exist.';
+  if (policy.session === 'operator') return 'For operators; for every other caller it does not exist.';
   if (policy.session === 'admin') return 'For the session of an admin.';
   return policy.apiKey === 'allowed' ? 'For sessions and API keys.' : 'For sessions.';
 }

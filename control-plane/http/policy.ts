@@ -22,7 +22,7 @@ export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID',
 /** Credentials: sessions only, and a key is told that it takes more than itself. */
 export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
 export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
-/** For everyone else these routes do not exist. */
+/** For every other caller these routes do not exist. */
 export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', homeless: 'allowed' };
 
 declare module 'fastify' {
@@ -62,7 +62,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
 /** What a policy itself can answer with. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return ['ORG_MISMATCH'];
-  if (policy.session === 'operator') return ['NOT_FOUND', 'ORG_MISMATCH'];
+  if (policy.session === 'operator') return ['TOKEN_INVALID', 'NOT_FOUND', 'ORG_MISMATCH'];
   const forKeys = policy.apiKey === 'allowed' ? [] : [policy.apiKey];
   return [
     'TOKEN_INVALID',
@@ -91,9 +91,15 @@ function operatorOf(platform: Platform, request: FastifyRequest): AccountCaller 
     const caller = identify(platform, request);
     if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Refusal) || error.code === 'TOKEN_INVALID') throw error;
     if (hasApiKey(request) && error.code === 'ORG_MISMATCH') throw error;
   }
+  throw notFound();
+}
+
+/** Which addresses there are for operators is nobody else's business: refuses with TOKEN_INVALID who is nobody, with NOT_FOUND who is somebody. */
+export function refuseUnknownToOperators(platform: Platform, request: FastifyRequest): never {
+  operatorOf(platform, request);
   throw notFound();
 }
 

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { SerializerSelector, type SerializerFactory } from '@fastify/fast-json-stringify-compiler';
 import type { Server as TlsServer } from 'node:tls';
-import { LogController, fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { LogController, fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
@@ -35,6 +35,7 @@ import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorInstanceRoutes } from './routes/operator-instances.js';
 import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-oversight.js';
+import { operatorUserRoutes } from './routes/operator-users.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
@@ -95,7 +96,7 @@ export async function createHttpServer(
   validateStrictly(app);
   parseJson(app);
   handleErrors(app);
-  answerUnknownRoutes(app);
+  answerUnknownRoutes(app, platform);
   await limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
@@ -123,6 +124,7 @@ export async function createHttpServer(
     operatorIgnoredStopRoutes,
     operatorInstanceRoutes,
     operatorRoutes,
+    operatorUserRoutes,
     organizationRoutes,
     quarantineRoutes,
     sshKeyRoutes,
@@ -186,7 +188,7 @@ function logRequests(app: FastifyInstance): void {
     const { method, routeOptions } = request;
     const { id } = (request.params ?? {}) as { id?: string };
     const about = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined ? { instanceId: id } : {};
-    request.log.info(
+    request.log[levelOf(request, reply)](
       {
         ...about,
         ...whoAsked(request),
@@ -198,6 +200,14 @@ function logRequests(app: FastifyInstance): void {
       'request',
     );
   });
+}
+
+/** What only reads, and gets its answer, is most of a day, and nothing that somebody would look for. */
+function levelOf({ method, routeOptions }: FastifyRequest, { statusCode }: FastifyReply): 'debug' | 'info' {
+  const reads = method === 'GET' || method === 'HEAD';
+  // Strangers ask for addresses that are none all day long.
+  const isNothing = routeOptions.url === undefined && statusCode === 404;
+  return (reads && statusCode < 400) || isNothing ? 'debug' : 'info';
 }
 
 /** Which account, and with which key, from which address. */

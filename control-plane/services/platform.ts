@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/clock.js';
 import type { Ids } from '../../shared/ids.js';
 import type { PaymentProvider } from '../domain/payment.js';
+import type { SignUpMode } from '../domain/sign-up.js';
 import type { Store } from '../store/store.js';
 import type { ClockWatch } from './clock-watch.js';
 import type { Authority } from './hosts/authority.js';
@@ -26,6 +27,7 @@ export interface Platform {
   answers: CommandAnswers;
   lastUsed: LastUsed;
   passwords: Passwords;
+  signUpMode: SignUpMode;
   logs: LogHub;
   payments: PaymentProvider;
   tenure: Tenure;

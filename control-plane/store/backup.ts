@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { migrations } from './migrations/index.js';
+import { fileTroubleOf, requireReadable, requireWritableFolderOf } from '../../shared/file-access.js';
 import { incomingOf, lockFile, writeCopy } from './store.js';
 
 /**
@@ -10,6 +11,8 @@ import { incomingOf, lockFile, writeCopy } from './store.js';
  */
 export function backUp(file: string, to: string): void {
   if (!existsSync(file)) throw new SetupError(`there is no database ${file}; set GPURENT_DATABASE`);
+  requireReadable(file);
+  requireWritableFolderOf(to);
   if (existsSync(to)) throw new SetupError(`${to} exists; give the backup a name of its own`);
   copy(file, to);
 }
@@ -20,7 +23,8 @@ export function backUp(file: string, to: string): void {
  * SetupError, having changed nothing, when a control plane holds the database or the backup is none.
  */
 export function restore(from: string, file: string, now: number): { epoch: number; replaced: string | null } {
-  if (!existsSync(from)) throw new SetupError(`there is no backup ${from}`);
+  requireReadable(from);
+  requireWritableFolderOf(file);
   const lock = lockFile(`${file}.lock`);
   try {
     const incoming = incomingOf(file);
@@ -30,7 +34,7 @@ export function restore(from: string, file: string, now: number): { epoch: numbe
     return { epoch, replaced: exchange(incoming, file, now) };
   } catch (error) {
     if (error instanceof SetupError) throw error;
-    throw new SetupError(`${file} cannot be replaced: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`${file} cannot be replaced: ${fileTroubleOf(error)}`, { cause: error });
   } finally {
     lock.close();
   }
@@ -47,7 +51,7 @@ function copy(from: string, to: string): void {
     }
   } catch (error) {
     rmSync(to, { force: true });
-    throw new SetupError(`${from} cannot be copied: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`${from} cannot be copied to ${to}: ${fileTroubleOf(error)}`, { cause: error });
   }
 }
 

@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../../shared/clock.js';
-import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { fileTroubleOf, requireWritableFolder } from '../../shared/file-access.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Store } from './store.js';
 
@@ -22,6 +22,9 @@ export class ScheduledBackups {
   private looking: Promise<void> = Promise.resolve();
   private stopping = false;
   private startedAt = Infinity;
+  private isPrepared = false;
+  /** As it was looked at last. */
+  private isUsable = false;
 
   constructor(
     private readonly store: Pick<Store, 'backUp'>,
@@ -30,27 +33,39 @@ export class ScheduledBackups {
     private readonly logger: Logger,
   ) {}
 
-  /** For how long a copy has not been made that was due, in milliseconds; for ever where the folder is gone. */
+  /** For how long a copy has not been made that was due, in milliseconds; for ever where the folder cannot be used. */
   get overdueMs(): number {
     try {
-      const since = this.newestAt() ?? this.startedAt;
-      return Math.max(this.clock.now() - since - this.plan.everyMs, 0);
+      if (!this.isUsable) return Infinity;
+      const newestAt = this.newestAt();
+      const dueAt = newestAt === undefined ? this.startedAt : newestAt + this.plan.everyMs;
+      return Math.max(this.clock.now() - dueAt, 0);
     } catch {
       return Infinity;
     }
   }
 
-  /** Throws SetupError when the folder cannot be used. */
+  /** A folder that cannot be used stops nobody: it is logged, tried again every minute, and {@link overdueMs} tells of it. */
   start(): void {
     this.startedAt = this.clock.now();
     try {
-      mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
-      // What an end in the middle has left.
-      for (const name of this.names(UNFINISHED)) rmSync(join(this.plan.folder, name));
-    } catch (error) {
-      throw new SetupError(`no backups can be kept in ${this.plan.folder}: ${messageOf(error)}`, { cause: error });
+      this.prepare();
+    } catch {
+      // The first look says it.
     }
     this.lookAgain(0);
+  }
+
+  /** Makes the folder, once: where it has vanished since, its disk may be missing. */
+  private prepare(): void {
+    const { folder } = this.plan;
+    this.isUsable = false;
+    if (!this.isPrepared && !existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    requireWritableFolder(folder);
+    // What an end in the middle has left.
+    if (!this.isPrepared) for (const name of this.names(UNFINISHED)) rmSync(join(folder, name));
+    this.isPrepared = true;
+    this.isUsable = true;
   }
 
   /** Gives up a copy that is under way. */
@@ -69,10 +84,11 @@ export class ScheduledBackups {
 
   private async look(): Promise<void> {
     try {
+      this.prepare();
       if (this.isDue()) await this.copy();
       this.prune();
     } catch (error) {
-      if (!this.stopping) this.logger.error({ err: error }, `no backup could be made: ${messageOf(error)}`);
+      if (!this.stopping) this.logger.error(`no backup could be made in ${this.plan.folder}: ${fileTroubleOf(error)}`);
     }
   }
 

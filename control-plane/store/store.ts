@@ -173,7 +173,10 @@ export function lockFile(file: string): BetterSqlite3.Database {
     return lock;
   } catch (error) {
     if (!isBusy(error)) throw new SetupError(`cannot write ${file}: ${messageOf(error)}`, { cause: error });
-    throw new SetupError(`another control plane is running on this database (it holds ${file})`, { cause: error });
+    const running = `another control plane is running on this database (it holds ${file})`;
+    throw new SetupError(`${running}: stop it first, an installed one by "systemctl stop gpurent-control-plane"`, {
+      cause: error,
+    });
   }
 }
 

@@ -38,6 +38,8 @@ export class AssembledHost {
   /** Why a start that has waited for Docker has failed. */
   failure: unknown;
   dockerAnswers: () => Promise<boolean> = async () => true;
+  /** Its stream of events breaks, as that of a Docker that ends. */
+  breakEvents: () => void = () => {};
   floors: SequenceFloor[] = [];
   /** Whether its control plane knows Hello.unseen. */
   takesUnseen = true;
@@ -59,7 +61,10 @@ export class AssembledHost {
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
     this.agent = agentOnFakes(
       { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
-      { isAvailable: () => this.dockerAnswers() },
+      {
+        isAvailable: () => this.dockerAnswers(),
+        events: () => new Promise((_, reject) => (this.breakEvents = () => reject(new Error('they ended')))),
+      },
     );
     await this.agent.start();
   }

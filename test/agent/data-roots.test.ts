@@ -53,7 +53,7 @@ function agentOn() {
   const docked = { engine, clock: systemClock, host: { hostId: HOST }, dataRoot: guard };
   const others = { kinds: { container: nothing }, networks: nothing, accessFiles: nothing };
   const runtime = new DockerRuntime({ ...docked, ...others } as unknown as DockerRuntimeParts);
-  return { guard, runtime, watch: new EngineWatch(engine, HOST, '/none', guard) };
+  return { guard, runtime, watch: new EngineWatch(engine, HOST, '/none', guard, systemClock) };
 }
 
 /** An agent that has made two instances. */

@@ -156,7 +156,9 @@ describe('requests that are not right', () => {
     ['PUT', '/v1/auth/sign-up', undefined, 405, 'METHOD_NOT_ALLOWED'],
     ['GET', '/v1/nothing', undefined, 404, 'NOT_FOUND'],
     ['GET', '/v1/instances', undefined, 401, 'TOKEN_INVALID'],
-    ['GET', '/v1/operator/machines', undefined, 404, 'NOT_FOUND'],
+    ['GET', '/v1/operator/machines', undefined, 401, 'TOKEN_INVALID'],
+    ['GET', '/v1/operator/nothing', undefined, 401, 'TOKEN_INVALID'],
+    ['GET', '/v1/operators', undefined, 404, 'NOT_FOUND'],
   ])('%s %s is answered with one clear error', async (method, path, body, status, code) => {
     const answer = await test.api.request<Record<string, string>>(method, path, body);
     expect(answer).toMatchObject({ status, body: { code } });

@@ -64,6 +64,11 @@ async function awayHost(): Promise<string> {
 
 const USE_CASES: Readonly<Record<string, UseCase>> = {
   'sign up': () => of(world.test.api, 'POST /v1/auth/sign-up', anAccount()),
+  'sign up by invitation': async () => {
+    const account = anAccount();
+    const { token } = await admin().post<{ token: string }>('/v1/orgs/current/invites', { email: account.email });
+    return of(world.test.api, 'POST /v1/auth/sign-up', { ...account, invite_token: token });
+  },
   'sign in': async () => {
     const account = anAccount();
     await world.test.api.post('/v1/auth/sign-up', account);
@@ -125,6 +130,16 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     return of(admin(), `POST /v1/instances/${id}/access`, { ssh_key_id });
   },
   destroy: async () => of(admin(), `DELETE /v1/instances/${await instance('stopped')}`),
+  'stop for an operator': async () =>
+    of(operator(), `POST /v1/operator/instances/${await instance('running')}/stop`, { reason: 'abuse' }),
+  'destroy for an operator': async () =>
+    of(operator(), `DELETE /v1/operator/instances/${await instance('running')}`, { reason: 'abuse' }),
+  'remove a user, with keys and memberships': async () => {
+    const member = await world.join('admin');
+    await world.key('team', member);
+    await world.sshKey(member);
+    return of(operator(), `DELETE /v1/operator/users/${member.userId}`);
+  },
   'make an enrolment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
   'revoke an enrolment token': async () =>
     of(

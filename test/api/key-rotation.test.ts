@@ -11,6 +11,7 @@ import { SEALED_COLUMNS, reseal } from '../../control-plane/services/key-rotatio
 import { Sealer } from '../../control-plane/services/sealer.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { Store } from '../../control-plane/store/store.js';
+import { SetupError } from '../../shared/coded-error.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ApiClient, type InstanceBody } from '../../scripts/client.js';
@@ -108,7 +109,7 @@ it('a new key opens everything, and the one before opens nothing but older backu
   await running?.platform.authority.certificate();
   const backup = join(folder, 'backup.db');
   backUp(file, backup);
-  await expect(async () => rotateKey(config())).rejects.toThrow(/another control plane is running/);
+  await expect(async () => rotateKey(config())).rejects.toThrow(/another control plane is running .*stop it first/);
   await stop();
   const before = readFileSync(keyFile(), 'utf8');
   const { count, kept } = rotateKey(config());
@@ -131,6 +132,17 @@ it('a new key opens everything, and the one before opens nothing but older backu
   await stop();
   restore(backup, file, Date.now());
   expect(() => createControlPlane(config(), silentLogger)).toThrow(/not the one that this database was written with/);
+});
+
+it('a new key that cannot be written is refused, before anything is sealed anew', async () => {
+  await boot();
+  await stop();
+  const before = readFileSync(keyFile(), 'utf8');
+  const settings = { ...config(), secretKeyFile: join(file, 'key') };
+  expect(() => rotateKey(settings)).toThrow(SetupError);
+  expect(() => rotateKey(settings)).toThrow(`${file} is no folder`);
+  expect(readFileSync(keyFile(), 'utf8')).toBe(before);
+  await boot();
 });
 
 it('an exchange that was cut short after its commit is finished at the next start, before it: not begun', async () => {

@@ -44,10 +44,31 @@ describe('a machine that is declared lost', () => {
     const before = test.dump();
     expect(await test.operator.request('POST', `${machineOf(agent)}/lost`)).toMatchObject({
       status: 409,
-      body: { code: 'MACHINE_IN_USE' },
+      body: { code: 'MACHINE_IN_USE', message: expect.stringContaining('DELETE /v1/operator/instances/ID') as string },
     });
     expect(test.dump()).toEqual(before);
     expect((await read(id)).status).toBe('running');
+  });
+
+  it('is emptied while it is connected, as the refusals say: cordoned, each instance destroyed, removed', async () => {
+    const { agent, body } = await offered();
+    const ids = [await deployed(body), await deployed(body)];
+    await test.operator.post(`${machineOf(agent)}/cordon`);
+    for (const path of [`${machineOf(agent)}/lost`, machineOf(agent)]) {
+      const method = path === machineOf(agent) ? 'DELETE' : 'POST';
+      const { body: refusal } = await test.operator.request<{ message: string }>(method, path);
+      expect(refusal.message).toContain('GET /v1/operator/instances?machine_id=');
+    }
+    const { items } = await test.operator.get<{ items: { id: string }[] }>(
+      `/v1/operator/instances?machine_id=${agent.hostId}`,
+    );
+    expect(items.map(({ id }) => id).sort()).toEqual(ids.sort());
+    for (const { id } of items) {
+      const answer = await test.operator.request('DELETE', `/v1/operator/instances/${id}`, { reason: 'it leaves' });
+      expect(answer.status).toBe(202);
+      await statusIs(renter.api, id, 'destroyed');
+    }
+    expect((await test.operator.request('DELETE', machineOf(agent))).status).toBe(204);
   });
 
   it('ends what ran or came up there, with a reason; stopped disks stay and refuse to start', async () => {
@@ -66,7 +87,7 @@ describe('a machine that is declared lost', () => {
       allowed_actions: ['destroy'],
     });
     expect(await read(creating)).toMatchObject({ status: 'error', error_code: 'provision_failed', started_at: null });
-    expect(await read(stopped)).toMatchObject({ status: 'stopped', error_code: null });
+    expect(await read(stopped)).toMatchObject({ status: 'stopped', error_code: 'disk_gone' });
     const before = test.dump();
     expect(await renter.api.request('POST', `/v1/instances/${stopped}/start`)).toMatchObject({
       status: 409,
@@ -136,15 +157,77 @@ describe('a machine that is declared lost', () => {
     await test.operator.post(`${machineOf(agent)}/lost`);
     expect(await read(starting)).toMatchObject({
       status: 'stopped',
-      error_code: 'start_failed',
+      error_code: 'disk_gone',
       error_message: expect.stringContaining('lost') as string,
     });
-    expect(await read(stopping)).toMatchObject({ status: 'stopped', error_code: null });
+    expect(await read(stopping)).toMatchObject({ status: 'stopped', error_code: 'disk_gone' });
     agent.held.length = 0;
     await agent.connect();
     await eventually('what undoes the start', () =>
       agent.held.some(({ instanceId, desired }) => instanceId === starting && desired === 'stopped'),
     );
+  });
+});
+
+describe('the disk of what is stopped on a machine that is declared lost', () => {
+  const burn = async () =>
+    (await renter.api.get<{ burn_per_hour_micro: number }>('/v1/orgs/current')).burn_per_hour_micro;
+  const events = async (id: string) =>
+    (await renter.api.get<{ items: { kind: string; message: string }[] }>(`/v1/instances/${id}/events`)).items;
+
+  async function stoppedAndLost() {
+    const { agent, body } = await offered();
+    const before = await burn();
+    const id = await deployed(body);
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped');
+    expect(await burn()).toBe(before + 10 * 100);
+    await goes(agent);
+    await test.operator.post(`${machineOf(agent)}/lost`);
+    return { agent, id, before };
+  }
+
+  it('is gone with it: the instance says so and burns nothing, and so once the machine is removed', async () => {
+    const { agent, id, before } = await stoppedAndLost();
+    expect(await read(id)).toMatchObject({
+      status: 'stopped',
+      error_code: 'disk_gone',
+      error_message: expect.stringContaining('declared lost') as string,
+    });
+    expect((await events(id))[0]?.kind).toBe('disk_gone');
+    expect(await burn()).toBe(before);
+    test.advance(3_600_000);
+    const { spend_micro } = await read(id);
+    test.advance(3_600_000);
+    expect((await read(id)).spend_micro).toBe(spend_micro);
+    await test.operator.request('DELETE', machineOf(agent));
+    expect(await read(id)).toMatchObject({ error_message: expect.stringContaining('was removed') as string });
+    expect((await events(id))[0]).toMatchObject({
+      kind: 'disk_gone',
+      message: expect.stringContaining('was removed') as string,
+    });
+    expect(await burn()).toBe(before);
+  });
+
+  it('comes back with the machine, and is charged and can be started again', async () => {
+    const { agent, id, before } = await stoppedAndLost();
+    await agent.connect();
+    expect(await read(id)).toMatchObject({ status: 'stopped', error_code: null, error_message: null });
+    expect((await events(id))[0]?.kind).toBe('disk_back');
+    expect(await burn()).toBe(before + 10 * 100);
+    await renter.api.post(`/v1/instances/${id}/start`);
+    await statusIs(renter.api, id, 'running');
+  });
+
+  it('is said to be gone, once, where the machine comes back without it', async () => {
+    const { agent, id } = await stoppedAndLost();
+    agent.workloads.delete(id);
+    await agent.connect();
+    expect(await read(id)).toMatchObject({ error_message: expect.stringContaining('without the disk') as string });
+    const { length } = await events(id);
+    agent.disconnect();
+    await agent.connect();
+    expect(await events(id)).toHaveLength(length);
   });
 });
 

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
 
 let test: TestControlPlane;
 let renter: Renter;
@@ -79,10 +81,95 @@ it('says so while the database cannot be used', async () => {
   expect(shown['gpurent_hosts{state="connected"}']).toBeUndefined();
 });
 
-it('is for this machine alone: through a proxy there is nothing', async () => {
-  for (const header of ['X-Forwarded-For', 'Forwarded']) {
+/** A request to this machine as it stands, for what no client of ours sends. */
+function askRaw(...lines: string[]): Promise<string> {
+  const { port } = new URL(test.url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), '127.0.0.1', () => socket.end(`${lines.join('\r\n')}\r\n\r\n`));
+    let answer = '';
+    socket.on('data', (chunk) => (answer += String(chunk))).on('end', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+const statusOf = (answer: string) => Number(answer.split(' ')[1]);
+
+describe('is for this machine alone: through a proxy there is nothing', () => {
+  it.each([
+    'X-Forwarded-For',
+    'Forwarded',
+    'Via',
+    'X-Real-IP',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Host',
+    'X-Original-Forwarded-For',
+    'X-Original-URL',
+    'X-Client-IP',
+    'X-Cluster-Client-IP',
+    'Client-IP',
+    'True-Client-IP',
+    'CF-Connecting-IP',
+    'CF-Ray',
+    'CDN-Loop',
+    'Fastly-Client-IP',
+    'X-Envoy-External-Address',
+    'X-Amzn-Trace-Id',
+    'X-Request-Start',
+    'X-ProxyUser-Ip',
+  ])('%s', async (header) => {
     const answer = await fetch(`${test.url}/metrics`, { headers: { [header]: '203.0.113.9' } });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('also where it adds no header: it speaks HTTP/1.0, or keeps the name that was asked for', async () => {
+    const last = 'Connection: close';
+    expect(statusOf(await askRaw('GET /metrics HTTP/1.1', 'Host: 127.0.0.1:8080', last))).toBe(200);
+    expect(statusOf(await askRaw('GET /metrics HTTP/1.1', 'Host: localhost', last))).toBe(200);
+    expect(statusOf(await askRaw('GET /metrics HTTP/1.0', 'Host: 127.0.0.1:8080', last))).toBe(404);
+    expect(statusOf(await askRaw('GET /metrics HTTP/1.1', 'Host: gpurent.example.com', last))).toBe(404);
+    expect(statusOf(await askRaw('GET /metrics HTTP/1.1', 'Host: 127.0.0.1.example.com', last))).toBe(404);
+  });
+
+  it('and a Prometheus is no proxy', async () => {
+    const headers = {
+      'User-Agent': 'Prometheus/3.0',
+      'X-Prometheus-Scrape-Timeout-Seconds': '10',
+      Accept: 'text/plain',
+    };
+    expect((await fetch(`${test.url}/metrics`, { headers })).status).toBe(200);
+  });
+});
+
+describe('commands that fail', () => {
+  /** A deploy of a renter of its own, which the host fails with this code. */
+  async function fails(agent: FakeAgent, body: object, code: string, who?: Renter): Promise<void> {
+    const { api } = who ?? (await test.renter());
+    const { id } = await api.post<InstanceBody>('/v1/instances', body);
+    agent.fail(
+      await eventually('the command', () => agent.held.find(({ instanceId }) => instanceId === id)),
+      code,
+      'no',
+    );
+    await statusIs(api, id, 'error');
   }
+
+  it('are counted by why, in words that are known, and by the hosts on which those of several fail', async () => {
+    const agent = await test.host({ gpus: 8, automatic: false });
+    const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+    const same = await test.renter();
+    for (const who of [same, same, same]) await fails(agent, body, 'IMAGE_UNAVAILABLE', who);
+    await fails(agent, body, 'said by a host');
+    const failed = (code: string) =>
+      `gpurent_commands_finished_total{kind="provision",outcome="failed",code="${code}"}`;
+    expect(await scrape()).toMatchObject({
+      [failed('IMAGE_UNAVAILABLE')]: 3,
+      [failed('other')]: 1,
+      // Two organizations.
+      gpurent_hosts_failing: 0,
+    });
+    await fails(agent, body, 'IMAGE_UNAVAILABLE');
+    expect(await scrape()).toMatchObject({ gpurent_hosts_failing: 1 });
+    test.clock.advance(15 * 60_000);
+    expect(await scrape()).toMatchObject({ gpurent_hosts_failing: 0 });
+  });
 });

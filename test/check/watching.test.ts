@@ -43,6 +43,16 @@ it('every alarm stands in the guide, and no other', () => {
   expect(names(read('docs/alarms.md'), /^\| `(\w+)`/gm)).toEqual(raised);
 });
 
+it('every rule says how grave it is, what is wrong, and where to read what to do', () => {
+  const rules = read('packaging/alerts.yml').split('- alert: ').slice(1);
+  for (const rule of rules) {
+    expect(rule).toMatch(/labels: \{ severity: (critical|warning) \}/);
+    expect(rule).toMatch(/\n\s+summary: \S.{9}/);
+    const guide = /runbook_url: file:\/\/\/opt\/gpurent\/(control-plane|agent)\/(docs\/\S+\.md)/.exec(rule)?.[2] ?? '';
+    expect(read(guide)).toContain(rule.split('\n')[0]);
+  }
+});
+
 it('every setting of the configuration files stands in a guide', () => {
   const settings = (text: string) => new Set([...text.matchAll(/\bGPURENT_[A-Z_]+[A-Z]/g)].map(([name]) => name));
   const written = settings(read('docs/operator.md') + read('docs/host-owner.md'));

@@ -195,12 +195,12 @@ function expected({ route, credential, target, header }: Cell): string {
   const { access } = route;
   const { kind, role, dead } = credential;
   if (access === 'public') return 'passes';
+  if (dead) return '401 TOKEN_INVALID';
   if (access === 'operator') {
-    if (!dead && kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
-    const admitted = !dead && role === 'operator' && header !== 'other';
+    if (kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
+    const admitted = role === 'operator' && header !== 'other';
     return admitted ? found(route, target, credential) : '404 NOT_FOUND';
   }
-  if (dead) return '401 TOKEN_INVALID';
   if (header === 'other' || (kind === 'homeless' && (header === 'own' || access !== 'account')))
     return '403 ORG_MISMATCH';
   if (kind === 'key' && access !== 'member') {

@@ -7,7 +7,7 @@
  * - session: a member who is signed in; an API key is TOKEN_INVALID
  * - credentials: a member who is signed in; an API key is ADMIN_REQUIRED
  * - admin: an admin's session; everybody else is ADMIN_REQUIRED
- * - operator: an operator's session; for everybody else it does not exist
+ * - operator: an operator's session; for everybody else who is somebody it does not exist
  */
 export type Access = 'public' | 'member' | 'account' | 'session' | 'credentials' | 'admin' | 'operator';
 
@@ -137,6 +137,9 @@ export const ROUTES: readonly Route[] = [
   of('organization', 'ORGANIZATION_NOT_FOUND', 'POST /v1/operator/organizations/{id}/dispute', 'operator'),
   of('organization', 'ORGANIZATION_NOT_FOUND', 'DELETE /v1/operator/organizations/{id}/dispute', 'operator'),
   of('organization', 'ORGANIZATION_NOT_FOUND', 'GET /v1/operator/organizations/{id}/transactions', 'operator'),
+  of('organization', 'ORGANIZATION_NOT_FOUND', 'GET /v1/operator/organizations/{id}/users', 'operator'),
+  route('GET /v1/operator/users', 'operator'),
+  of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}', 'operator'),
   route('GET /v1/operator/revenue', 'operator'),
   route('GET /v1/operator/payments', 'operator'),
   route('GET /v1/operator/payouts/{id}/entries', 'operator'),
@@ -149,7 +152,8 @@ export const ROUTES: readonly Route[] = [
     reason: 'x',
   }),
   route('GET /v1/operator/instances', 'operator'),
-  of('instance', 'INSTANCE_NOT_FOUND', 'DELETE /v1/operator/instances/{id}', 'operator'),
+  of('instance', 'INSTANCE_NOT_FOUND', 'POST /v1/operator/instances/{id}/stop', 'operator', { reason: 'x' }),
+  of('instance', 'INSTANCE_NOT_FOUND', 'DELETE /v1/operator/instances/{id}', 'operator', { reason: 'x' }),
   route('GET /v1/operator/clock', 'operator'),
   route('POST /v1/operator/clock/confirm', 'operator'),
 ];

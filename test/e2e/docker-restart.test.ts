@@ -62,6 +62,27 @@ describe.each([
     await isAsItWas(before);
   });
 
+  it('or hangs: its offers are off the market within ten seconds, and back once it answers', async () => {
+    const before = await state();
+    const reason = async () => {
+      const { items } = await real.operator.get<{ items: { id: string; unavailable_reason: string | null }[] }>(
+        '/v1/operator/offers',
+      );
+      return items.find(({ id }) => id === renter.offerId)?.unavailable_reason ?? '';
+    };
+    await eventually('the host to be heard', async () => !(await reason()).includes('Docker'), LONG_MS);
+    own.hang();
+    const since = performance.now();
+    try {
+      await eventually('it to be told of', async () => (await reason()).includes('Docker'), LONG_MS);
+      expect(performance.now() - since).toBeLessThan(10_000);
+    } finally {
+      own.goOn();
+    }
+    await eventually('it to be back', async () => !(await reason()).includes('Docker'), LONG_MS);
+    expect(await state()).toEqual(before);
+  });
+
   it('under an agent that is told to stop the workload meanwhile: it stops, and starts again', async () => {
     await own.down();
     await renter.api.post(`/v1/instances/${up.id}/stop`);

@@ -11,6 +11,12 @@ export class DockerDouble {
   readonly gpuUuids = new Map<string, string[]>();
   /** Is called before each list of containers is answered. */
   beforeList: () => void = () => {};
+  /** Whether it takes requests and answers none, as one that hangs. */
+  isSilent = false;
+  /** Requests that it has not answered since. */
+  unanswered = 0;
+  /** Who follows its events. */
+  followers = 0;
   private readonly server: Server;
 
   private constructor(readonly socket: string) {
@@ -25,6 +31,7 @@ export class DockerDouble {
 
   close(): void {
     this.server.close();
+    this.server.closeAllConnections();
   }
 
   private answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
@@ -32,7 +39,14 @@ export class DockerDouble {
     const reply = (status: number, body: unknown) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
-    if (url.includes('/_ping')) response.end('OK');
+    if (this.isSilent) {
+      this.unanswered++;
+      return;
+    }
+    if (url.includes('/events')) {
+      this.followers++;
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    } else if (url.includes('/_ping')) response.end('OK');
     else if (url.includes('/info')) reply(200, this.info());
     else if (url.includes('/containers/json')) {
       this.beforeList();

@@ -110,6 +110,15 @@ export class OwnDocker {
     });
   }
 
+  /** It takes requests and answers none, until it goes on. */
+  hang(): void {
+    this.daemon?.kill('SIGSTOP');
+  }
+
+  goOn(): void {
+    this.daemon?.kill('SIGCONT');
+  }
+
   /** As an upgrade or a shutdown of the service does. */
   async down(): Promise<void> {
     const { daemon } = this;

@@ -83,8 +83,9 @@ const BURN = `
   SELECT balance_micro, (
     SELECT coalesce(sum(
       CASE WHEN status IN ('creating', 'starting', 'running') THEN price_per_hour_micro ELSE 0 END +
-      CASE WHEN status IN ('creating', 'starting', 'running', 'stopping', 'stopped') THEN storage_price_per_gb_hour_micro * disk_gb ELSE 0 END
-    ), 0) FROM instances WHERE organization_id = organizations.id) AS burn
+      CASE WHEN status IN ('creating', 'starting', 'running', 'stopping', 'stopped') AND lost_at IS NULL AND removed_at IS NULL
+        THEN storage_price_per_gb_hour_micro * instances.disk_gb ELSE 0 END
+    ), 0) FROM instances JOIN machines ON machines.id = machine_id WHERE organization_id = organizations.id) AS burn
   FROM organizations WHERE id = ?`;
 
 function judgeCover(world: World, organizationId: string): void {

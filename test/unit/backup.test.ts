@@ -1,12 +1,14 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { beginTenure, isOvertaken } from '../../control-plane/services/hosts/tenure.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';
+import { SetupError } from '../../shared/coded-error.js';
+import { asNobody, lock } from '../harness/as-nobody.js';
 import { systemClock } from '../../shared/clock.js';
 import { randomIds } from '../../shared/ids.js';
 
@@ -75,6 +77,32 @@ it('two runs on copies of a store are told apart', () => {
   expect(isOvertaken(one, { epoch: 0, incarnation: '' })).toBe(false);
 });
 
+it('whoever may not read or write somewhere is told who, and where', () => {
+  withStore(note('mine'));
+  backUp(file, saved);
+  const shut = join(folder, 'shut');
+  mkdirSync(shut);
+  lock(shut);
+  chmodSync(folder, 0o755);
+  for (const path of [file, saved]) chmodSync(path, 0o644);
+  const secret = join(folder, 'secret.db');
+  writeFileSync(secret, '', { mode: 0o200 });
+  const user = asNobody(() => userInfo().username);
+  const attempts: [() => unknown, string][] = [
+    [() => backUp(file, join(shut, 'copy.db')), `the user ${user} may not write in ${shut}`],
+    [() => backUp(file, join(folder, 'none', 'copy.db')), `there is no folder ${folder}/none`],
+    [() => backUp(file, join(file, 'copy.db')), `${file} is no folder`],
+    [() => restore(secret, file, NOW), `the user ${user} may not read ${secret}`],
+    [() => restore(saved, join(shut, 'gpurent.db'), NOW), `the user ${user} may not write in ${shut}`],
+    [() => restore(folder, file, NOW), `${folder} is no file`],
+  ];
+  for (const [attempt, saying] of attempts) {
+    const run = () => asNobody(attempt);
+    expect(run, saying).toThrow(SetupError);
+    expect(run, saying).toThrow(saying);
+  }
+});
+
 it('what is wrong is refused, and changes nothing', () => {
   withStore(note('mine'));
   const text = join(folder, 'text');
@@ -86,12 +114,16 @@ it('what is wrong is refused, and changes nothing', () => {
   expect(() => new Store(half, systemClock)).toThrow('restore it again');
   rmSync(`${half}.restoring`);
   const before = readdirSync(folder).sort();
-  expect(() => restore(join(folder, 'none'), file, NOW)).toThrow('there is no backup');
+  expect(() => restore(join(folder, 'none'), file, NOW)).toThrow('there is no file');
   expect(() => restore(text, file, NOW)).toThrow('cannot be copied');
   expect(() => restore(foreign, file, NOW)).toThrow('not a gpurent database');
   expect(() => backUp(file, text)).toThrow('exists');
   expect(() => backUp(join(folder, 'none'), saved)).toThrow('there is no database');
-  withStore(() => expect(() => restore(file, file, NOW)).toThrow('another control plane is running'));
+  withStore(() =>
+    expect(() => restore(file, file, NOW)).toThrow(
+      /another control plane is running .*: stop it first, an installed one by "systemctl stop gpurent-control-plane"/,
+    ),
+  );
   expect(readdirSync(folder).sort()).toEqual(before);
   expect(withStore(noted)).toBe('mine');
 });

@@ -97,6 +97,14 @@ describe('payments by Stripe', () => {
   });
 });
 
+it('anybody signs up, or only who is invited', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'sign-up.db') };
+  expect(parseConfig(database).signUp).toBe('open');
+  expect(parseConfig({ ...database, GPURENT_SIGN_UP: 'invitation' }).signUp).toBe('invitation');
+  const none = { ...database, GPURENT_SIGN_UP: 'closed' };
+  expect(() => parseConfig(none)).toThrow('GPURENT_SIGN_UP is "closed"; give open or invitation');
+});
+
 it('an instance in error is destroyed after a day, or after as many hours as the operator says', () => {
   const database = { GPURENT_DATABASE: join(folder, 'errors.db') };
   expect(parseConfig(database).destroyErrorsAfterMs).toBe(24 * 3_600_000);

@@ -1,13 +1,15 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { restore } from '../../control-plane/store/backup.js';
 import { ScheduledBackups } from '../../control-plane/store/scheduled-backups.js';
 import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';
 import { silentLogger } from '../../shared/logger.js';
 import { eventually } from '../../scripts/eventually.js';
+import { asNobody } from '../harness/as-nobody.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const HOUR_MS = 60 * 60_000;
@@ -117,9 +119,70 @@ it('gives a copy up when it is stopped', async () => {
   expect(readdirSync(copies)).toEqual([]);
 });
 
-it('says what to do about a folder that cannot be used', () => {
-  writeFileSync(copies, '');
-  expect(() => backups.start()).toThrow(/no backups can be kept in .*copies/);
+describe('a folder that cannot be used stops nobody, is overdue at once, and is used once it can be:', () => {
+  it.each([
+    ['a file', () => writeFileSync(copies, ''), () => rmSync(copies), /copies is no folder/],
+    [
+      'one in which nothing may be written',
+      () => mkdirSync(copies, { mode: 0o555 }),
+      () => chmodSync(copies, 0o777),
+      /may not write in .*copies: name a folder/,
+    ],
+  ])('%s', async (_name, spoil, mend, saying) => {
+    chmodSync(folder, 0o755);
+    spoil();
+    const log: string[] = [];
+    const logger = pino(
+      { level: 'error' },
+      { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
+    );
+    backups = new ScheduledBackups(store, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, logger);
+    asNobody(() => {
+      backups.start();
+      expect(backups.overdueMs).toBe(Infinity);
+      clock.advance(0);
+    });
+    await eventually('it to be said', () => log.length > 0);
+    expect(log[0]).toMatch(/no backup could be made in .*copies/);
+    expect(log[0]).toMatch(saying);
+    mend();
+    expect(await nextCopy()).toHaveLength(1);
+    expect(backups.overdueMs).toBe(0);
+  });
+});
+
+it('a folder that has vanished is not made anew: its disk may be missing', async () => {
+  backups.start();
+  await nextCopy();
+  rmSync(copies, { recursive: true });
+  clock.advance(48 * HOUR_MS);
+  expect(existsSync(copies)).toBe(false);
+  expect(backups.overdueMs).toBe(Infinity);
+});
+
+it.each([
+  [Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }), 'no space is left on its disk'],
+  [Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }), 'no space is left on its disk'],
+  [Object.assign(new Error('EROFS: read-only'), { code: 'EROFS' }), 'its disk is read-only'],
+])('a copy that fails says why in plain words: %s', async (error, saying) => {
+  const log: string[] = [];
+  const logger = pino(
+    { level: 'error' },
+    { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  const from = { backUp: () => Promise.reject(error) };
+  backups = new ScheduledBackups(from, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, logger);
+  backups.start();
+  clock.advance(0);
+  await eventually('it to be said', () => log.length > 0);
+  expect(log[0]).toBe(`no backup could be made in ${copies}: ${saying}`);
+});
+
+it('a copy that was never made is overdue from the start on', async () => {
+  backups = make({ backUp: () => Promise.reject(new Error('the disk is full')) });
+  backups.start();
+  clock.advance(2 * HOUR_MS);
+  expect(backups.overdueMs).toBe(2 * HOUR_MS);
 });
 
 it('says for how long a copy has been overdue', async () => {

@@ -1,9 +1,14 @@
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import type { Clock, Timer } from '../../../shared/clock.js';
 import type { DockerWatch } from '../workload.js';
 import type { DataRootGuard } from './data-root-guard.js';
 import { LABEL } from './labels.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
+
+/** With the deadline of its answer and the way to the control plane, a Docker that hangs is told of within ten seconds. */
+const PULSE_MS = 3_000;
+const SILENT = 'Docker does not answer';
 
 /** Docker's stream of events about this host's containers. */
 export class EngineWatch implements DockerWatch {
@@ -12,6 +17,7 @@ export class EngineWatch implements DockerWatch {
     private readonly hostId: string,
     private readonly pidFile: string,
     private readonly dataRoot: Pick<DataRootGuard, 'confirm'>,
+    private readonly clock: Clock,
   ) {}
 
   /** Whether it answers, and for this host: one that shows none of its instances is as good as away. */
@@ -36,7 +42,9 @@ export class EngineWatch implements DockerWatch {
     return (await this.engine.info()).LiveRestoreEnabled;
   }
 
+  /** Rejects when the stream breaks, and when Docker does not answer: one that hangs ends no stream. */
   async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
+    if (!(await this.engine.isAvailable())) throw new Error(SILENT);
     const filters = {
       type: ['container' as const],
       event: ['die', 'oom', 'destroy'],
@@ -48,6 +56,7 @@ export class EngineWatch implements DockerWatch {
     const stop = () => stream.destroy();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
+    const pulse = this.feelPulse(() => stream.destroy(new Error(SILENT)));
     try {
       let text = '';
       for await (const chunk of stream) {
@@ -58,9 +67,29 @@ export class EngineWatch implements DockerWatch {
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
+      pulse.cancel();
       signal.removeEventListener('abort', stop);
       stop();
     }
+  }
+
+  /** Asks Docker again and again whether it answers, until it does not. */
+  private feelPulse(onSilence: () => void): Timer {
+    let isOver = false;
+    const askLater = () => this.clock.schedule(PULSE_MS, () => void ask());
+    let timer = askLater();
+    const ask = async () => {
+      const answers = await this.engine.isAvailable();
+      if (isOver) return;
+      if (answers) timer = askLater();
+      else onSilence();
+    };
+    return {
+      cancel: () => {
+        isOver = true;
+        timer.cancel();
+      },
+    };
   }
 }
 

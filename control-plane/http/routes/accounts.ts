@@ -11,7 +11,20 @@ import {
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { body, choice, flag, iso, list, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  iso,
+  list,
+  meaning,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { idOf, NoContent, type Routes } from './routes.js';
 
 /** By which people sign in, and are invited. */
@@ -24,7 +37,7 @@ const presentPassword = text('The password as it is now', { maxLength: 256 });
 export function roleOf(whose: string, options = {}) {
   return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
 }
-const User = Type.Object(
+export const User = Type.Object(
   {
     id: uuid('The id of the user'),
     email: text('The e-mail address by which the user signs in'),
@@ -71,14 +84,23 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-up',
     {
-      config: { policy: PUBLIC, guessable: 'per address', refusals: ['EMAIL_TAKEN'] },
+      config: {
+        policy: PUBLIC,
+        guessable: 'per address',
+        refusals: ['EMAIL_TAKEN', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND'],
+      },
       schema: {
         operationId: 'signUp',
         summary: 'Create an account, with an organization of its own',
+        description:
+          'With the token of an invitation for its e-mail address, the account joins the organization of that invitation instead. Where new accounts are by invitation only, it takes one.',
         body: body({
           email: emailOf('the new user'),
           password: newPassword,
           name: nameOf('What the user, and at first the organization, is called', 64),
+          ...optional({
+            invite_token: text('The token of an invitation for this e-mail address', { maxLength: 128 }),
+          }),
         }),
         response: { 201: Session },
       },

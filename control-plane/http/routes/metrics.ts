@@ -31,7 +31,18 @@ export const metricsRoutes =
     );
   };
 
-function isFromHere({ socket, headers }: FastifyRequest): boolean {
-  const isForwarded = headers['x-forwarded-for'] !== undefined || headers['forwarded'] !== undefined;
-  return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
+/** What Prometheus, its kin and people's own clients send. Proxies add what they like: whatever else there is may be theirs. */
+const OF_SCRAPERS =
+  /^(host|connection|keep-alive|user-agent|accept(-encoding|-language)?|authorization|cache-control|pragma|content-length|te|traceparent|tracestate|x-prometheus-scrape-timeout-seconds|sec-fetch-\w+)$/;
+/** By which names a caller on this machine asks for it; a proxy says its own, or that of what was asked for. */
+const OWN_NAME = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/i;
+
+/**
+ * Whether the request was made on this machine, and passed on by nobody: a proxy that adds nothing to what it passes on speaks
+ * HTTP/1.0 as nginx does of itself, or keeps the name that was asked for.
+ */
+function isFromHere({ socket, headers, raw }: FastifyRequest): boolean {
+  const isPassedOn = !Object.keys(headers).every((name) => OF_SCRAPERS.test(name)) || raw.httpVersion === '1.0';
+  const isLoopback = /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
+  return isLoopback && !isPassedOn && OWN_NAME.test(headers.host ?? '');
 }

@@ -1,8 +1,17 @@
+import { Type } from 'typebox';
 import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, integer, micro, nullable, optional, uuid } from '../schemas.js';
+import { body, integer, micro, nullable, optional, text, uuid } from '../schemas.js';
 import { Offer, heldMs, offerView } from './offers.js';
 import { idOf, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
+
+const OperatedOffer = Type.Object(
+  {
+    ...Offer.properties,
+    unavailable_reason: nullable(text('Why it cannot be rented now; null where it can, or is withdrawn')),
+  },
+  { title: 'OperatedOffer' },
+);
 
 const prices = {
   price_per_hour_micro: micro('The price of an hour of GPU time, for all of its GPUs', {
@@ -44,7 +53,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
         operationId: 'listAllOffers',
         summary: 'List the offers in every state, newest first',
         querystring: PageQuery,
-        response: { 200: page(Offer) },
+        response: { 200: page(OperatedOffer) },
       },
     },
     (request) => viewPage(allOffers(platform, request.query), offerView),
@@ -57,7 +66,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
         operationId: 'createOffer',
         summary: 'Offer GPUs of a machine at a price',
         body: OfferBody,
-        response: { 201: Offer },
+        response: { 201: OperatedOffer },
       },
     },
     (request, reply) => {
@@ -93,7 +102,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
         summary: 'Change the terms of an offer for who rents from now on',
         params: idOf('offer'),
         body: TermsBody,
-        response: { 200: Offer },
+        response: { 200: OperatedOffer },
       },
     },
     (request) => {

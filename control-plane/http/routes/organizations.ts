@@ -36,7 +36,7 @@ const Organization = Type.Object(
   { title: 'Organization' },
 );
 const NameBody = body({ name: nameOf('What it is called', 64) });
-const Member = Type.Object(
+export const Member = Type.Object(
   {
     id: uuid('The id of the user'),
     email: text('The e-mail address of the user'),
@@ -224,7 +224,7 @@ function organizationView(organization: OrganizationDetails) {
   };
 }
 
-function memberView(member: MemberDetails) {
+export function memberView(member: MemberDetails) {
   return { ...member, joined_at: iso(member.joined_at) };
 }
 

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
 import type { Platform } from '../platform.js';
 import { openSession } from './sessions.js';
@@ -16,19 +17,35 @@ export interface SignedIn {
   organization: (Row<'organizations'> & { role: Role }) | null;
 }
 
-/** Creates a user and an organisation of which it is the admin. Refuses with EMAIL_TAKEN. */
-export async function signUp(
-  platform: Platform,
-  request: { email: string; password: string; name: string },
-  network: string,
-): Promise<SignedIn> {
-  const passwordHash = await platform.passwords.hash(request.password);
+export interface SignUp {
+  email: string;
+  password: string;
+  name: string;
+  invite_token?: string;
+}
+
+/**
+ * Creates a user, as a member of the organisation that it was invited to; without an invitation, as the admin of a new one.
+ * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND and EMAIL_TAKEN: in this order, so that who is not invited learns nothing.
+ */
+export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn> {
   const { store, ids } = platform;
+  store.transact((tx) => checkInvited(platform, tx, request));
+  const passwordHash = await platform.passwords.hash(request.password);
   return store.transact((tx) => {
+    const invite = checkInvited(platform, tx, request);
     const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
-    const organization = foundOrganization(tx, ids, user.id, `${request.name}'s organization`);
-    return { ...openSession(tx, ids, user.id, network), user, organization: { ...organization, role: 'admin' } };
+    const organization: SignedIn['organization'] = invite
+      ? joinBy(tx, invite, user.id)
+      : { ...foundOrganization(tx, ids, user.id, `${request.name}'s organization`), role: 'admin' };
+    return { ...openSession(tx, ids, user.id, network), user, organization };
   });
+}
+
+function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }: SignUp): InviteDetails | undefined {
+  if (invite_token !== undefined) return findInvite(tx, invite_token, email);
+  if (signUpMode === 'open') return undefined;
+  throw new Refusal('INVITATION_REQUIRED', 'new accounts are by invitation: send the token of yours as invite_token');
 }
 
 /** Creates a user that is an operator, for the command line. Refuses with EMAIL_TAKEN. */

@@ -2,6 +2,7 @@ import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js'
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
@@ -75,15 +76,7 @@ export function acceptInvite(
   token: string,
 ): Row<'organizations'> & { role: Role } {
   return platform.store.transact((tx) => {
-    const invite = tx.get(
-      query
-        .selectFrom('invites')
-        .selectAll()
-        .where('token_hash', '=', hashToken(token))
-        .where('email', '=', caller.email)
-        .where('expires_at', '>', tx.now),
-    );
-    if (!invite) throw inviteNotFound();
+    const invite = findInvite(tx, token, caller.email);
     const known = tx.get(
       query
         .selectFrom('memberships')
@@ -92,10 +85,29 @@ export function acceptInvite(
         .where('user_id', '=', caller.userId),
     );
     if (known) throw new Refusal('ALREADY_MEMBER', 'you are a member of this organization');
-    tx.run(query.deleteFrom('invites').where('id', '=', invite.id));
-    join(tx, invite.organization_id, caller.userId, invite.role);
-    return { ...getOrganization(tx, invite.organization_id), role: invite.role };
+    return joinBy(tx, invite, caller.userId);
   });
+}
+
+/** The invitation of this token, for who has this e-mail address. Refuses with INVITE_NOT_FOUND. */
+export function findInvite(tx: Tx, token: string, email: string): InviteDetails {
+  const invite = tx.get(
+    query
+      .selectFrom('invites')
+      .selectAll()
+      .where('token_hash', '=', hashToken(token))
+      .where('email', '=', email)
+      .where('expires_at', '>', tx.now),
+  );
+  if (!invite) throw inviteNotFound();
+  return invite;
+}
+
+/** Joins by an invitation, which is spent with it. */
+export function joinBy(tx: Tx, invite: InviteDetails, userId: string): Row<'organizations'> & { role: Role } {
+  tx.run(query.deleteFrom('invites').where('id', '=', invite.id));
+  join(tx, invite.organization_id, userId, invite.role);
+  return { ...getOrganization(tx, invite.organization_id), role: invite.role };
 }
 
 function inviteNotFound(): Refusal {

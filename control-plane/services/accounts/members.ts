@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../instances/transitions.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
+import { pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 
 export interface Member {
@@ -16,13 +16,14 @@ export interface Member {
 
 /** Admins: the organisation's members, first joined first. */
 export function listMembers(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Member> {
-  return platform.store.transact((tx) =>
-    pageOf(tx, members(caller.organizationId), request, {
-      by: { 'memberships.joined_at': 'asc', 'users.id': 'asc' },
-      keyOf: ({ joined_at, id }) => [joined_at, id],
-    }),
-  );
+  return platform.store.transact((tx) => pageOf(tx, membersOf(caller.organizationId), request, MEMBER_ORDER));
 }
+
+/** First joined first. */
+export const MEMBER_ORDER: Order<Member> = {
+  by: { 'memberships.joined_at': 'asc', 'users.id': 'asc' },
+  keyOf: ({ joined_at, id }) => [joined_at, id],
+};
 
 /** Admins. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN when nobody would be left to manage the organisation. */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
@@ -50,13 +51,18 @@ export function leave(platform: Platform, caller: AccountCaller, organizationId:
   platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
 }
 
+function depart(tx: Tx, organizationId: string, userId: string): void {
+  const member = getMember(tx, organizationId, userId);
+  keepAnAdmin(tx, organizationId, member);
+  endMembership(tx, organizationId, member);
+}
+
 /**
  * Personal keys of who leaves stop working with it; team keys and instances are the organisation's and stay. Each instance tells
  * that its access should be replaced: doing so by itself would cut off the work of others.
  */
-function depart(tx: Tx, organizationId: string, userId: string): void {
-  const member = getMember(tx, organizationId, userId);
-  keepAnAdmin(tx, organizationId, member);
+export function endMembership(tx: Tx, organizationId: string, member: Member): void {
+  const { id: userId } = member;
   tellInstances(tx, organizationId, member);
   tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
   tx.run(
@@ -80,18 +86,22 @@ function tellInstances(tx: Tx, organizationId: string, { email }: Member): void 
 }
 
 function getMember(tx: Tx, organizationId: string, userId: string): Member {
-  const member = tx.get(members(organizationId).where('users.id', '=', userId));
+  const member = tx.get(membersOf(organizationId).where('users.id', '=', userId));
   if (!member) throw new Refusal('MEMBER_NOT_FOUND', 'no member of this organization has this id');
   return member;
 }
 
 function keepAnAdmin(tx: Tx, organizationId: string, member: Member): void {
-  if (member.role !== 'admin') return;
-  const admins = tx.all(members(organizationId).where('memberships.role', '=', 'admin'));
-  if (admins.length === 1) throw new Refusal('LAST_ADMIN', 'the last admin stays; make another member an admin first');
+  if (isLastAdmin(tx, organizationId, member))
+    throw new Refusal('LAST_ADMIN', 'the last admin stays; make another member an admin first');
 }
 
-function members(organizationId: string) {
+export function isLastAdmin(tx: Tx, organizationId: string, { role }: Member): boolean {
+  if (role !== 'admin') return false;
+  return tx.all(membersOf(organizationId).where('memberships.role', '=', 'admin')).length === 1;
+}
+
+export function membersOf(organizationId: string) {
   return query
     .selectFrom('memberships')
     .innerJoin('users', 'users.id', 'memberships.user_id')

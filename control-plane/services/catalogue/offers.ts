@@ -1,5 +1,5 @@
 import type { Operator } from '../../domain/caller.js';
-import { Refusal } from '../../domain/refusal.js';
+import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -7,11 +7,14 @@ import { recordAudit } from '../audit.js';
 import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../hosts/machines.js';
 import { newestFirst, pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
+import { gpusOfOffers, isFree, obstacleOfOffer } from './offer-obstacle.js';
 
 export type OfferState = 'available' | 'unavailable' | 'withdrawn';
 
 export type OfferDetails = Row<'offers'> & {
   state: OfferState;
+  /** For operators: why it cannot be rented now; null where it can, or never again. */
+  unavailable_reason: string | null;
   gpu_model: string | null;
   gpu_memory_mb: number | null;
   /** The machine's GPUs, each with the instance that holds it. */
@@ -65,7 +68,10 @@ export function getOffer(platform: Platform, id: string): OfferDetails {
   });
 }
 
-/** Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND. */
+/**
+ * Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND, and with VALIDATION_FAILED
+ * for more GPUs than the machine shows.
+ */
 export function createOffer(
   platform: Platform,
   operator: Operator,
@@ -79,6 +85,8 @@ export function createOffer(
 ): OfferDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, request.machine_id);
+    const { length: gpus } = gpusOfOffers(findGpus(tx, machine.id));
+    if (request.num_gpus > gpus) throw invalidField('num_gpus', `the machine shows ${gpus} GPU(s) of one model`);
     const row: Row<'offers'> = {
       id: platform.ids.uuid(),
       release_stopped_after_ms: null,
@@ -174,11 +182,12 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
   if (!machine) throw new Error(`offer ${offer.id} has no machine`);
   const gpus = findGpus(tx, machine.id);
   const model = gpus[0];
-  const enough = freeGpus(gpus).length >= offer.num_gpus;
-  const open = isOnMarket(machine) && platform.hosts.isReady(machine.id) && enough;
+  const isWithdrawn = offer.withdrawn_at !== null;
+  const obstacle = isWithdrawn ? null : obstacleOfOffer(platform.hosts, machine, gpus, offer.num_gpus);
   return {
     ...offer,
-    state: offer.withdrawn_at !== null ? 'withdrawn' : open ? 'available' : 'unavailable',
+    state: isWithdrawn ? 'withdrawn' : obstacle === null ? 'available' : 'unavailable',
+    unavailable_reason: obstacle,
     gpu_model: model?.model ?? null,
     gpu_memory_mb: model?.memory_mb ?? null,
     gpus,
@@ -189,20 +198,6 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
       next_maintenance: (machine.maintenance_ends_at ?? 0) > tx.now ? machine.maintenance_starts_at : null,
     },
   };
-}
-
-function isOnMarket(machine: Row<'machines'>): boolean {
-  const holdsDisks = machine.disk_quota === 'enforced' || machine.quota_waived_at !== null;
-  return holdsDisks && machine.removed_at === null && machine.lost_at === null && machine.cordoned_at === null;
-}
-
-/** GPUs that a deploy may take: healthy, unclaimed, and of the model that the machine's offers name. */
-export function freeGpus(gpus: readonly GpuDetails[]): GpuDetails[] {
-  return gpus.filter((gpu) => isFree(gpu) && gpu.model === gpus[0]?.model);
-}
-
-function isFree(gpu: GpuDetails): boolean {
-  return gpu.healthy === 1 && gpu.instance_id === null && gpu.quarantine_id === null;
 }
 
 function matches(offer: OfferDetails, filter: OfferFilter): boolean {

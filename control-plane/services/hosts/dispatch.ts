@@ -44,7 +44,8 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
 
 function logSent(logger: Logger, { id, instance_id, machine_id, kind, attempts, request_id }: CommandRow): void {
   const ids = { requestId: request_id, instanceId: instance_id, commandId: id, hostId: machine_id };
-  logger.info({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
+  // Sent again until it is answered: once is worth a line.
+  logger[attempts === 0 ? 'info' : 'debug']({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
 }
 
 function logUnsendable(logger: Logger, { id, instance_id, kind }: CommandRow, reason: string): void {

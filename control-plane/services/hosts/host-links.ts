@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { HostTrouble } from '../../domain/wait.js';
 import { Intake } from './intake.js';
 
 /** One open stream of a host. */
@@ -126,8 +127,15 @@ export class HostLinks {
 
   /** Connected, and able to run something new. */
   isReady(machineId: string): boolean {
+    return this.troubleOf(machineId) === null;
+  }
+
+  /** What keeps the host from running something new; null: nothing does. */
+  troubleOf(machineId: string): HostTrouble | null {
     const presence = this.presences.get(machineId);
-    return this.isConnected(machineId) && presence?.dockerAvailable === true && presence.obstacle === '';
+    if (!presence || !this.isConnected(machineId)) return 'host_away';
+    if (!presence.dockerAvailable) return 'docker_down';
+    return presence.obstacle === '' ? null : 'obstacle';
   }
 
   /** Connected, and its queue has room. */

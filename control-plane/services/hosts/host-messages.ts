@@ -13,6 +13,7 @@ import {
 import { isPlausible } from '../../domain/command.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
 import { restoredAt } from '../../store/meta.js';
+import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';
@@ -30,6 +31,7 @@ import {
   landCommand,
   sshOf,
 } from '../instances/landing.js';
+import { tellDisksBack } from '../instances/lost-disks.js';
 import { gpusOf, type Instance } from '../instances/queries.js';
 import { undoRefusedStart } from '../instances/start.js';
 import { giveUpProvision } from '../instances/time-outs.js';
@@ -77,8 +79,7 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
       is_ahead: hello.unseen ? machine.is_ahead : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    const restored = machine.is_ahead ? restoredAt(tx) : undefined;
-    const quarantined = hello.unseen ? [] : review(platform, tx, machineId, hello.instances, restored);
+    const quarantined = hello.unseen ? [] : review(platform, tx, machine, hello.instances);
     tx.run(
       query
         .updateTable('commands')
@@ -95,15 +96,17 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
 function review(
   platform: Platform,
   tx: Tx,
-  machineId: string,
+  { id: machineId, is_ahead }: Row<'machines'>,
   instances: readonly InstanceState[],
-  restored: number | undefined,
 ): string[] {
+  const restored = is_ahead ? restoredAt(tx) : undefined;
   const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
   const quarantined = reviewUnknown(platform, tx, machineId, present);
   reviewLive(tx, platform.ids, machineId, instances, restored);
   reviewKnown(tx, platform.ids, machineId, present);
-  meterDisks(tx, machineId, new Set(present.map(({ instanceId }) => instanceId)));
+  const held = new Set(present.map(({ instanceId }) => instanceId));
+  meterDisks(tx, machineId, held);
+  tellDisksBack(tx, machineId, held);
   return quarantined;
 }
 

@@ -4,9 +4,14 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../audit.js';
 import { forgetHost, loseHost, writeOffUnheard } from '../instances/host-loss.js';
+import { tellDisksGone } from '../instances/lost-disks.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from './machines.js';
 import type { Platform } from '../platform.js';
+
+/** What an operator does to be rid of what is on a machine. */
+const TO_EMPTY =
+  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove what is in quarantine (POST /v1/operator/quarantine/ID/remove)';
 
 /**
  * Operators: the machine is not expected back. What runs on it ends, what is to be destroyed does not wait for it, nothing
@@ -17,12 +22,13 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
     if (platform.hosts.isConnected(id)) {
-      throw new Refusal('MACHINE_IN_USE', 'the machine is connected; cordon it, and destroy what is to go');
+      throw new Refusal('MACHINE_IN_USE', `the machine is connected, so it is not lost; to empty it, ${TO_EMPTY}`);
     }
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
     writeOffUnheard(tx, id);
+    tellDisksGone(tx, id, 'lost');
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
     tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));
@@ -41,10 +47,11 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     if (machine.lost_at === null && inUse > 0) {
       throw new Refusal(
         'MACHINE_IN_USE',
-        `${inUse} instance(s) or quarantined workload(s) are on this machine; cordon it until they are gone, or declare it lost`,
+        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, once it is away for good, declare it lost`,
       );
     }
     forgetHost(tx, id);
+    tellDisksGone(tx, id, 'removed');
     tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
     tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
     recordAudit(tx, operator, 'machine.remove', id);

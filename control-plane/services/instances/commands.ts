@@ -1,5 +1,7 @@
 import type { Ids } from '../../../shared/ids.js';
 import type { CommandKind, CommandState } from '../../domain/command.js';
+import { knownFailure } from '../../domain/command-failure.js';
+import type { CommandFailure } from '../../domain/counted.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -133,5 +135,12 @@ export function finishCommand(
       .set({ state, finished_at: tx.now, code: answer.code || null, message: answer.message || null })
       .where('id', '=', command.id),
   );
-  tx.count({ what: 'command', kind: command.kind, outcome: state });
+  const failure = state === 'failed' ? { failure: failureOf(tx, command, answer.code ?? '') } : {};
+  tx.count({ what: 'command', kind: command.kind, outcome: state, ...failure });
+}
+
+function failureOf(tx: Tx, { instance_id, machine_id }: CommandRow, code: string): CommandFailure {
+  const instance = query.selectFrom('instances').select('organization_id').where('id', '=', instance_id);
+  const organizationId = tx.get(instance)?.organization_id ?? null;
+  return { code: knownFailure(code), machineId: machine_id, organizationId };
 }

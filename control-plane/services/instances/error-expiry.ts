@@ -1,12 +1,7 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
-import type { Operator } from '../../domain/caller.js';
-import { Refusal } from '../../domain/refusal.js';
-import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordAudit } from '../audit.js';
 import { oneByOne } from '../one-by-one.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
 import type { Platform } from '../platform.js';
 import { requestDestroy } from './destroy.js';
 import { findInstance, type Instance } from './queries.js';
@@ -81,42 +76,4 @@ function inError(tx: Tx, since: number, events: { with?: string; without?: strin
   if (having !== undefined) found = found.where((eb) => eb.exists(told(having)));
   if (without !== undefined) found = found.where((eb) => eb.not(eb.exists(told(without))));
   return tx.all(found.limit(BATCH));
-}
-
-/** What an operator sees of a renter's instance. */
-export type OperatedInstance = Pick<
-  Row<'instances'>,
-  'id' | 'organization_id' | 'machine_id' | 'status' | 'error_code' | 'disk_gb' | 'created_at' | 'status_changed_at'
->;
-
-/** Operators: the instances of all organisations that are not destroyed, newest first. */
-export function listAllInstances(
-  platform: Platform,
-  { machine_id, status, ...request }: PageRequest & { machine_id?: string; status?: Row<'instances'>['status'] },
-): Page<OperatedInstance> {
-  let all = query
-    .selectFrom('instances')
-    .select(['id', 'organization_id', 'machine_id', 'status', 'error_code', 'disk_gb'])
-    .select(['created_at', 'status_changed_at'])
-    .where('status', '<>', sql.lit('destroyed'));
-  if (machine_id !== undefined) all = all.where('machine_id', '=', machine_id);
-  if (status !== undefined) all = all.where('status', '=', status);
-  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
-}
-
-/**
- * Operators: destroys an instance that is in error, before its time is over. Refuses with INSTANCE_NOT_FOUND, and with
- * INVALID_STATE in any other status: what can still be used is its renter's.
- */
-export function removeFailed(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
-    const instance = findInstance(tx, id);
-    if (!instance) throw new Refusal('INSTANCE_NOT_FOUND', 'no instance has this id');
-    const { status, organization_id, machine_id } = instance;
-    if (status !== 'error')
-      throw new Refusal('INVALID_STATE', `the instance is ${status}; an operator removes only what is in error`);
-    recordEvent(tx, id, 'removed_by_operator', `${WHY}: an operator has removed it`);
-    requestDestroy(tx, platform.ids, instance);
-    recordAudit(tx, operator, 'instance.remove', id, { organization_id, machine_id });
-  });
 }

@@ -15,8 +15,8 @@ const REASON = 'the machine was declared lost';
 
 /**
  * What becomes of an instance whose machine is declared lost. Nothing of it is taken for gone: should the machine come back,
- * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start; what is
- * being destroyed is settled by {@link settleLostMachines}.
+ * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start ({@link tellDisksGone}
+ * tells of it); what is being destroyed is settled by {@link settleLostMachines}.
  */
 export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
   switch (instance.status) {
@@ -25,9 +25,8 @@ export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
     case 'running':
       return endUnheard(tx, ids, instance, 'workload_lost');
     case 'starting': {
-      const changes = { error_code: 'start_failed', error_message: REASON } as const;
       recordEvent(tx, instance.id, 'start_failed', REASON);
-      return undoStart(tx, ids, transition(tx, instance, 'stopped', changes));
+      return undoStart(tx, ids, transition(tx, instance, 'stopped'));
     }
     case 'stopping':
       // Its stop stays open and lands when the machine comes back.

@@ -26,18 +26,18 @@ export function instancesIn(tx: Tx, organizationId: string, status: InstanceStat
   return tx.all(its.where('status', '=', status));
 }
 
-/** What an organisation's instances that are not destroyed cost, by how they stand. */
+/** What an organisation's instances that are not destroyed cost, by how they stand: a disk that went with its machine costs nothing. */
 export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
   return tx.all(
     query
       .selectFrom('instances')
-      .select([
-        'id',
-        'status',
-        'price_per_hour_micro as pricePerHourMicro',
-        'storage_price_per_gb_hour_micro as storagePricePerGbHourMicro',
-        'disk_gb as diskGb',
-      ])
+      .innerJoin('machines', 'machines.id', 'instances.machine_id')
+      .select(['instances.id', 'status', 'price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
+      .select(
+        sql<number>`iif(lost_at IS NULL AND removed_at IS NULL, storage_price_per_gb_hour_micro, 0)`.as(
+          'storagePricePerGbHourMicro',
+        ),
+      )
       .where('organization_id', '=', organizationId)
       .where('status', '<>', sql.lit('destroyed')),
   );

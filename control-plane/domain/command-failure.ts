@@ -1,0 +1,21 @@
+/** The codes by which agents say why a command has failed. Hosts are strangers: any other word of theirs is `other`. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'AGENT_CRASHED',
+  'CONTAINER_FAILED',
+  'DOCKER_TIMEOUT',
+  'DOCKER_UNREACHABLE',
+  'GPUS_UNAVAILABLE',
+  'HOST_UNREACHABLE',
+  'IMAGE_TOO_SLOW',
+  'IMAGE_UNAVAILABLE',
+  'JOURNAL_UNWRITABLE',
+  'NO_FREE_PORT',
+  'PORT_TAKEN',
+  'SUPERSEDED',
+  'WORKLOAD_GONE',
+]);
+
+/** A code as metrics show it: one of a closed list. */
+export function knownFailure(code: string): string {
+  return KNOWN.has(code) ? code : 'other';
+}

@@ -1,0 +1,72 @@
+import { Type } from 'typebox';
+import { listUsers, listUsersOf, removeUser } from '../../services/accounts/users.js';
+import { OPERATOR, accountOf } from '../policy.js';
+import { flag, iso, optional, text } from '../schemas.js';
+import { User } from './accounts.js';
+import { Member, memberView } from './organizations.js';
+import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+
+const OperatedUser = Type.Object(
+  { ...User.properties, is_operator: flag('Whether the user may use the routes under /v1/operator') },
+  { title: 'OperatedUser' },
+);
+
+/** Operators: who has an account, and the end of one. */
+export const operatorUserRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR };
+
+  app.get(
+    '/v1/operator/users',
+    {
+      config,
+      schema: {
+        operationId: 'listUsers',
+        summary: 'List the users, newest first',
+        querystring: Type.Object({
+          ...pageFields,
+          ...optional({ email: text('Only the user with this e-mail address', { maxLength: 254 }) }),
+        }),
+        response: { 200: page(OperatedUser) },
+      },
+    },
+    (request) =>
+      viewPage(listUsers(platform, request.query), (user) => ({
+        ...user,
+        is_operator: user.is_operator === 1,
+        created_at: iso(user.created_at),
+      })),
+  );
+  app.get(
+    '/v1/operator/organizations/:id/users',
+    {
+      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      schema: {
+        operationId: 'listUsersOfOrganization',
+        summary: 'List who belongs to an organization, first joined first',
+        params: idOf('organization'),
+        querystring: PageQuery,
+        response: { 200: page(Member) },
+      },
+    },
+    (request) => viewPage(listUsersOf(platform, request.params.id, request.query), memberView),
+  );
+  app.delete(
+    '/v1/operator/users/:id',
+    {
+      config: { ...config, refusals: ['USER_NOT_FOUND', 'OWN_ACCOUNT', 'LAST_ADMIN'] },
+      schema: {
+        operationId: 'removeUser',
+        summary: 'Remove a user',
+        description:
+          'Sessions, API keys (team keys, too) and memberships end at once; what the user has deployed stays. Refused for the last admin of an organization that has instances.',
+        params: idOf('user'),
+        response: { 204: NoContent },
+      },
+    },
+    (request, reply) => {
+      removeUser(platform, accountOf(request), request.params.id);
+      void reply.code(204);
+      return null;
+    },
+  );
+};

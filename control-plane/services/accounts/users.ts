@@ -1,0 +1,86 @@
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../audit.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
+import type { Platform } from '../platform.js';
+import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
+import { getOrganization } from './organizations.js';
+
+export type UserDetails = Pick<Row<'users'>, 'id' | 'email' | 'name' | 'is_operator' | 'created_at'>;
+
+/** What stands in the place of the address of a user who was removed. No address looks like it, so nobody signs in or up with it. */
+const REMOVED = 'removed:';
+export const REMOVED_EMAILS = `${REMOVED}%`;
+
+/** Operators: who has an account, newest first; or the one with this e-mail address. */
+export function listUsers(
+  platform: Platform,
+  { email, ...request }: PageRequest & { email?: string },
+): Page<UserDetails> {
+  let users = query
+    .selectFrom('users')
+    .select(['id', 'email', 'name', 'is_operator', 'created_at'])
+    .where('email', 'not like', REMOVED_EMAILS);
+  if (email !== undefined) users = users.where('email', '=', email);
+  return platform.store.transact((tx) => pageOf(tx, users, request, newestFirst()));
+}
+
+/** Operators: who belongs to an organisation, first joined first. Refuses with ORGANIZATION_NOT_FOUND. */
+export function listUsersOf(platform: Platform, organizationId: string, request: PageRequest): Page<Member> {
+  return platform.store.transact((tx) => {
+    const { id } = getOrganization(tx, organizationId);
+    return pageOf(tx, membersOf(id), request, MEMBER_ORDER);
+  });
+}
+
+/**
+ * Operators: ends an account. Its sessions, its API keys (also team keys: it knows them) and its memberships end in this
+ * transaction, and its address is free again; what it has deployed is its organisations' and stays. Refuses with USER_NOT_FOUND,
+ * OWN_ACCOUNT, and with LAST_ADMIN while an organisation that nobody else could manage has instances.
+ */
+export function removeUser(platform: Platform, operator: Operator, id: string): void {
+  platform.store.transact((tx) => {
+    const user = getUser(tx, id);
+    if (id === operator.userId)
+      throw new Refusal('OWN_ACCOUNT', 'this is your own account; another operator can remove it');
+    for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user);
+    tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
+    tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
+    const keys = query.updateTable('api_keys').set({ revoked_at: tx.now }).where('creator_id', '=', id);
+    tx.run(keys.where('revoked_at', 'is', null));
+    const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
+    tx.run(query.updateTable('users').set(nobody).where('id', '=', id));
+    recordAudit(tx, operator, 'user.remove', id, { email: user.email });
+  });
+}
+
+function getUser(tx: Tx, id: string): Row<'users'> {
+  const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', id));
+  if (!user || user.email.startsWith(REMOVED)) throw new Refusal('USER_NOT_FOUND', 'no user has this id');
+  return user;
+}
+
+function membershipsOf(tx: Tx, userId: string): Row<'memberships'>[] {
+  return tx.all(query.selectFrom('memberships').selectAll().where('user_id', '=', userId));
+}
+
+function endMembershipOf(tx: Tx, { organization_id, role, joined_at }: Row<'memberships'>, user: Row<'users'>): void {
+  const member = { id: user.id, email: user.email, name: user.name, role, joined_at };
+  if (isLastAdmin(tx, organization_id, member)) refuseWhereInUse(tx, organization_id, user);
+  endMembership(tx, organization_id, member);
+}
+
+function refuseWhereInUse(tx: Tx, organizationId: string, { email }: Row<'users'>): void {
+  const live = query.selectFrom('instances').select(({ fn }) => fn.countAll<number>().as('count'));
+  const its = live.where('organization_id', '=', organizationId).where('status', '<>', sql.lit('destroyed'));
+  const count = tx.get(its)?.count ?? 0;
+  if (count === 0) return;
+  const { name } = getOrganization(tx, organizationId);
+  throw new Refusal(
+    'LAST_ADMIN',
+    `${email} is the last admin of "${name}" (${organizationId}), which has ${count} instance(s): destroy them (GET and DELETE /v1/operator/instances), or let another member become an admin first`,
+  );
+}
