@@ -33,7 +33,7 @@ export const metricsRoutes =
 
 /** What Prometheus, its kin and people's own clients send. Proxies add what they like: whatever else there is may be theirs. */
 const OF_SCRAPERS =
-  /^(host|connection|keep-alive|user-agent|accept(-encoding|-language)?|authorization|cache-control|pragma|content-length|te|traceparent|tracestate|x-prometheus-scrape-timeout-seconds|sec-fetch-\w+)$/;
+  /^(host|connection|keep-alive|user-agent|accept(-encoding|-language)?|authorization|cache-control|pragma|content-(length|type)|te|traceparent|tracestate|x-org-id|x-prometheus-scrape-timeout-seconds|sec-fetch-\w+)$/;
 /** By which names a caller on this machine asks for it; a proxy says its own, or that of what was asked for. */
 const OWN_NAME = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/i;
 
