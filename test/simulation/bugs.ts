@@ -177,7 +177,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 11,
+    seed: 6,
     changes: [
       overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
     ],
@@ -191,7 +191,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 5,
+    seed: 3,
     changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -227,7 +227,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 19,
+    seed: 8,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -260,7 +260,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 11,
+    seed: 6,
     changes: [[`${SERVICES}/hosts/quarantine`, () => ({ landRemoval: () => {} })]],
   },
   {
