@@ -51,6 +51,8 @@ run_lanes() {
   rm -rf "$phases_dir"
   mkdir -p "$phases_dir"
   TMPDIR=$(mktemp -d /tmp/gpurent-XXXXXX)
+  # A test that becomes another user finds its files by their names.
+  chmod 711 "$TMPDIR"
   export TMPDIR
   trap end_lanes EXIT
   trap 'exit 1' USR1

@@ -11,6 +11,8 @@ const HEADERS = '-H "Content-Type: application/json"';
 const CONTROL_PLANE = 'gpurent-control-plane.service';
 const AGENT = 'gpurent-agent.service';
 const PROXY = 'gpurent-agent-proxy.service';
+/** Of the database, from before there was an instance. */
+const BACKUP = '/var/lib/gpurent/before.db';
 
 let machine: SystemdMachine;
 let release: string;
@@ -46,6 +48,20 @@ const isUp = async () =>
   (await machine.attempt('gpurent-control-plane ready && gpurent-agent status')).ok &&
   (await api<{ items: { connected: boolean }[] }>('GET', '/v1/operator/machines', undefined, operator)).items.some(
     ({ connected }) => connected,
+  );
+const machineOf = async () =>
+  (await api<{ items: { id: string }[] }>('GET', '/v1/operator/machines', undefined, operator)).items[0]?.id ?? '';
+/** What an enrolment takes: a token for once, of a machine where one is named. */
+const enrolment = async (machine_id?: string) => {
+  const made = await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', { machine_id }, operator);
+  secrets.push(made.token);
+  return `--control-plane 127.0.0.1:8090 --token ${made.token}`;
+};
+const doctorSays = (what: RegExp) =>
+  eventually(
+    `the doctor to say ${what}`,
+    async () => what.test((await machine.attempt('gpurent-agent doctor')).said),
+    PATIENCE_MS,
   );
 const overSsh = async (command: string) => {
   const { ssh_port: port } = await api<{ ssh_port: number }>('GET', `/v1/instances/${instanceId}`);
@@ -152,7 +168,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     expect(await exposure(AGENT)).toBeLessThanOrEqual(4.1);
     expect(await exposure(PROXY)).toBeLessThanOrEqual(2);
     // What is doubtful on a machine that was made for a test is neither.
-    expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^bad/m);
+    expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^BAD/m);
   });
 
   it('runs a workload on real Docker', async () => {
@@ -181,6 +197,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     const key = { name: 'key', public_key: await machine.sh('cat /root/renter.pub') };
     const { id: sshKeyId } = await api<{ id: string }>('POST', '/v1/ssh-keys', key);
     wanted = { offer_id: offer.id, template_id: template.id, disk_gb: 10, ssh_key_id: sshKeyId };
+    await machine.sh(`gpurent-control-plane backup ${BACKUP}`);
     instanceId = (await api<{ id: string }>('POST', '/v1/instances', wanted)).id;
     await becomes('running');
     expect(await overSsh('echo kept > /root/mine; echo $PRIVATE')).toBe(SECRET);
@@ -296,6 +313,57 @@ it('a stop takes no longer than what is under way', async () => {
   await eventually('the host', isUp, PATIENCE_MS);
 });
 
+describe('there is a way on', () => {
+  it('where the folder of backups cannot be used: the alarm is raised, and nobody is stopped', async () => {
+    const overdue = "curl -sS http://127.0.0.1:8080/metrics | sed -n 's/^gpurent_backup_overdue_seconds //p'";
+    const conf = '/etc/gpurent/control-plane.conf';
+    const withFile = `sed -i.bak 's|^GPURENT_BACKUP_FOLDER=.*|GPURENT_BACKUP_FOLDER=/var/lib/gpurent/gpurent.db|' ${conf}`;
+    expect(await machine.sh(`${withFile}; systemctl restart ${CONTROL_PLANE}; ${overdue}`)).toBe('+Inf');
+    expect(await machine.sh(`mv ${conf}.bak ${conf}; systemctl restart ${CONTROL_PLANE}; ${overdue}`)).toBe('0');
+    await eventually('the host', isUp, PATIENCE_MS);
+  });
+
+  it('where an older backup has never heard of a workload: it is adopted as it was, and reached at once', async () => {
+    const before = await container();
+    await machine.sh(
+      `systemctl stop ${CONTROL_PLANE}; gpurent-control-plane restore ${BACKUP}; systemctl start ${CONTROL_PLANE}`,
+    );
+    await eventually('the host', isUp, PATIENCE_MS);
+    const { items } = await api<{ items: { id: string }[] }>('GET', '/v1/operator/quarantine', undefined, operator);
+    expect(items).toMatchObject([{ instance_id: instanceId, template_name: 'Shell' }]);
+    await api('POST', `/v1/operator/quarantine/${items[0]?.id}/adopt`, {}, operator);
+    expect(await status()).toBe('running');
+    expect(await overSsh('cat /root/mine')).toBe('kept');
+    expect(await container()).toBe(before);
+  });
+
+  it('where credentials were revoked: the host says so, and is the same machine again by a token of it', async () => {
+    const [id, before] = [await machineOf(), await container()];
+    await api('DELETE', `/v1/operator/machines/${id}/credentials`, undefined, operator);
+    await doctorSays(/^BAD.*revoked/m);
+    await machine.sh(`gpurent-agent enroll --again ${await enrolment(id)}; systemctl restart ${AGENT}`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    expect(await machineOf()).toBe(id);
+    expect(await container()).toBe(before);
+  });
+
+  it('where a machine was declared lost, and came back, and was removed: its host is a new one', async () => {
+    const id = await machineOf();
+    await machine.sh(`systemctl stop ${AGENT}`);
+    await api('POST', `/v1/operator/machines/${id}/lost`, undefined, operator);
+    await becomes('error');
+    await machine.sh(`systemctl start ${AGENT}`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    await api('DELETE', `/v1/operator/instances/${instanceId}`, undefined, operator);
+    await becomes('destroyed');
+    await api('DELETE', `/v1/operator/machines/${id}`, undefined, operator);
+    await doctorSays(/^BAD.*removed[^]*enroll --new/m);
+    await machine.sh(`${release}/scripts/install-agent --new ${await enrolment()}`);
+    await eventually('the host', isUp, PATIENCE_MS);
+    expect(await machineOf()).not.toBe(id);
+  });
+});
+
 it('no log has a secret', async () => {
   const journal = await machine.sh('journalctl --no-pager --output cat');
   expect(journal.includes('"host connected"')).toBe(true);
@@ -310,8 +378,6 @@ it('no log has a secret', async () => {
 });
 
 it('what is uninstalled with all that it knew leaves nothing', async () => {
-  await api('DELETE', `/v1/instances/${instanceId}`);
-  await eventually('the end', async () => (await status()) === 'destroyed', PATIENCE_MS);
   // What a crash may leave: a network without a container.
   await machine.sh(
     'docker network create --label gpurent.host=any --opt com.docker.network.bridge.name=gprleft left-by-a-crash',
