@@ -30,8 +30,8 @@ export class Link {
   private retry: Timer | undefined;
   private heartbeat: Timer | undefined;
   private beat: () => void = () => {};
-  /** Whether the heartbeat after the one under way is not to wait. */
-  private isBeatDue = false;
+  /** Counts heartbeats: of those that are gathered at once only the latest is sent. */
+  private gathered = 0;
   private welcomeDeadline: Timer | undefined;
   private attempts = 0;
   private welcomed = false;
@@ -68,14 +68,10 @@ export class Link {
     void this.dial();
   }
 
-  /** Says how the host stands at once, for what must not wait for the next heartbeat. */
+  /** Says how the host stands at once, for what must wait neither for the next heartbeat nor for one that is being gathered. */
   beatNow(): void {
     if (!this.welcomed) return;
-    if (!this.heartbeat) {
-      this.isBeatDue = true;
-      return;
-    }
-    this.heartbeat.cancel();
+    this.heartbeat?.cancel();
     this.beat();
   }
 
@@ -134,8 +130,6 @@ export class Link {
     this.lastRefusal = undefined;
     this.paced.write('info', 'connected to the control plane');
     this.beat = () => {
-      this.heartbeat = undefined;
-      this.isBeatDue = false;
       const said = this.sayHeartbeat(stream, welcome.heartbeatMs);
       said.catch((error: unknown) => this.lost(stream, linkFailureOf(error)));
     };
@@ -143,10 +137,11 @@ export class Link {
   }
 
   private async sayHeartbeat(stream: Wire, everyMs: number): Promise<void> {
+    const number = ++this.gathered;
     const value = await this.subscriber.heartbeat();
-    if (stream !== this.stream) return;
+    if (stream !== this.stream || number !== this.gathered) return;
     stream.write({ message: { $case: 'heartbeat', value } });
-    this.heartbeat = this.clock.schedule(this.isBeatDue ? 0 : everyMs, this.beat);
+    this.heartbeat = this.clock.schedule(everyMs, this.beat);
   }
 
   private lost(stream: Wire | undefined, failure: LinkFailure): void {
