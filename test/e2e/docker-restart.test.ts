@@ -62,7 +62,8 @@ describe.each([
     await isAsItWas(before);
   });
 
-  it('or hangs: its offers are off the market within ten seconds, and back once it answers', async () => {
+  // How soon: docker-away.test.ts.
+  it('or hangs: its offers are off the market, and back once it answers', async () => {
     const before = await state();
     const reason = async () => {
       const { items } = await real.operator.get<{ items: { id: string; unavailable_reason: string | null }[] }>(
@@ -72,10 +73,8 @@ describe.each([
     };
     await eventually('the host to be heard', async () => !(await reason()).includes('Docker'), LONG_MS);
     own.hang();
-    const since = performance.now();
     try {
       await eventually('it to be told of', async () => (await reason()).includes('Docker'), LONG_MS);
-      expect(performance.now() - since).toBeLessThan(10_000);
     } finally {
       own.goOn();
     }
