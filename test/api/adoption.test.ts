@@ -8,6 +8,13 @@ import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAdoptedAdoptedAdoptedAdoptedAdoptedAdo';
+/** Cheaper than the offer is now, and on less than the host says that it holds. */
+const TERMS = {
+  disk_gb: 30,
+  price_per_hour_micro: 900_000,
+  storage_price_per_gb_hour_micro: 50,
+  release_stopped_after_ms: null,
+};
 const UNKNOWN = { organization_id: null, template_id: null, offer_id: null, label: null, ssh_public_key: null };
 
 let test: TestControlPlane;
@@ -36,6 +43,7 @@ async function unheardOf(seal: (origin: Origin) => string, state: 'RUNNING' | 'S
     offer_id: offerId,
     label: 'mine',
     ssh_public_key: KEY,
+    ...TERMS,
   };
   agent.disconnect();
   agent.workloads.set(instanceId, {
@@ -74,6 +82,10 @@ it('a deploy tells the host whose the workload is, in words that only the contro
     offer_id: body.offer_id,
     label: 'named',
     ssh_public_key: public_key.split(' ').slice(0, 2).join(' '),
+    disk_gb: 10,
+    price_per_hour_micro: 1_000_000,
+    storage_price_per_gb_hour_micro: 100,
+    release_stopped_after_ms: null,
   });
   agent.done(command);
   await statusIs(renter.api, id, 'running');
@@ -82,14 +94,18 @@ it('a deploy tells the host whose the workload is, in words that only the contro
 
 it('quarantine names whose it was, and an adoption without a word gives it back, reachable at once', async () => {
   const { agent, instanceId, origin, found, path } = await unheardOf((truth) => sealOrigin(sealer(), truth));
-  const { instance_id: _, ...named } = origin;
+  const { organization_id, template_id, offer_id, label, ssh_public_key } = origin;
+  const named = { organization_id, template_id, offer_id, label, ssh_public_key };
   expect(found).toMatchObject({ ...named, organization_name: expect.any(String) as string, template_name: 'Guarded' });
   const metrics = await scrape();
   expect(metrics).toContain('gpurent_workloads_quarantined 1');
   expect(metrics).toContain('gpurent_gpus{state="quarantined"} 1');
 
   const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, {});
-  expect(adopted).toMatchObject({ id: instanceId, status: 'running', label: 'mine', disk_gb: 40, ssh_port: 40_123 });
+  expect(adopted).toMatchObject({ id: instanceId, status: 'running', label: 'mine', ssh_port: 40_123 });
+  // Neither its host nor a later price makes it dearer.
+  const { disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro } = TERMS;
+  expect(adopted).toMatchObject({ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro });
   const shown = await renter.api.get<Record<string, unknown>>(`/v1/instances/${instanceId}`);
   expect(shown['ssh_host']).not.toBeNull();
   // Of the token before nobody knows: the host is told of the one that is shown.
@@ -130,7 +146,7 @@ it.each<[string, (origin: Origin) => string]>([
   });
   expect(test.dump()).toEqual(before);
   const { organization_id, template_id, offer_id } = origin;
-  await test.operator.post(path, { organization_id, template_id, offer_id });
+  await test.operator.post(path, { organization_id, template_id, offer_id, disk_gb: 40 });
   // Its SSH key is not known: it stays, and so does the rest of the access.
   await quiet(agent);
   expect(agent.held).toEqual([]);

@@ -109,7 +109,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
         operationId: 'adoptQuarantinedWorkload',
         summary: 'Make a quarantined workload the instance of an organization',
         description:
-          'It is billed from now on. What is left out is as it was deployed; where the workload does not say that, it has to be given.',
+          'It is billed from now on. What is left out is as it was deployed, prices among it where no offer is named; where the workload does not say that, it has to be given.',
         params: idOf('quarantined workload'),
         body: body({
           ...optional({

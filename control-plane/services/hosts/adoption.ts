@@ -21,7 +21,7 @@ import { openOrigin, type Origin } from './origin.js';
 import { getQuarantined, gpusHeld, readSight, stateOf } from './quarantine.js';
 import { findTemplate } from '../catalogue/templates.js';
 
-/** What is left out is as the workload was deployed. */
+/** What is left out is as the workload was deployed; without an offer the prices are, too. */
 export interface Adoption {
   organization_id?: string;
   template_id?: string;
@@ -43,11 +43,12 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const workload = getQuarantined(tx, id);
     checkAdoptable(platform, tx, workload);
     const origin = openOrigin(platform.sealer, workload.origin, workload.instance_id);
-    const request = completed(given, origin, workload);
+    const request = completed(given, origin);
     const organization = getOrganization(tx, request.organization_id);
     const template = findTemplate(tx, organization.id, request.template_id);
     checkTemplate(template, organization.id);
-    const offer = describeOffer(platform, tx, findOfferOf(tx, workload.machine_id, request.offer_id));
+    const present = describeOffer(platform, tx, findOfferOf(tx, workload.machine_id, request.offer_id));
+    const offer = given.offer_id === undefined && origin ? { ...present, ...pricesOf(origin) } : present;
     const gpus = gpusHeld(tx, id);
     checkGpus(tx, offer, gpus);
     checkDisk(offer, request.disk_gb, workload.disk_gb);
@@ -71,18 +72,23 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
   });
 }
 
-function completed(given: Adoption, origin: Origin | undefined, workload: Row<'quarantine'>): Required<Adoption> {
+function pricesOf({ price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms }: Origin) {
+  return { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
+}
+
+/** A host's own word is not asked: by its disk the renter is charged. */
+function completed(given: Adoption, origin: Origin | undefined): Required<Adoption> {
   const known = { ...origin, ...given };
-  const required = (field: 'organization_id' | 'template_id' | 'offer_id'): string => {
+  const required = <Field extends 'organization_id' | 'template_id' | 'offer_id' | 'disk_gb'>(field: Field) => {
     const value = known[field];
-    if (value === undefined) throw invalidField(field, 'is missing: the workload itself does not say which');
-    return value;
+    if (value === undefined) throw invalidField(field, 'is missing: the workload itself does not say it');
+    return value as NonNullable<typeof value>;
   };
   return {
     organization_id: required('organization_id'),
     template_id: required('template_id'),
     offer_id: required('offer_id'),
-    disk_gb: given.disk_gb ?? workload.disk_gb,
+    disk_gb: required('disk_gb'),
     label: known.label ?? null,
   };
 }

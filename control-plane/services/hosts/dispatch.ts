@@ -6,10 +6,11 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { accessOf } from '../instances/access.js';
-import { findInstance, gpusOf } from '../instances/queries.js';
-import { openWorkload } from '../instances/workload.js';
+import { findInstance, gpusOf, type Instance } from '../instances/queries.js';
+import { openWorkload, type Workload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
 import type { Platform } from '../platform.js';
+import type { Sealer } from '../sealer.js';
 import { sealOrigin } from './origin.js';
 
 /** Of one host at once, so that none takes what others wait for. */
@@ -126,12 +127,18 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
   }
 }
 
+function originOf(sealer: Sealer, instance: Instance, { sshAuthorizedKey }: Workload): string {
+  const { id, organization_id, template_id, offer_id, label, disk_gb } = instance;
+  const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = instance;
+  return sealOrigin(sealer, {
+    ...{ instance_id: id, organization_id, template_id, offer_id, label, ssh_public_key: sshAuthorizedKey },
+    ...{ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms },
+  });
+}
+
 function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
   if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
-  const { id, organization_id, template_id, offer_id, label } = instance;
   const workload = openWorkload(sealer, instance.workload_sealed);
-  const owner = { instance_id: id, organization_id, template_id, offer_id, label };
-  const origin = sealOrigin(sealer, { ...owner, ssh_public_key: workload.sshAuthorizedKey });
-  return { ...workload, origin, gpuUuids: gpusOf(tx, id) };
+  return { ...workload, origin: originOf(sealer, instance, workload), gpuUuids: gpusOf(tx, instance.id) };
 }

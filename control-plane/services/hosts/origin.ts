@@ -1,7 +1,15 @@
 import type { Sealer } from '../sealer.js';
 
-/** Whose a workload is: what an operator needs to adopt it where the store has never heard of it. */
-export interface Origin {
+/** What a renter has rented a workload for: no host and no later change of an offer makes it dearer. */
+export interface Terms {
+  disk_gb: number;
+  price_per_hour_micro: number;
+  storage_price_per_gb_hour_micro: number;
+  release_stopped_after_ms: number | null;
+}
+
+/** Whose a workload is, and on which terms: what an operator needs to adopt it where the store has never heard of it. */
+export interface Origin extends Terms {
   instance_id: string;
   organization_id: string;
   template_id: string;
