@@ -21,7 +21,7 @@ import { versionChecks } from './doctor/version-checks.js';
 import { vmChecks } from './doctor/vm-checks.js';
 import { describeLeft } from './domain/left-behind.js';
 import { speaksHttp } from './endpoints/answers.js';
-import { gpuDriver } from './host/gpus/gpus.js';
+import { gpuDriver } from './host/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';

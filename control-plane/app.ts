@@ -16,28 +16,29 @@ import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
 import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
-import { ClockWatch } from './services/clock-watch.js';
-import { Authority } from './services/hosts/authority.js';
-import { CommandAnswers } from './services/hosts/command-answers.js';
-import { dispatchCommands } from './services/hosts/dispatch.js';
-import { settleLostMachines } from './services/instances/host-loss.js';
-import { errorExpirerOf } from './services/instances/error-expiry.js';
-import { releaseHeldGpus } from './services/instances/held-gpus.js';
-import { expireTransitions } from './services/instances/time-outs.js';
-import { waitTellerOf } from './services/instances/wait-events.js';
-import { HostLinks } from './services/hosts/host-links.js';
-import { checkKey, isKeyOf } from './services/key-check.js';
-import { forgetSealed } from './services/key-loss.js';
-import { reseal } from './services/key-rotation.js';
-import { LastUsed } from './services/accounts/last-used.js';
-import { Passwords, type PasswordCost } from './services/accounts/passwords.js';
-import { LogHub } from './services/hosts/logs.js';
-import { destroyUnpaid } from './services/money/auto-destroy.js';
-import { settleDue } from './services/money/settle.js';
-import type { Platform } from './services/platform.js';
-import { purgerOf } from './services/purge.js';
-import { Sealer } from './services/sealer.js';
-import { beginTenure } from './services/hosts/tenure.js';
+import { restartLowClocks, shiftMeters } from './services/metering/clock-shift.js';
+import { ClockWatch } from './services/system/clock-steps.js';
+import { Authority } from './services/secrets/authority.js';
+import { CommandAnswers } from './services/connections/pending-commands.js';
+import { dispatchCommands } from './services/reconciler/dispatch.js';
+import { settleLostMachines } from './services/reconciler/lost-instances.js';
+import { errorExpirerOf } from './services/reconciler/error-expiry.js';
+import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
+import { expireTransitions } from './services/reconciler/time-outs.js';
+import { waitTellerOf } from './services/reconciler/wait-events.js';
+import { HostLinks } from './services/connections/agent-connections.js';
+import { checkKey, isKeyOf } from './services/secrets/key-check.js';
+import { forgetSealed } from './services/instances/forget-secrets.js';
+import { reseal } from './services/secrets/key-rotation.js';
+import { LastUsed } from './services/system/last-used.js';
+import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
+import { LogHub } from './services/connections/log-relay.js';
+import { destroyUnpaid } from './services/billing/auto-destroy.js';
+import { settleDue } from './services/billing/settle.js';
+import type { Platform } from './services/system/platform.js';
+import { purgerOf } from './services/reconciler/purge.js';
+import { Sealer } from './services/secrets/encryption.js';
+import { beginTenure } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
@@ -141,7 +142,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logs: new LogHub(clock, ids, hosts),
     payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
     tenure: beginTenure(store, ids),
-    clockWatch: new ClockWatch(store, clock, logger),
+    clockWatch: new ClockWatch(store, clock, logger, { shift: shiftMeters, restartGrace: restartLowClocks }),
     bootedAt: clock.monotonic(),
   };
   const { destroyErrorsAfterMs } = config;

@@ -10,19 +10,16 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
-import { admitHost, type Proof } from '../services/hosts/credentials.js';
-import type { HostLink } from '../services/hosts/host-links.js';
-import {
-  greetHost,
-  recordHeartbeat,
-  recordProgress,
-  recordReport,
-  recordResult,
-} from '../services/hosts/host-messages.js';
-import { paidTimesOf } from '../services/money/paid-times.js';
-import type { Platform } from '../services/platform.js';
+import { admitHost, type Proof } from '../services/machines/credentials.js';
+import type { HostLink } from '../services/connections/agent-connections.js';
+import { paidTimesOf } from '../services/billing/paid-until.js';
+import type { Platform } from '../services/system/platform.js';
 import { unitsOf } from './message-size.js';
-import { isOvertaken } from '../services/hosts/tenure.js';
+import { isOvertaken } from '../services/connections/term.js';
+import { greetHost } from '../services/reconciler/hello.js';
+import { recordResult } from '../services/reconciler/command-results.js';
+import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
+import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
 
 /** One stream of a host, as far as its session uses it. */
 export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import type { Clock } from '../../shared/clock.js';
 import { VERSION } from '../../shared/version.js';
 import type { Counted } from '../domain/counted.js';
-import type { Overview } from '../services/overview.js';
+import type { Overview } from '../services/system/overview.js';
 import { FailingHosts } from './failing-hosts.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];

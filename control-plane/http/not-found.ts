@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../domain/refusal.js';
-import type { Platform } from '../services/platform.js';
+import type { Platform } from '../services/system/platform.js';
 import { sendError, sendRefusal } from './errors.js';
 import { noteApiKey, notFound, refuseUnknownToOperators } from './policy.js';
 

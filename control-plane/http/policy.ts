@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AccountCaller, Caller, SessionCaller } from '../domain/caller.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { authenticate } from '../services/accounts/authenticate.js';
-import type { Platform } from '../services/platform.js';
+import type { Platform } from '../services/system/platform.js';
 
 /** Who may call a route, and what an API key hears where it may not. */
 export interface Policy {

@@ -4,7 +4,7 @@ import type { RateLimits } from '../config.js';
 import { networkOf } from '../domain/network.js';
 import { Refusal } from '../domain/refusal.js';
 import { hasSessionFrom } from '../services/accounts/sessions.js';
-import type { Platform } from '../services/platform.js';
+import type { Platform } from '../services/system/platform.js';
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
 

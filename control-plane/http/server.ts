@@ -5,7 +5,7 @@ import { LogController, fastify, type FastifyInstance, type FastifyReply, type F
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
-import type { Platform } from '../services/platform.js';
+import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { followRequests } from './current-request.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';

@@ -4,7 +4,7 @@ import type { Outbox } from '../../agent/link/outbox.js';
 import { LogStreams } from '../../agent/logs/log-streams.js';
 import type { LogLine, Runtime } from '../../agent/runtime/workload.js';
 import { SIZED_SERVICE, unitsOf } from '../../control-plane/grpc/message-size.js';
-import { Intake } from '../../control-plane/services/hosts/intake.js';
+import { Intake } from '../../control-plane/services/connections/message-rate-limiter.js';
 import { AgentMessage, type LogChunk } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ManualClock } from '../harness/manual-clock.js';

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MAX_ORIGIN_CHARS, openOrigin, sealOrigin, type Origin } from '../../control-plane/services/hosts/origin.js';
+import { MAX_ORIGIN_CHARS, openOrigin, sealOrigin, type Origin } from '../../control-plane/services/instances/origin.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

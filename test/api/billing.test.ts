@@ -9,8 +9,8 @@ import {
   daysOf,
   transactionsOf,
   type TransactionRequest,
-} from '../../control-plane/services/money/billing.js';
-import { restOf } from '../../control-plane/services/pages.js';
+} from '../../control-plane/services/billing/statements.js';
+import { restOf } from '../../control-plane/services/system/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DISK_MICRO, GPU_MICRO, makePoor, type Poor } from '../harness/poor.js';
 

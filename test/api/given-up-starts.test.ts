@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { recordResult } from '../../control-plane/services/hosts/host-messages.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { CommandOutcome, CommandResult } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import type { WireCommand } from '../harness/wire.js';
+import { recordResult } from '../../control-plane/services/reconciler/command-results.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
 

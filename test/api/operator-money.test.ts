@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/money/revenue.js';
-import { restOf } from '../../control-plane/services/pages.js';
+import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/billing/revenue.js';
+import { restOf } from '../../control-plane/services/system/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
 import { StripeDouble, type BalanceTransaction } from '../harness/stripe-double.js';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/conformity.js';
 import { makePublicKey } from '../harness/keys.js';
-import { INSTANCE_ORDER, instancesOf } from '../../control-plane/services/instances/read.js';
-import { restOf } from '../../control-plane/services/pages.js';
+import { INSTANCE_ORDER, instancesOf } from '../../control-plane/services/actions/read.js';
+import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 

@@ -1,6 +1,5 @@
 import { Failure } from '../../agent/domain/failure.js';
-import type { GpuProcess } from '../../agent/host/gpus/nvidia-report.js';
-import type { GpuInventory, Passthrough } from '../../agent/host/gpus/driver.js';
+import type { GpuInventory, Passthrough, GpuProcess } from '../../agent/host/gpus/driver.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 
 /** Simulated GPUs on which something may compute, and which a virtual machine may have. */

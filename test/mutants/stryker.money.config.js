@@ -1,4 +1,4 @@
 import { common } from './stryker.js';
 
 /** What moves balances. */
-export default { ...common('money'), mutate: ['control-plane/services/money/**/*.ts'] };
+export default { ...common('money'), mutate: ['control-plane/services/{billing,metering}/**/*.ts'] };

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../agent/commands/attempt.js';
 import type { Hands } from '../../agent/commands/perform.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
-import type { Platform } from '../../control-plane/services/platform.js';
+import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
 import { original, type Bug, type Call, type Change, type Module } from './bug.js';
 import type { Tx } from '../../control-plane/store/store.js';
@@ -104,7 +104,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'a destroy frees the GPUs at once',
     changes: [
       [
-        `${SERVICES}/instances/destroy`,
+        `${SERVICES}/actions/destroy`,
         (module) => ({
           destroy: (platform: Platform, caller: Caller, id: string) => {
             const answer = original(module, 'destroy')(platform, caller, id);
@@ -120,7 +120,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'a stop frees the GPUs at once',
     changes: [
       [
-        `${SERVICES}/instances/stop`,
+        `${SERVICES}/actions/stop`,
         (module) => ({
           stop: (platform: Platform, caller: Caller, id: string) => {
             const answer = original(module, 'stop')(platform, caller, id);
@@ -186,20 +186,20 @@ export const BUGS: readonly Bug[] = [
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
     seed: 5,
-    changes: [[`${SERVICES}/hosts/machines`, () => ({ availableDiskGb: () => 500 })]],
+    changes: [[`${SERVICES}/machines/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
     seed: 3,
-    changes: [[`${SERVICES}/instances/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
+    changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
     invariant: 'sent means committed before',
     bug: 'a stop is sent before it is recorded',
     changes: [
       [
-        `${SERVICES}/instances/stop`,
+        `${SERVICES}/actions/stop`,
         (module) => ({
           stop: (platform: Platform, caller: Caller, id: string) => {
             for (const machineId of platform.hosts.connectedIds()) {
@@ -245,7 +245,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is on its way',
     bug: 'commands are never sent',
-    changes: [[`${SERVICES}/hosts/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
+    changes: [[`${SERVICES}/reconciler/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
   },
   {
     invariant: 'what is destroyed holds nothing',
@@ -261,7 +261,7 @@ export const BUGS: readonly Bug[] = [
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
     seed: 6,
-    changes: [[`${SERVICES}/hosts/quarantine`, () => ({ landRemoval: () => {} })]],
+    changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ landRemoval: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',

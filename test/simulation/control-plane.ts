@@ -2,7 +2,7 @@ import { createControlPlane, type ControlPlane } from '../../control-plane/app.j
 import { hashToken } from '../../control-plane/services/accounts/tokens.js';
 import { serveHost } from '../../control-plane/grpc/host-session.js';
 import type { Tx } from '../../control-plane/store/store.js';
-import type { Platform } from '../../control-plane/services/platform.js';
+import type { Platform } from '../../control-plane/services/system/platform.js';
 import type { Ids } from '../../shared/ids.js';
 import { silentLogger } from '../../shared/logger.js';
 import { PLAIN_TEXT } from '../harness/plain-text.js';

@@ -1,10 +1,10 @@
 import type { Account } from '../../control-plane/domain/settlement.js';
-import { openMeter } from '../../control-plane/services/money/meters.js';
+import { openMeter } from '../../control-plane/services/metering/meters.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import { original, type Bug, type Call, type Change } from './bug.js';
 
-const MONEY = 'control-plane/services/money';
+const SERVICES = 'control-plane/services';
 
 /** The export does what it did, and then something more. */
 const after = (path: string, name: string, more: Call): Change => [
@@ -19,11 +19,11 @@ const after = (path: string, name: string, more: Call): Change => [
 ];
 
 const afterBooking = (text: string): Change =>
-  after(`${MONEY}/booking`, 'book', (tx) => (tx as Tx).run(statement(sql.raw(text))));
+  after(`${SERVICES}/billing/post-charges`, 'book', (tx) => (tx as Tx).run(statement(sql.raw(text))));
 
 /** What an account is settled by is changed. */
 const misreading = (change: (account: Account, now: number) => Account): Change => [
-  `${MONEY}/unsettled`,
+  `${SERVICES}/billing/load-accounts`,
   (module) => ({
     loadAccounts: (platform: unknown, tx: Tx, ids: unknown) => {
       const accounts = original(module, 'loadAccounts')(platform, tx, ids) as ReadonlyMap<string, Account>;
@@ -63,7 +63,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     bug: 'a meter is not switched when a stop begins',
     changes: [
       [
-        `${MONEY}/meters`,
+        `${SERVICES}/metering/meters`,
         (module) => ({
           switchMeter: (tx: Tx, before: string, instance: { status: string }) => {
             if (instance.status !== 'stopping') original(module, 'switchMeter')(tx, before, instance);
@@ -90,7 +90,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'nothing is charged before it ran or after it was destroyed',
     bug: 'a disk is metered until its instance is destroyed, and on',
     changes: [
-      after(`${MONEY}/meters`, 'switchMeter', (tx, _before, instance) => {
+      after(`${SERVICES}/metering/meters`, 'switchMeter', (tx, _before, instance) => {
         const its = instance as Parameters<typeof openMeter>[1];
         if (its.status === 'destroyed') openMeter(tx as Tx, its, 'disk');
       }),
@@ -100,7 +100,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
     seed: 12,
-    changes: [[`${MONEY}/consequences`, () => ({ heedBalance: () => {} })]],
+    changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ heedBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
@@ -112,7 +112,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
     seed: 27,
-    changes: [[`${MONEY}/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
+    changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
     invariant: 'what is accepted is covered',

@@ -1,9 +1,9 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
-import { adopt } from '../../control-plane/services/hosts/adoption.js';
+import { adopt } from '../../control-plane/services/actions/adopt.js';
 import { MINUTE_MS, cut, dispute, exit, loseJournal, lose, request, restartDocker, vanish } from './acts.js';
 import type { SimHost } from './host.js';
 import type { Attempted, World } from './world.js';
-import { deploy } from '../../control-plane/services/instances/deploy.js';
+import { deploy } from '../../control-plane/services/actions/deploy.js';
 
 /** Something that people or hosts do, from a quiet world on. */
 export interface Scenario {

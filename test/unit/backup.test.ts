@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { beginTenure, isOvertaken } from '../../control-plane/services/hosts/tenure.js';
+import { beginTenure, isOvertaken } from '../../control-plane/services/connections/term.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';

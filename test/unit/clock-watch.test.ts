@@ -1,10 +1,11 @@
+import { restartLowClocks, shiftMeters } from '../../control-plane/services/metering/clock-shift.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ClockWatch } from '../../control-plane/services/clock-watch.js';
-import { getClockState } from '../../control-plane/services/clock.js';
-import type { Platform } from '../../control-plane/services/platform.js';
+import { ClockWatch } from '../../control-plane/services/system/clock-steps.js';
+import { getClockState } from '../../control-plane/services/reconciler/clock.js';
+import type { Platform } from '../../control-plane/services/system/platform.js';
 import { Store } from '../../control-plane/store/store.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
@@ -15,7 +16,7 @@ it('a step is whole milliseconds, though the monotonic clock counts parts of the
   const clock = { ...systemClock, now: () => wall, monotonic: () => elapsed };
   const store = new Store(join(folder, 'gpurent.db'), clock);
   try {
-    const watch = new ClockWatch(store, clock, silentLogger);
+    const watch = new ClockWatch(store, clock, silentLogger, { shift: shiftMeters, restartGrace: restartLowClocks });
     expect(watch.isTrusted()).toBe(true);
     wall += 3_601_000;
     elapsed += 999.625;

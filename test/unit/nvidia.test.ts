@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseReport } from '../../agent/host/gpus/nvidia-report.js';
-import { parseXids } from '../../agent/host/gpus/xid.js';
-import { NvidiaGpus } from '../../agent/host/gpus/nvidia.js';
+import { parseReport } from '../../agent/host/nvidia/report.js';
+import { parseXids } from '../../agent/host/nvidia/xid.js';
+import { NvidiaGpus } from '../../agent/host/nvidia/nvidia.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const FIXTURES = new URL('../fixtures/nvidia-smi/', import.meta.url);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Passwords } from '../../control-plane/services/accounts/passwords.js';
+import { Passwords } from '../../control-plane/services/secrets/passwords.js';
 
 const CHEAP = { N: 2, r: 1, p: 1 };
 

@@ -8,8 +8,8 @@ import { restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
 import { Store, type WorkerName } from '../../control-plane/store/store.js';
 import { query } from '../../control-plane/store/sql.js';
-import { checkKey } from '../../control-plane/services/key-check.js';
-import { Sealer } from '../../control-plane/services/sealer.js';
+import { checkKey } from '../../control-plane/services/secrets/key-check.js';
+import { Sealer } from '../../control-plane/services/secrets/encryption.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 let folder: string;
@@ -145,13 +145,13 @@ it('refuses a file of a newer release, and one that is no database, without harm
 
 it('seals values for one purpose, with one key', () => {
   const sealer = new Sealer(Buffer.alloc(32, 1));
-  const sealed = sealer.seal('a', { password: 'secret' });
+  const sealed = sealer.seal('template.env', { password: 'secret' });
   expect(sealed.toString('latin1')).not.toContain('secret');
-  expect(sealer.open('a', sealed)).toEqual({ password: 'secret' });
-  expect(() => sealer.open('b', sealed)).toThrow();
-  expect(() => new Sealer(Buffer.alloc(32, 2)).open('a', sealed)).toThrow();
+  expect(sealer.open('template.env', sealed)).toEqual({ password: 'secret' });
+  expect(() => sealer.open('template.registry', sealed)).toThrow();
+  expect(() => new Sealer(Buffer.alloc(32, 2)).open('template.env', sealed)).toThrow();
   sealed[40] = (sealed[40] ?? 0) ^ 1;
-  expect(() => sealer.open('a', sealed)).toThrow();
+  expect(() => sealer.open('template.env', sealed)).toThrow();
 });
 
 it('a database is not opened with another key, nor a new key made beside it', () => {

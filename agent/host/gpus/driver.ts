@@ -1,5 +1,4 @@
 import type { DeviceRequest } from 'dockerode';
-import type { GpuProcess } from './nvidia-report.js';
 
 export interface Gpu {
   uuid: string;
@@ -57,3 +56,9 @@ export interface GpuDriver {
   /** What makes Docker give a container exactly these. */
   attachment(uuids: readonly string[]): GpuAttachment;
 }
+
+export interface GpuProcess {
+  pid: number;
+  name: string;
+}
+

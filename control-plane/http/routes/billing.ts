@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { TRANSACTION_KINDS } from '../../domain/money.js';
-import { listTransactions, spendDaily, type TransactionDetails } from '../../services/money/billing.js';
-import { openCheckout } from '../../services/money/payments.js';
+import { listTransactions, spendDaily, type TransactionDetails } from '../../services/billing/statements.js';
+import { openCheckout } from '../../services/billing/payments.js';
 import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
 import {
   IdempotencyHeaders,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
-import { Readiness } from '../../services/readiness.js';
+import { Readiness } from '../../services/system/readiness.js';
 import { PUBLIC } from '../policy.js';
 import { choice } from '../schemas.js';
 import type { Routes } from './routes.js';

@@ -1,8 +1,8 @@
-import { replaceAccess } from '../../services/instances/access.js';
 import { MEMBER, callerOf } from '../policy.js';
 import { body, nullable, optional, text } from '../schemas.js';
 import { Instance, instanceView } from './instances.js';
 import { idOf, type Routes } from './routes.js';
+import { replaceAccess } from '../../services/actions/replace-access.js';
 
 const AccessBody = body(
   optional({

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { GPU_RELEASES, INSTANCE_ACTIONS, INSTANCE_STATUSES } from '../../domain/instance-state.js';
 import type { RefusalCode } from '../../domain/refusal.js';
-import { deploy } from '../../services/instances/deploy.js';
-import { destroy } from '../../services/instances/destroy.js';
-import { readLogs } from '../../services/instances/logs.js';
-import { getInstance, listEvents, listInstances, type InstanceDetails } from '../../services/instances/read.js';
-import { start } from '../../services/instances/start.js';
-import { stop } from '../../services/instances/stop.js';
+import { deploy } from '../../services/actions/deploy.js';
+import { destroy } from '../../services/actions/destroy.js';
+import { readLogs } from '../../services/actions/logs.js';
+import { getInstance, listEvents, listInstances, type InstanceDetails } from '../../services/actions/read.js';
+import { start } from '../../services/actions/start.js';
+import { stop } from '../../services/actions/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
 import {
   IdempotencyHeaders,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { readOverview } from '../../services/overview.js';
-import { Readiness } from '../../services/readiness.js';
+import { readOverview } from '../../services/system/overview.js';
+import { Readiness } from '../../services/system/readiness.js';
 import type { Metrics } from '../metrics.js';
 import { PUBLIC, notFound } from '../policy.js';
 import { text } from '../schemas.js';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { creditIgnoredStop, listIgnoredStops } from '../../services/money/ignored-stops.js';
+import { creditIgnoredStop, listIgnoredStops } from '../../services/billing/ignored-stops.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, iso, micro, nameOf, timestamp, uuid } from '../schemas.js';
 import { Credit } from './operator.js';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { destroyForOperator, stopForOperator } from '../../services/instances/operator-actions.js';
-import { listAllInstances, type OperatedInstance as Details } from '../../services/instances/operator-list.js';
+import { destroyForOperator, stopForOperator } from '../../services/actions/operator-actions.js';
+import { listAllInstances, type OperatedInstance as Details } from '../../services/actions/operator-list.js';
 import { WAIT_REASONS } from '../../domain/wait.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, choice, integer, iso, meaning, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';

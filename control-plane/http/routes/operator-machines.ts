@@ -5,7 +5,7 @@ import {
   listEnrollmentTokens,
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
-} from '../../services/hosts/enrollment.js';
+} from '../../services/machines/enrollment.js';
 import {
   cordon,
   getMachine,
@@ -14,9 +14,9 @@ import {
   uncordon,
   waiveDiskQuota,
   type MachineDetails,
-} from '../../services/hosts/machines.js';
-import { revokeCredentials } from '../../services/hosts/credentials.js';
-import { declareLost, removeMachine } from '../../services/hosts/machine-loss.js';
+} from '../../services/machines/machines.js';
+import { revokeCredentials } from '../../services/machines/credentials.js';
+import { declareLost, removeMachine } from '../../services/reconciler/lost-machines.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { machineFacts } from './offers.js';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { dateOf, listTransactionsOf } from '../../services/money/billing.js';
-import { listPayments, type PaymentDetails } from '../../services/money/payments.js';
-import { reconcilePayout, type ReconciledEntry } from '../../services/money/payouts.js';
-import { listRevenue, type MachineDay } from '../../services/money/revenue.js';
+import { dateOf, listTransactionsOf } from '../../services/billing/statements.js';
+import { listPayments, type PaymentDetails } from '../../services/billing/payments.js';
+import { reconcilePayout, type ReconciledEntry } from '../../services/billing/payouts.js';
+import { listRevenue, type MachineDay } from '../../services/billing/revenue.js';
 import { OPERATOR } from '../policy.js';
 import { choice, flag, integer, iso, micro, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { Transaction, TransactionQuery, transactionView } from './billing.js';

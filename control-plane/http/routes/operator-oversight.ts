@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { adopt } from '../../services/hosts/adoption.js';
-import { listAuditLog, type AuditEntry } from '../../services/audit.js';
-import { confirmClock, getClockState, type ClockState } from '../../services/clock.js';
-import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/hosts/quarantine.js';
+import { adopt } from '../../services/actions/adopt.js';
+import { listAuditLog, type AuditEntry } from '../../services/system/audit.js';
+import { confirmClock, getClockState, type ClockState } from '../../services/reconciler/clock.js';
+import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/reconciler/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import {
   body,

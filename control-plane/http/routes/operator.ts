@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { setDisputed } from '../../services/money/disputes.js';
-import { grantCredit } from '../../services/money/credits.js';
+import { setDisputed } from '../../services/billing/disputes.js';
+import { grantCredit } from '../../services/billing/credits.js';
 import { listOrganizations, type OrganizationRow } from '../../services/accounts/organizations.js';
 import {
   createTemplate,

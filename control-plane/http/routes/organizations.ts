@@ -6,16 +6,16 @@ import {
   removeMember,
   type Member as MemberDetails,
 } from '../../services/accounts/members.js';
+import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
+import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { emailOf, roleOf } from './accounts.js';
+import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 import {
   createOrganization,
   describeOrganization,
   renameOrganization,
   type OrganizationDetails,
-} from '../../services/accounts/organizations.js';
-import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
-import { emailOf, roleOf } from './accounts.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+} from '../../services/billing/organizations.js';
 
 /** What members and operators alike are told of an organization. */
 export const organizationFacts = {

@@ -7,8 +7,8 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import type { Page } from '../../services/pages.js';
-import type { Platform } from '../../services/platform.js';
+import type { Page } from '../../services/system/pages.js';
+import type { Platform } from '../../services/system/platform.js';
 import { integer, list, nullable, optional, text } from '../schemas.js';
 
 /** Registers the routes of one resource. */

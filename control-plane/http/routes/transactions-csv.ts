@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify';
 import { Readable, pipeline } from 'node:stream';
-import { listTransactions } from '../../services/money/billing.js';
+import { listTransactions } from '../../services/billing/statements.js';
 import { MEMBER, callerOf } from '../policy.js';
 import { iso, text } from '../schemas.js';
 import { TransactionQuery } from './billing.js';

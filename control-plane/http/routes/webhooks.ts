@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { receiveEvent } from '../../services/money/payments.js';
+import { receiveEvent } from '../../services/billing/payments.js';
 import { PUBLIC } from '../policy.js';
 import { flag, text } from '../schemas.js';
 import type { Routes } from './routes.js';

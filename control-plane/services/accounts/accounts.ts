@@ -5,7 +5,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
-import type { Platform } from '../platform.js';
+import type { Platform } from '../system/platform.js';
 import { openSession } from './sessions.js';
 
 export interface SignedIn {

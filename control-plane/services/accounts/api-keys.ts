@@ -4,8 +4,8 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from './limits.js';
-import { pageOf, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
 const SECRET_PREFIX = 'svc_';

@@ -2,7 +2,7 @@ import type { AccountCaller, ApiKeyCaller, Caller } from '../../domain/caller.js
 import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../platform.js';
+import type { Platform } from '../system/platform.js';
 import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from './tokens.js';
 

@@ -5,8 +5,8 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
 const INVITE_MS = 7 * 24 * 60 * 60 * 1000;

@@ -2,9 +2,9 @@ import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js'
 import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordEvent } from '../instances/transitions.js';
-import { pageOf, type Order, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { recordEvent } from '../system/timeline.js';
 
 export interface Member {
   id: string;

@@ -1,7 +1,7 @@
 import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
-import type { Platform } from '../platform.js';
+import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
 const SESSION_MS = 30 * 24 * 60 * 60 * 1000;

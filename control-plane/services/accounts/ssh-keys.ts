@@ -4,8 +4,8 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from './limits.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { parseSshPublicKey } from './ssh-public-key.js';
 
 export type SshKeyDetails = Row<'ssh_keys'>;

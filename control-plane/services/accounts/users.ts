@@ -3,9 +3,9 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordAudit } from '../audit.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { recordAudit } from '../system/audit.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
 import { getOrganization } from './organizations.js';
 

@@ -1,6 +1,6 @@
 import type { Row } from '../../store/schema.js';
-import type { HostLinks } from '../hosts/host-links.js';
-import type { GpuDetails } from '../hosts/machines.js';
+import type { HostLinks } from '../connections/agent-connections.js';
+import type { GpuDetails } from '../machines/machines.js';
 
 type Machine = Row<'machines'>;
 

@@ -3,10 +3,10 @@ import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordAudit } from '../audit.js';
-import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../hosts/machines.js';
-import { newestFirst, pageFrom, pageOf, type Order, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { recordAudit } from '../system/audit.js';
+import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../machines/machines.js';
+import { newestFirst, pageFrom, pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { gpusOfOffers, isFree, obstacleOfOffer } from './offer-obstacle.js';
 
 export type OfferState = 'available' | 'unavailable' | 'withdrawn';

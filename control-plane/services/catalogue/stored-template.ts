@@ -1,7 +1,7 @@
 import type { EnvEntry } from '../../domain/environment.js';
 import type { TemplatePort } from '../../domain/template-port.js';
 import { readStored, readStoredList } from '../../store/stored-json.js';
-import type { Sealer } from '../sealer.js';
+import type { Sealer } from '../secrets/encryption.js';
 import type { Row } from '../../store/schema.js';
 
 export type TemplateMode = 'ssh' | 'jupyter';

@@ -8,9 +8,9 @@ import { lookOf } from '../../domain/template-name.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordAudit } from '../audit.js';
+import { recordAudit } from '../system/audit.js';
 import { checkLimit } from '../accounts/limits.js';
-import type { Platform } from '../platform.js';
+import type { Platform } from '../system/platform.js';
 import {
   describeTemplate,
   describeWithPublisher,

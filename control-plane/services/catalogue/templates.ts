@@ -3,8 +3,8 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageFrom, type Page, type PageRequest } from '../pages.js';
-import type { Platform } from '../platform.js';
+import { pageFrom, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
 export type { RegistryCredential, TemplateDetails, TemplateMode } from './stored-template.js';

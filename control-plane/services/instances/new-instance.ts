@@ -5,12 +5,12 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { OfferDetails } from '../catalogue/offers.js';
-import type { Platform } from '../platform.js';
+import type { Platform } from '../system/platform.js';
 import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
 import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
-import { ACCESS_TOKEN_PURPOSE, sealWorkload, type Workload } from './workload.js';
+import { sealWorkload, type Workload } from './workload.js';
 
 /** Who an instance belongs to. */
 export interface Owner {
@@ -64,7 +64,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
     template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
     workload_sealed: sealWorkload(sealer, workloadOf(platform, template, deployment, accessToken)),
-    access_token_sealed: accessToken === null ? null : sealer.seal(ACCESS_TOKEN_PURPOSE, accessToken),
+    access_token_sealed: accessToken === null ? null : sealer.seal('instance.access_token', accessToken),
     ssh_user: template.ssh_user,
     ssh_host: null,
     ssh_port: null,

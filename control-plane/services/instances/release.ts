@@ -1,11 +1,12 @@
 import type { Ids } from '../../../shared/ids.js';
 import type { Tx } from '../../store/store.js';
-import { findMachineRow } from '../hosts/machines.js';
+import { findMachineRow } from '../machines/machines.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
-import { amend, recordEvent, transition } from './transitions.js';
+import { amend } from './transitions.js';
+import { recordEvent } from '../system/timeline.js';
 
 /** Whether the host can take the GPUs out of a stopped workload and give them back: never those of a virtual machine. */
 export function canRelease(tx: Tx, instance: Instance): boolean {
@@ -29,17 +30,6 @@ export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance 
   if (findOpenCommand(tx, instance)?.kind === 'release') return pending;
   recordEvent(tx, instance.id, 'release_requested', 'the GPUs go back to the machine; container and disk stay');
   return recordCommand(tx, ids, pending, 'release').instance;
-}
-
-/** From `running` to `stopping`; while a dispute has frozen payments, the GPUs go back to the market with it. */
-export function requestStop(tx: Tx, ids: Ids, instance: Instance): Instance {
-  const isFrozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
-  const releases = isFrozen && canRelease(tx, instance);
-  const release = releases
-    ? { gpu_release: 'pending' as const, gpu_release_requested_at: tx.now }
-    : { gpu_release: null, gpu_release_requested_at: null };
-  const stopping = transition(tx, instance, 'stopping', release);
-  return recordCommand(tx, ids, stopping, releases ? 'release' : 'stop').instance;
 }
 
 function mustRelease(tx: Tx, instance: Instance): boolean {

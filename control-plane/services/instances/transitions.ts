@@ -1,10 +1,11 @@
 import { windowAfter } from '../../domain/charge-window.js';
-import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
+import { type InstanceErrorCode } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { switchMeter } from '../money/meters.js';
+import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
+import { recordEvent } from '../system/timeline.js';
 
 /** What only this file writes. */
 type Guarded =
@@ -121,33 +122,4 @@ function write(tx: Tx, before: Instance, after: Instance): void {
       .where('status', '=', before.status),
   );
   if (changed !== 1) throw new Error(`instance ${before.id} is no longer ${before.status}`);
-}
-
-const KEPT_EVENTS = 1_000;
-
-/** Adds to the timeline that the renter reads; the oldest give way. */
-export function recordEvent(
-  tx: Tx,
-  instanceId: string,
-  kind: PlatformEvent | InstanceErrorCode,
-  message: string,
-): void {
-  insertEvent(tx, instanceId, kind, message);
-}
-
-/** The same of what a host tells: a step that goes on replaces what it said last. */
-export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
-  const kind = hostEvent(told);
-  const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instanceId);
-  const last = tx.get(events.orderBy('id', 'desc').limit(1));
-  if (last?.kind !== kind || kind !== told) return insertEvent(tx, instanceId, kind, message);
-  tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
-}
-
-function insertEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
-  tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
-  const events = query.selectFrom('instance_events').select('id').where('instance_id', '=', instanceId);
-  const last = tx.get(events.orderBy('id', 'desc').offset(KEPT_EVENTS).limit(1));
-  if (last)
-    tx.run(query.deleteFrom('instance_events').where('instance_id', '=', instanceId).where('id', '<=', last.id));
 }

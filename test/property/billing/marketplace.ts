@@ -5,21 +5,15 @@ import { createControlPlane, type ControlPlane } from '../../../control-plane/ap
 import type { SessionCaller } from '../../../control-plane/domain/caller.js';
 import { Refusal } from '../../../control-plane/domain/refusal.js';
 import { createOffer } from '../../../control-plane/services/catalogue/offers.js';
-import { confirmClock } from '../../../control-plane/services/clock.js';
-import {
-  greetHost,
-  recordHeartbeat,
-  recordReport,
-  recordResult,
-} from '../../../control-plane/services/hosts/host-messages.js';
-import { deploy } from '../../../control-plane/services/instances/deploy.js';
-import { destroy } from '../../../control-plane/services/instances/destroy.js';
-import { start } from '../../../control-plane/services/instances/start.js';
-import { stop } from '../../../control-plane/services/instances/stop.js';
-import { grantCredit } from '../../../control-plane/services/money/credits.js';
-import { setDisputed } from '../../../control-plane/services/money/disputes.js';
-import { enter } from '../../../control-plane/services/money/ledger.js';
-import { settleOrganizations } from '../../../control-plane/services/money/settle.js';
+import { confirmClock } from '../../../control-plane/services/reconciler/clock.js';
+import { deploy } from '../../../control-plane/services/actions/deploy.js';
+import { destroy } from '../../../control-plane/services/actions/destroy.js';
+import { start } from '../../../control-plane/services/actions/start.js';
+import { stop } from '../../../control-plane/services/actions/stop.js';
+import { grantCredit } from '../../../control-plane/services/billing/credits.js';
+import { setDisputed } from '../../../control-plane/services/billing/disputes.js';
+import { enter } from '../../../control-plane/services/billing/ledger.js';
+import { settleOrganizations } from '../../../control-plane/services/billing/settle.js';
 import { query } from '../../../control-plane/store/sql.js';
 import {
   CommandOutcome,
@@ -35,6 +29,10 @@ import { differencesIn, tallyOf } from './books.js';
 import { addPeople } from './people.js';
 import { Reference } from './reference.js';
 import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
+import { greetHost } from '../../../control-plane/services/reconciler/hello.js';
+import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
+import { recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
+import { recordHeartbeat } from '../../../control-plane/services/reconciler/heartbeat.js';
 
 export type Hesitation = 'comes up' | 'fails' | 'waits for its image';
 

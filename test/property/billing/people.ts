@@ -1,7 +1,7 @@
 import type { SessionCaller } from '../../../control-plane/domain/caller.js';
 import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
-import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/hosts/enrollment.js';
-import type { Platform } from '../../../control-plane/services/platform.js';
+import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/machines/enrollment.js';
+import type { Platform } from '../../../control-plane/services/system/platform.js';
 import { query } from '../../../control-plane/store/sql.js';
 import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 

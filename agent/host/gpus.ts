@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import type { Clock } from '../../shared/clock.js';
+import type { AgentConfig } from '../config.js';
+import { RUNNER_ID } from '../domain/virtual-machine.js';
+import { holdersOf } from './passthrough/device-holders.js';
+import { GpuNotes } from './passthrough/gpu-notes.js';
+import { PassableGpus } from './passthrough/passable-gpus.js';
+import { PciBus } from './passthrough/pci-bus.js';
+import type { GpuDriver } from './gpus/driver.js';
+import { NvidiaGpus } from './nvidia/nvidia.js';
+import { SimulatedGpus } from './gpus/simulated.js';
+
+/** The GPUs that this host is told to rent out. Only who may `warn` takes notes: the agent that runs. */
+export function gpuDriver(
+  { gpus, name, stateDir }: AgentConfig,
+  clock: Clock,
+  warn: ((message: string) => void) | null = null,
+): GpuDriver {
+  if (gpus.kind === 'simulated') return new SimulatedGpus(gpus.count, name);
+  return new PassableGpus({
+    gpus: new NvidiaGpus(clock, gpus.attach),
+    bus: new PciBus(),
+    notes: new GpuNotes(join(stateDir, 'gpus.json'), warn),
+    holders: (slots) => holdersOf(slots),
+    runnerId: RUNNER_ID,
+    clock,
+  });
+}

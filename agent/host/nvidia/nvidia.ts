@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { withTimeout, type Clock } from '../../../shared/clock.js';
+import { SetupError, messageOf } from '../../../shared/coded-error.js';
+import type { NvidiaAttach } from '../../config.js';
+import { parseReport, type NvidiaGpu, type NvidiaReport } from './report.js';
+import { parseXids } from './xid.js';
+import type { Gpu, GpuAttachment, GpuDriver, GpuInventory } from '../gpus/driver.js';
+
+const run = promisify(execFile);
+const TIMEOUT_MS = 30_000;
+const MAX_REASON_CHARS = 400;
+const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
+const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
+/** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
+const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
+
+/** NVIDIA GPUs that the host's driver has, by its own tool; attached by Docker's device requests or by CDI, always by UUID. */
+export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
+  private last: GpuInventory | undefined;
+  private reading: Promise<GpuInventory> | undefined;
+  private readonly asked = new Map<string, Promise<NvidiaReport>>();
+  /** By address: the kernel forgets old lines, a broken GPU stays broken until the host boots. */
+  private readonly xids = new Map<string, string>();
+  private readonly letGone = new Set<string>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly attach: NvidiaAttach = 'device-requests',
+  ) {}
+
+  /** What keeps a GPU awake that nobody uses holds it, too. */
+  async letGo(uuid: string): Promise<void> {
+    const [gpu] = (await this.query('-i', uuid)).gpus;
+    if (!gpu?.isKeptAwake) return;
+    await run('nvidia-smi', ['-i', uuid, '-pm', '0'], { ...OUTPUT, timeout: TIMEOUT_MS });
+    this.letGone.add(uuid);
+  }
+
+  async keepAgain(uuid: string): Promise<void> {
+    if (!this.letGone.delete(uuid)) return;
+    await run('nvidia-smi', ['-i', uuid, '-pm', '1'], { ...OUTPUT, timeout: TIMEOUT_MS });
+  }
+
+  /** Once they were read, a failure makes them unhealthy and no more: the host must stay within reach. */
+  inventory(): Promise<GpuInventory> {
+    this.reading ??= this.refresh().finally(() => (this.reading = undefined));
+    return this.reading;
+  }
+
+  attachment(uuids: readonly string[]): GpuAttachment {
+    const refused = REFUSED.map((name) => `NVIDIA_${name}=`);
+    if (this.attach === 'cdi') {
+      const DeviceIDs = uuids.map((uuid) => `nvidia.com/gpu=${uuid}`);
+      return { env: ['NVIDIA_VISIBLE_DEVICES=void', ...refused], deviceRequests: [{ Driver: 'cdi', DeviceIDs }] };
+    }
+    const visible = [
+      `NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`,
+      `NVIDIA_DRIVER_CAPABILITIES=${CAPABILITIES.join(',')}`,
+    ];
+    const request = { Driver: 'nvidia', DeviceIDs: [...uuids], Capabilities: [['gpu', ...CAPABILITIES]] };
+    return { env: [...visible, ...refused], deviceRequests: [request] };
+  }
+
+  private async refresh(): Promise<GpuInventory> {
+    try {
+      this.last = await withTimeout(this.clock, 2 * TIMEOUT_MS, this.read(), () => {
+        throw new Error('nvidia-smi does not answer');
+      });
+    } catch (error) {
+      if (!this.last) throw unreadable(reasonOf(error), error);
+      this.last = { ...this.last, gpus: await this.oneByOne(this.last.gpus, reasonOf(error)) };
+    }
+    return this.last;
+  }
+
+  private async read(): Promise<GpuInventory> {
+    const [{ gpus, driverVersion, cudaVersion }] = await Promise.all([this.query(), this.readXids()]);
+    return { gpus: gpus.map((gpu, index) => this.judge(gpu, index)), driverVersion, cudaVersion };
+  }
+
+  /** One GPU that has gone makes the tool fail for all: those that answer alone are as they say. */
+  private oneByOne(gpus: readonly Gpu[], reason: string): Promise<Gpu[]> {
+    return Promise.all(
+      gpus.map(async (gpu) => {
+        const asked = withTimeout(this.clock, 2 * TIMEOUT_MS, this.query('-i', gpu.uuid), () => undefined);
+        const [found] = (await asked.catch(() => undefined))?.gpus ?? [];
+        return found ? this.judge(found, gpu.index) : { ...gpu, healthy: false, reason: shortened(reason) };
+      }),
+    );
+  }
+
+  private judge({ faults, isKeptAwake: _, ...gpu }: NvidiaGpu, index: number): Gpu {
+    const reason = shortened([...faults, this.xids.get(gpu.pciAddress) ?? ''].filter(Boolean).join('; '));
+    return { ...gpu, index, healthy: reason === '', reason };
+  }
+
+  /** A tool that is stuck in the kernel heeds no signal: no second one is started beside it. */
+  private query(...which: string[]): Promise<NvidiaReport> {
+    const key = which.join(' ');
+    const asked = this.asked.get(key) ?? query(...which).finally(() => this.asked.delete(key));
+    this.asked.set(key, asked);
+    return asked;
+  }
+
+  /** Where the kernel's log cannot be read, `doctor` says so. */
+  private async readXids(): Promise<void> {
+    const { stdout } = await run('dmesg', [], { ...OUTPUT, timeout: TIMEOUT_MS }).catch(() => ({ stdout: '' }));
+    for (const { pciAddress, number, text } of parseXids(stdout)) {
+      this.xids.set(pciAddress, `the driver has reported Xid ${number} (${text}); reboot the host`);
+    }
+  }
+}
+
+/** The control plane takes no longer words. */
+function shortened(reason: string): string {
+  return reason.slice(0, MAX_REASON_CHARS);
+}
+
+async function query(...which: string[]): Promise<NvidiaReport> {
+  const { stdout } = await run('nvidia-smi', ['-q', '-x', ...which], { ...OUTPUT, timeout: TIMEOUT_MS });
+  return parseReport(stdout);
+}
+
+/** What the tool itself has said, which stands on its standard output. */
+function reasonOf(error: unknown): string {
+  const { stdout } = error as { stdout?: string };
+  const said = stdout && !stdout.trimStart().startsWith('<') ? stdout : messageOf(error);
+  return said.trim().split('\n')[0] ?? '';
+}
+
+function unreadable(reason: string, cause: unknown): SetupError {
+  return new SetupError(
+    `the NVIDIA GPUs cannot be read (${reason}); install the driver, or use --gpus simulated:8 for trying out`,
+    { cause },
+  );
+}

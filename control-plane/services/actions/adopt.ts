@@ -1,0 +1,129 @@
+import type { Operator } from '../../domain/caller.js';
+import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../system/audit.js';
+import { findOpenCommand } from '../instances/commands.js';
+import { checkTemplate } from './deploy.js';
+import { renewAccess } from '../instances/access.js';
+import { insertInstance } from '../instances/new-instance.js';
+import { findInstance } from '../instances/queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { considerRelease } from '../instances/release.js';
+import { transition } from '../instances/transitions.js';
+import { findGpus } from '../machines/machines.js';
+import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
+import { getOrganization } from '../accounts/organizations.js';
+import type { Platform } from '../system/platform.js';
+import { openOrigin, type Origin } from '../instances/origin.js';
+import { getQuarantined, gpusHeld, readSight, stateOf } from '../reconciler/quarantine.js';
+import { findTemplate } from '../catalogue/templates.js';
+import { recordEvent } from '../system/timeline.js';
+import { addressesOf } from '../reconciler/observations.js';
+
+/** What is left out is as the workload was deployed; without an offer the prices are, too. */
+export interface Adoption {
+  organization_id?: string;
+  template_id?: string;
+  /** An offer of the workload's machine: its prices hold from now on. */
+  offer_id?: string;
+  disk_gb?: number;
+  label?: string | null;
+}
+
+/**
+ * Operators: makes a workload in quarantine the instance of an organisation, with the id under which its host knows it. The
+ * container is left as it is; it is billed from now on. Where the workload says which SSH key it takes, its host is told of a new
+ * access token, for nobody knows the one before. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND,
+ * TEMPLATE_NOT_FOUND and what else a deploy says of the template, OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE,
+ * INVALID_STATE, and VALIDATION_FAILED for an offer of another size or a disk that does not fit.
+ */
+export function adopt(platform: Platform, operator: Operator, id: string, given: Adoption): InstanceDetails {
+  return platform.store.transact((tx) => {
+    const workload = getQuarantined(tx, id);
+    checkAdoptable(platform, tx, workload);
+    const origin = openOrigin(platform.sealer, workload.origin, workload.instance_id);
+    const request = completed(given, origin);
+    const organization = getOrganization(tx, request.organization_id);
+    const template = findTemplate(tx, organization.id, request.template_id);
+    checkTemplate(template, organization.id);
+    const present = describeOffer(platform, tx, findOfferOf(tx, workload.machine_id, request.offer_id));
+    const offer = given.offer_id === undefined && origin ? { ...present, ...pricesOf(origin) } : present;
+    const gpus = gpusHeld(tx, id);
+    checkGpus(tx, offer, gpus);
+    checkDisk(offer, request.disk_gb, workload.disk_gb);
+
+    const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: null };
+    const sshKey = origin?.ssh_public_key ? { public_key: origin.ssh_public_key } : null;
+    const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey, gpus };
+    const identity = { id: workload.instance_id, sequence: workload.sequence };
+    const created = insertInstance(platform, tx, owner, deployment, identity);
+    recordEvent(tx, created.id, 'adopted', 'an operator has assigned this workload to the organization');
+    const observation = readSight(workload.observation);
+    const running = transition(tx, created, 'running', addressesOf(tx, created, observation));
+    const instance =
+      stateOf(workload.observation) === 'running'
+        ? running
+        : considerRelease(tx, platform.ids, transition(tx, transition(tx, running, 'stopping'), 'stopped'));
+    tx.run(query.deleteFrom('quarantine').where('id', '=', id));
+    const accessible = origin ? renewAccess(tx, platform.ids, instance) : instance;
+    recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });
+    return describeInstance(platform, tx, accessible);
+  });
+}
+
+function pricesOf({ price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms }: Origin) {
+  return { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
+}
+
+/** A host's own word is not asked: by its disk the renter is charged. */
+function completed(given: Adoption, origin: Origin | undefined): Required<Adoption> {
+  const known = { ...origin, ...given };
+  const required = <Field extends 'organization_id' | 'template_id' | 'offer_id' | 'disk_gb'>(field: Field) => {
+    const value = known[field];
+    if (value === undefined) throw invalidField(field, 'is missing: the workload itself does not say it');
+    return value as NonNullable<typeof value>;
+  };
+  return {
+    organization_id: required('organization_id'),
+    template_id: required('template_id'),
+    offer_id: required('offer_id'),
+    disk_gb: required('disk_gb'),
+    label: known.label ?? null,
+  };
+}
+
+function checkAdoptable(platform: Platform, tx: Tx, workload: Row<'quarantine'>): void {
+  const { instance_id: id, machine_id } = workload;
+  if (!platform.hosts.isConnected(machine_id)) {
+    throw new Refusal('HOST_UNREACHABLE', 'its machine is not connected: nobody knows how the workload stands');
+  }
+  if (workload.removal_requested_at !== null || findOpenCommand(tx, { id, machine_id })) {
+    throw new Refusal('INVALID_STATE', 'this workload is being removed');
+  }
+  if (findInstance(tx, id)) {
+    throw new Refusal('INVALID_STATE', 'an instance with this id exists on another machine; remove this workload');
+  }
+}
+
+function findOfferOf(tx: Tx, machineId: string, id: string): Row<'offers'> {
+  const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('machine_id', '=', machineId));
+  if (!offer) throw new Refusal('OFFER_NOT_FOUND', "no offer of this workload's machine has this id");
+  return offer;
+}
+
+function checkGpus(tx: Tx, { machine, num_gpus }: OfferDetails, gpus: readonly string[]): void {
+  if (gpus.length !== num_gpus) {
+    throw invalidField('offer_id', `the offer is for ${num_gpus} GPU(s), the workload holds ${gpus.length}`);
+  }
+  const known = findGpus(tx, machine.id);
+  const free = gpus.every((uuid) => known.some((gpu) => gpu.uuid === uuid && gpu.instance_id === null));
+  if (!free) throw new Refusal('CAPACITY_UNAVAILABLE', 'an instance of the store holds a GPU of this workload');
+}
+
+function checkDisk({ machine }: OfferDetails, disk_gb: number, held: number): void {
+  const available = machine.disk_available_gb + held;
+  if (disk_gb <= available) return;
+  throw invalidField('disk_gb', `${available} GB of the machine's disk are not committed to others`);
+}

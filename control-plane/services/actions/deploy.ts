@@ -1,0 +1,178 @@
+import type { Caller } from '../../domain/caller.js';
+import { burnPerHourMicro, fullPerHourMicro } from '../../domain/burn.js';
+import type { EnvEntry } from '../../domain/environment.js';
+import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { freeGpus } from '../catalogue/offer-obstacle.js';
+import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
+import { settleOrganizations } from '../billing/settle.js';
+import type { Platform } from '../system/platform.js';
+import { findAttachableKey } from '../accounts/ssh-keys.js';
+import { findTemplate } from '../catalogue/templates.js';
+import { recordCommand } from '../instances/commands.js';
+import { findReplayed, idempotencyOf, remember } from '../instances/idempotency.js';
+import { insertInstance } from '../instances/new-instance.js';
+import { checkPayment } from '../billing/payment-check.js';
+import { findLiveRates } from '../instances/queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { failUntried, findSlowImage } from '../instances/slow-images.js';
+import { recordEvent } from '../system/timeline.js';
+
+export interface DeployRequest {
+  offer_id: string;
+  template_id: string;
+  disk_gb: number;
+  label: string | null;
+  ssh_key_id: string | null;
+  env_overrides: EnvEntry[];
+}
+
+const INSTANCE_LIMIT = 25;
+const SUPPORTED_ARCH = 'x86_64';
+
+/**
+ * Rents an offer: the contract's deploy refusals in their stated order, then GPUs, instance and provision command in the
+ * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3). With an idempotency key, the same
+ * request within a day answers the same instance as it now stands. An image that was too slow lately is accepted like any other,
+ * and fails in the same transaction.
+ */
+export function deploy(
+  platform: Platform,
+  caller: Caller,
+  request: DeployRequest,
+  idempotencyKey?: string,
+): { instance: InstanceDetails; replayed: boolean } {
+  const idempotency =
+    idempotencyKey === undefined ? undefined : idempotencyOf(caller.organizationId, idempotencyKey, request);
+  return platform.store.transact((tx) => {
+    settleOrganizations(platform, tx, [caller.organizationId]);
+    const replayed = idempotency && findReplayed(tx, idempotency);
+    if (replayed) return { instance: describeInstance(platform, tx, replayed), replayed: true };
+    const template = findTemplate(tx, caller.organizationId, request.template_id);
+    checkTemplate(template, caller.organizationId);
+    const offer = findOffer(platform, tx, request.offer_id);
+    checkFit(template, offer, request);
+    const sshKey = request.ssh_key_id === null ? null : findAttachableKey(tx, caller, request.ssh_key_id);
+    checkMachine(tx, offer.machine, request);
+    checkOrganization(tx, caller.organizationId, offer, request);
+    const gpus = pickFreeGpus(offer);
+
+    const owner = {
+      organizationId: caller.organizationId,
+      deployedBy: deployedBy(caller),
+      apiKeyId: caller.kind === 'api_key' ? caller.keyId : null,
+    };
+    const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
+    recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
+    if (idempotency) remember(tx, idempotency, instance.id);
+    const accepted = describeInstance(platform, tx, instance);
+    const slow = findSlowImage(tx, caller.organizationId, template.image);
+    if (slow) failUntried(tx, instance, slow);
+    else recordCommand(tx, platform.ids, instance, 'provision');
+    return { instance: accepted, replayed: false };
+  });
+}
+
+/** Refuses with TEMPLATE_COMING_SOON, TEMPLATE_ARCH_UNSUPPORTED, TEMPLATE_REQUIRES_OWNER. */
+export function checkTemplate(template: Row<'templates'>, organizationId: string): void {
+  if (template.coming_soon)
+    throw new Refusal('TEMPLATE_COMING_SOON', 'the image of this template is not published yet');
+  if (template.arch !== SUPPORTED_ARCH) {
+    throw new Refusal(
+      'TEMPLATE_ARCH_UNSUPPORTED',
+      `this template needs ${template.arch}; every host is ${SUPPORTED_ARCH}`,
+    );
+  }
+  if (template.registry_sealed && template.organization_id !== null && template.organization_id !== organizationId) {
+    throw new Refusal(
+      'TEMPLATE_REQUIRES_OWNER',
+      'this template pulls from a private registry; only its owner may deploy it',
+    );
+  }
+}
+
+function findOffer(platform: Platform, tx: Tx, id: string): OfferDetails {
+  const row = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
+  if (!row) throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market');
+  const offer = describeOffer(platform, tx, row);
+  if (offer.machine.removed_at !== null) {
+    throw new Refusal('OFFER_NOT_PINNABLE', 'the machine of this offer is not registered with the control plane');
+  }
+  if (offer.state !== 'available') throw offerUnavailable();
+  return offer;
+}
+
+function offerUnavailable(): Refusal {
+  return new Refusal('OFFER_UNAVAILABLE', 'no unit of this offer is free now; choose another one from GET /v1/offers');
+}
+
+function checkFit(template: Row<'templates'>, { machine }: OfferDetails, { disk_gb }: DeployRequest): void {
+  if (template.kind === 'vm' && !machine.vm_capable) {
+    throw new Refusal('OFFER_NOT_VM_CAPABLE', 'this machine cannot run virtual machines');
+  }
+  if (
+    template.cuda_max !== null &&
+    machine.cuda_version !== null &&
+    isNewerVersion(machine.cuda_version, template.cuda_max)
+  ) {
+    throw new Refusal(
+      'TEMPLATE_CUDA_TOO_NEW',
+      `this template supports CUDA up to ${template.cuda_max}, the machine has ${machine.cuda_version}`,
+    );
+  }
+  if (disk_gb > machine.disk_gb) {
+    throw new Refusal('DISK_TOO_LARGE', `the machine's whole disk has ${machine.disk_gb} GB`, {
+      max_disk_gb: machine.disk_gb,
+    });
+  }
+}
+
+function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: DeployRequest): void {
+  const { maintenance_starts_at: startsAt, maintenance_ends_at: endsAt } = machine;
+  const window = startsAt !== null && endsAt !== null ? { startsAt, endsAt } : null;
+  if (window && isMaintenanceNear(window, tx.now)) {
+    throw new Refusal('MACHINE_IN_MAINTENANCE', 'the machine is scheduled to go offline too soon', {
+      next_maintenance: new Date(window.startsAt).toISOString(),
+    });
+  }
+  const available = machine.disk_available_gb;
+  if (disk_gb > available) {
+    throw new Refusal(
+      'MACHINE_DISK_EXHAUSTED',
+      `${available} GB of the machine's disk are neither committed to other renters nor used otherwise`,
+      {
+        available_disk_gb: available,
+        requested_disk_gb: disk_gb,
+      },
+    );
+  }
+}
+
+function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, { disk_gb }: DeployRequest): void {
+  const live = findLiveRates(tx, organizationId);
+  if (live.length >= INSTANCE_LIMIT) {
+    throw new Refusal('INSTANCE_LIMIT_REACHED', `the organization has ${live.length} instances; destroy one first`, {
+      limit: INSTANCE_LIMIT,
+    });
+  }
+  const added = fullPerHourMicro({
+    pricePerHourMicro: offer.price_per_hour_micro,
+    storagePricePerGbHourMicro: offer.storage_price_per_gb_hour_micro,
+    diskGb: disk_gb,
+  });
+  checkPayment(tx, organizationId, burnPerHourMicro(live) + added);
+}
+
+function pickFreeGpus(offer: OfferDetails): string[] {
+  const free = freeGpus(offer.gpus).slice(0, offer.num_gpus);
+  if (free.length < offer.num_gpus) throw offerUnavailable();
+  return free.map((gpu) => gpu.uuid);
+}
+
+function deployedBy(caller: Caller): string {
+  if (caller.kind === 'session') return caller.email;
+  return caller.keyKind === 'team' ? `${caller.name} (${caller.prefix}…)` : caller.creatorEmail;
+}

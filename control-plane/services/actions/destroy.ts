@@ -1,0 +1,25 @@
+import type { Caller } from '../../domain/caller.js';
+import type { Platform } from '../system/platform.js';
+import { getOwnInstance } from '../instances/queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { checkAction } from './stop.js';
+import { recordEvent } from '../system/timeline.js';
+import { requestDestroy } from '../instances/requests.js';
+
+/**
+ * Removes container, disk and contents, from any status but `destroyed`. Repeated while `destroying`, it sends the teardown
+ * again with a new identity. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
+ */
+export function destroy(
+  platform: Platform,
+  caller: Caller,
+  id: string,
+): { instance: InstanceDetails; repeated: boolean } {
+  return platform.store.transact((tx) => {
+    const instance = getOwnInstance(tx, caller, id);
+    checkAction(instance, 'destroy');
+    const repeated = instance.status === 'destroying';
+    recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
+    return { instance: describeInstance(platform, tx, requestDestroy(tx, platform.ids, instance)), repeated };
+  });
+}

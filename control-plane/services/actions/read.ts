@@ -1,0 +1,112 @@
+import type { ApiKeyKind, Caller } from '../../domain/caller.js';
+import { instancePorts } from '../../domain/template-port.js';
+import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
+import { getOwnInstance, type Instance } from '../instances/queries.js';
+
+export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_sealed' | 'access_token_sealed'> & {
+  access_token: string | null;
+  allowed_actions: readonly InstanceAction[];
+  stop_releases_gpus: boolean;
+  deployed_via_api_key: { id: string; name: string; kind: ApiKeyKind; prefix: string; revoked: boolean } | null;
+  template: TemplateDetails;
+};
+
+/** Refuses with INSTANCE_NOT_FOUND. */
+export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
+  return platform.store.transact((tx) => describeInstance(platform, tx, getOwnInstance(tx, caller, id)));
+}
+
+/** The active organisation's instances, newest first; destroyed ones only when asked for. */
+export function listInstances(
+  platform: Platform,
+  caller: Caller,
+  { include_destroyed, ...request }: PageRequest & { include_destroyed: boolean },
+): Page<InstanceDetails> {
+  return platform.store.transact((tx) => {
+    const rows = instancesOf(caller.organizationId, include_destroyed);
+    const { items, ...rest } = pageOf(tx, rows, request, INSTANCE_ORDER);
+    return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
+  });
+}
+
+/** The order in which the indexes have them. */
+export const INSTANCE_ORDER: Order<Row<'instances'> & { position: number }> = {
+  by: { created_at: 'desc', rowid: 'desc' },
+  keyOf: ({ created_at, position }) => [created_at, position],
+};
+
+export function instancesOf(organizationId: string, includeDestroyed: boolean) {
+  const all = query
+    .selectFrom('instances')
+    .selectAll()
+    .select(sql<number>`rowid`.as('position'))
+    .where('organization_id', '=', organizationId);
+  return includeDestroyed ? all : all.where('status', '<>', 'destroyed');
+}
+
+const SHOWN_EVENTS = 500;
+
+/**
+ * What happened to an instance, newest first: the last 500 things, or by pages as far back as is known. Refuses with
+ * INSTANCE_NOT_FOUND.
+ */
+export function listEvents(
+  platform: Platform,
+  caller: Caller,
+  id: string,
+  request: PageRequest,
+): Page<Row<'instance_events'>> {
+  return platform.store.transact((tx) => {
+    const instance = getOwnInstance(tx, caller, id);
+    const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id);
+    const isPaged = request.limit !== undefined || request.cursor !== undefined;
+    return pageOf(tx, isPaged ? events : events.limit(SHOWN_EVENTS), request, {
+      by: { id: 'desc' },
+      keyOf: (event) => [event.id],
+    });
+  });
+}
+
+/** In any other status an error says nothing: it shows again should the instance come back. */
+const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
+
+/** An instance as its owner sees it, complete in every status. */
+export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
+  const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
+  const accessToken = access_token_sealed && (sealer.open('instance.access_token', access_token_sealed) as string);
+  const template = readTemplateSnapshot(template_snapshot);
+  const opened = instancePorts(template.mode, template.ports).find(({ open_button }) => open_button);
+  return {
+    ...row,
+    jupyter_url: withToken(row.jupyter_url, accessToken),
+    open_url: opened?.guard === 'proxy' ? withToken(row.open_url, accessToken) : row.open_url,
+    ...(SHOWS_ERRORS.includes(row.status) ? {} : { error_code: null, error_message: null }),
+    access_token: accessToken,
+    allowed_actions: allowedActions(row.status),
+    stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
+    deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
+    template,
+  };
+}
+
+/** A host does not hold the access token: the link gets it here. */
+function withToken(link: string | null, accessToken: string | null): string | null {
+  if (link === null || accessToken === null || !URL.canParse(link)) return link;
+  const url = new URL(link);
+  url.searchParams.set('token', accessToken);
+  return url.href;
+}
+
+function describeKey(tx: Tx, id: string): InstanceDetails['deployed_via_api_key'] {
+  const key = tx.get(query.selectFrom('api_keys').selectAll().where('id', '=', id));
+  return key
+    ? { id: key.id, name: key.name, kind: key.kind, prefix: key.prefix, revoked: key.revoked_at !== null }
+    : null;
+}

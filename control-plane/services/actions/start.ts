@@ -1,0 +1,122 @@
+import { burnPerHourMicro } from '../../domain/burn.js';
+import type { Caller } from '../../domain/caller.js';
+import { isMaintenanceNear } from '../../domain/machine.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Tx } from '../../store/store.js';
+import type { CommandAnswer } from '../connections/pending-commands.js';
+import { findMachineRow } from '../machines/machines.js';
+import { settleOrganizations } from '../billing/settle.js';
+import type { Platform } from '../system/platform.js';
+import { reclaimGpus } from '../instances/claims.js';
+import { findCommand, recordCommand, type CommandRow } from '../instances/commands.js';
+import { checkPayment } from '../billing/payment-check.js';
+import { findInstance, findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
+import { undoStart } from '../instances/release.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { checkAction } from './stop.js';
+import { transition } from '../instances/transitions.js';
+import { recordEvent } from '../system/timeline.js';
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/**
+ * Starts a stopped instance on the same disk and GPUs. The one use case that waits: until its host has accepted or refused.
+ * Whatever goes wrong, the instance is `stopped` again with its disk. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE,
+ * PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED, START_UNAVAILABLE.
+ */
+export async function start(platform: Platform, caller: Caller, id: string): Promise<InstanceDetails> {
+  const { instance, command, answered } = recordStart(platform, caller, id);
+  const answer = await answered;
+  if (answer.kind === 'refused') throw new Refusal('START_REFUSED', answer.message);
+  if (answer.kind === 'none') giveUp(platform, command);
+  return instance;
+}
+
+interface SentStart {
+  instance: InstanceDetails;
+  command: CommandRow;
+  answered: Promise<CommandAnswer>;
+}
+
+function recordStart(platform: Platform, caller: Caller, id: string): SentStart {
+  return platform.store.transact((tx) => {
+    settleOrganizations(platform, tx, [caller.organizationId]);
+    const instance = getOwnInstance(tx, caller, id);
+    checkAction(instance, 'start');
+    const live = findLiveRates(tx, instance.organization_id);
+    const withThis = live.map((other) => (other.id === id ? { ...other, status: 'starting' as const } : other));
+    checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
+    checkHost(platform, tx, instance);
+    reclaimGpus(tx, instance);
+
+    const starting = transition(tx, instance, 'starting', staleRelease(instance));
+    recordEvent(tx, id, 'start_requested', 'start requested');
+    const { instance: recorded, command } = recordCommand(tx, platform.ids, starting, 'start');
+    return {
+      instance: describeInstance(platform, tx, recorded),
+      command,
+      answered: platform.answers.expect(command.id, ANSWER_TIMEOUT_MS),
+    };
+  });
+}
+
+/** A release that the host has not confirmed is overtaken by this start. */
+function staleRelease({ gpu_release }: Instance): Partial<Pick<Instance, 'gpu_release' | 'gpu_release_requested_at'>> {
+  return gpu_release === 'pending' ? { gpu_release: null, gpu_release_requested_at: null } : {};
+}
+
+function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
+  const machine = findMachineRow(tx, instance.machine_id);
+  if (machine.removed_at !== null) {
+    throw new Refusal(
+      'START_REFUSED',
+      'the host no longer holds the workload: its machine was removed; destroy the instance and deploy again',
+    );
+  }
+  if (machine.lost_at !== null || !platform.hosts.isConnected(machine.id)) {
+    throw new Refusal(
+      'HOST_UNREACHABLE',
+      'the machine of this instance is not connected; the disk is kept, try again later',
+    );
+  }
+  const { maintenance_starts_at: startsAt, maintenance_ends_at: endsAt } = machine;
+  if (startsAt !== null && endsAt !== null && isMaintenanceNear({ startsAt, endsAt }, tx.now)) {
+    throw new Refusal(
+      'START_REFUSED',
+      `the machine is in maintenance from ${new Date(startsAt).toISOString()}; try again after it`,
+    );
+  }
+}
+
+/**
+ * No answer in time: back to `stopped`, with a compensating command, so that a start which did land is undone. Only if state
+ * and command are still the ones that were sent; a start that was answered at the last moment stands.
+ */
+function giveUp(platform: Platform, sent: CommandRow): void {
+  const outcome = platform.store.transact((tx): Outcome => {
+    const instance = findInstance(tx, sent.instance_id);
+    const command = findCommand(tx, sent.id);
+    if (command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null))
+      return { is: 'started' };
+    if (command?.state === 'refused' || command?.state === 'failed')
+      return { is: 'refused', message: command.message ?? '' };
+    if (instance?.status !== 'starting' || command?.state !== 'open')
+      return { is: 'overtaken', by: instance?.status ?? 'gone' };
+    const stopped = transition(tx, instance, 'stopped');
+    recordEvent(tx, instance.id, 'start_unavailable', 'the host did not answer in time; the start is undone');
+    undoStart(tx, platform.ids, stopped);
+    return { is: 'undone' };
+  });
+  switch (outcome.is) {
+    case 'started':
+      return;
+    case 'undone':
+      throw new Refusal('START_UNAVAILABLE', 'the host did not answer in time; try again shortly');
+    case 'refused':
+      throw new Refusal('START_REFUSED', outcome.message);
+    case 'overtaken':
+      throw new Refusal('INVALID_STATE', `the instance is ${outcome.by} by now`);
+  }
+}
+
+type Outcome =
+  { is: 'started' } | { is: 'undone' } | { is: 'refused'; message: string } | { is: 'overtaken'; by: string };

@@ -1,0 +1,27 @@
+import type { Caller } from '../../domain/caller.js';
+import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Platform } from '../system/platform.js';
+import { getOwnInstance, type Instance } from '../instances/queries.js';
+import { describeInstance, type InstanceDetails } from './read.js';
+import { recordEvent } from '../system/timeline.js';
+import { requestStop } from '../instances/requests.js';
+
+/** Contract rule 1. Refuses with INVALID_STATE, naming the status. */
+export function checkAction(instance: Instance, action: InstanceAction): void {
+  if (allowedActions(instance.status).includes(action)) return;
+  throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; ${action} is not possible now`);
+}
+
+/**
+ * Shuts the workload down and keeps its disk; the GPUs stay its own, unless a dispute has frozen the organisation's payments
+ * and the machine can release them. Recorded first, sent afterwards. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
+ */
+export function stop(platform: Platform, caller: Caller, id: string): InstanceDetails {
+  return platform.store.transact((tx) => {
+    const instance = getOwnInstance(tx, caller, id);
+    checkAction(instance, 'stop');
+    recordEvent(tx, id, 'stop_requested', 'stop requested');
+    return describeInstance(platform, tx, requestStop(tx, platform.ids, instance));
+  });
+}

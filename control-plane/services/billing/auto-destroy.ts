@@ -1,0 +1,44 @@
+import { AUTO_DESTROY, GRACE_MS } from '../../domain/deadlines.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { instancesIn, type Instance } from '../instances/queries.js';
+import { oneByOne } from '../system/for-each.js';
+import type { Platform } from '../system/platform.js';
+import { settleOrganizations } from './settle.js';
+import { recordEvent } from '../system/timeline.js';
+import { requestDestroy } from '../instances/requests.js';
+
+const BATCH = 100;
+
+/**
+ * Destroys what is stopped or in error of organisations whose balance has been at or below zero for 24 hours and is at or below
+ * -$5. Not while the wall clock is in doubt, and not before hosts and payments had time to speak. Answers how many.
+ */
+export function destroyUnpaid(platform: Platform): { destroyed: number } {
+  if (!platform.clockWatch.isTrusted()) return { destroyed: 0 };
+  if (platform.clock.monotonic() - platform.bootedAt < GRACE_MS) return { destroyed: 0 };
+  const unpaid = platform.store.transact((tx) => findUnpaid(tx).flatMap((id) => downIn(tx, id)));
+  const destroyed = oneByOne(platform, unpaid.slice(0, BATCH), (tx, { id, organization_id }) => {
+    settleOrganizations(platform, tx, [organization_id]);
+    const instance =
+      findUnpaid(tx).includes(organization_id) && downIn(tx, organization_id).find((its) => its.id === id);
+    if (!instance) return;
+    const why = 'the balance has been at or below zero for 24 hours and is at or below -$5: the instance is destroyed';
+    recordEvent(tx, id, 'unpaid', why);
+    requestDestroy(tx, platform.ids, instance);
+  });
+  return { destroyed };
+}
+
+/** Organisations that have not paid for a day. */
+function findUnpaid(tx: Tx): string[] {
+  const low = query
+    .selectFrom('organizations')
+    .select('id')
+    .where('low_since', '<=', tx.now - AUTO_DESTROY.afterMs);
+  return tx.all(low.where('balance_micro', '<=', AUTO_DESTROY.atMicro)).map(({ id }) => id);
+}
+
+function downIn(tx: Tx, organizationId: string): Instance[] {
+  return [...instancesIn(tx, organizationId, 'stopped'), ...instancesIn(tx, organizationId, 'error')];
+}

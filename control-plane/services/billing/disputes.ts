@@ -1,0 +1,39 @@
+import type { Operator } from '../../domain/caller.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization, type OrganizationRow } from '../accounts/organizations.js';
+import { recordAudit } from '../system/audit.js';
+import { instancesIn } from '../instances/queries.js';
+import { considerRelease } from '../instances/release.js';
+import type { Platform } from '../system/platform.js';
+
+/**
+ * Operators: a payment dispute freezes an organisation's payments until it is closed. Nothing is deployed or started, what runs
+ * goes on, and the GPUs of what is stopped go back to the market. No money moves. Closing lifts every dispute that is open, also
+ * one that a payment provider has told of. Refuses with ORGANIZATION_NOT_FOUND.
+ */
+export function setDisputed(platform: Platform, operator: Operator, id: string, disputed: boolean): OrganizationRow {
+  return platform.store.transact((tx) => {
+    const organization = getOrganization(tx, id);
+    if (!disputed) {
+      const open = query.updateTable('disputes').set({ state: 'lifted' }).where('organization_id', '=', id);
+      tx.run(open.where('state', '=', 'open'));
+    } else if (organization.payments_frozen_at === null) {
+      const dispute = { id: platform.ids.uuid(), organization_id: id, payment_id: null, state: 'open' as const };
+      tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
+    }
+    recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
+    return heedDisputes(platform, tx, organization);
+  });
+}
+
+/** Payments are frozen while a dispute is open. */
+export function heedDisputes({ ids }: Platform, tx: Tx, organization: OrganizationRow): OrganizationRow {
+  const { id } = organization;
+  const disputes = query.selectFrom('disputes').select('id').where('organization_id', '=', id);
+  const isOpen = tx.get(disputes.where('state', '=', 'open')) !== undefined;
+  const payments_frozen_at = isOpen ? (organization.payments_frozen_at ?? tx.now) : null;
+  tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
+  for (const instance of instancesIn(tx, id, 'stopped')) considerRelease(tx, ids, instance);
+  return { ...organization, payments_frozen_at };
+}

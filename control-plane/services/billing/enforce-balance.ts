@@ -1,0 +1,40 @@
+import type { Ids } from '../../../shared/ids.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { instancesIn, type Instance } from '../instances/queries.js';
+import { considerRelease } from '../instances/release.js';
+import { cutInterval, openInterval } from '../metering/meters.js';
+import { recordEvent } from '../system/timeline.js';
+import { requestStop } from '../instances/requests.js';
+
+/**
+ * What follows from a balance: nothing is left since `emptySince`, so what runs is stopped as of then; at or below zero, the GPUs
+ * of what is stopped go back to the market, and the time until an automatic destruction begins to count, from now, never from
+ * before; above zero, it counts no more.
+ */
+export function heedBalance(tx: Tx, ids: Ids, organizationId: string, emptySince: number | undefined): void {
+  if (emptySince !== undefined) {
+    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, emptySince);
+  }
+  const { balance_micro, low_since } = getOrganization(tx, organizationId);
+  if (balance_micro > 0) return low_since === null ? undefined : setLowSince(tx, organizationId, null);
+  if (low_since === null) setLowSince(tx, organizationId, tx.now);
+  for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, ids, instance);
+}
+
+function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
+  const interval = openInterval(tx, instance.id);
+  if (interval) cutInterval(tx, interval, since);
+  recordEvent(
+    tx,
+    instance.id,
+    'out_of_balance',
+    'the balance of the organization has run out; the instance is stopped',
+  );
+  requestStop(tx, ids, instance);
+}
+
+function setLowSince(tx: Tx, id: string, low_since: number | null): void {
+  tx.run(query.updateTable('organizations').set({ low_since }).where('id', '=', id));
+}

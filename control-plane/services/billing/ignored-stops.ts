@@ -1,0 +1,106 @@
+import { charge } from '../../domain/charge.js';
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../system/audit.js';
+import { findInstance } from '../instances/queries.js';
+import { pageFrom, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { enter } from './ledger.js';
+import { settleOrganizations } from './settle.js';
+
+/** An instance that has been charged for GPU time after a stop that its host did not confirm. */
+export interface IgnoredStop {
+  instance_id: string;
+  organization_id: string;
+  machine_id: string;
+  /** When the time-out came and charging began again. */
+  since: number;
+  /** What was charged since then and is not credited. */
+  charged_micro: number;
+  /** Whether it still goes on. */
+  is_open: boolean;
+}
+
+interface Sum {
+  instance_id: string;
+  ms: number;
+  credited_ms: number;
+  absorbed_micro: number;
+  since: number;
+  is_open: number;
+}
+
+/** Operators: what a credit is owed for, the longest ago first. */
+export function listIgnoredStops(platform: Platform, request: PageRequest): Page<IgnoredStop> {
+  const owed = sums().having(sql<boolean>`ms > credited_ms`);
+  const stops = platform.store.transact((tx) =>
+    tx.all(owed.orderBy('since').orderBy('instance_id')).flatMap((sum) => describe(tx, sum) ?? []),
+  );
+  return pageFrom(stops, request, {
+    by: { since: 'asc', instance_id: 'asc' },
+    keyOf: ({ since, instance_id }) => [since, instance_id],
+  });
+}
+
+/**
+ * Operators: credits, in one row, what an instance was charged since the stop that its host has not confirmed. Refuses with
+ * INSTANCE_NOT_FOUND, and with INVALID_STATE where nothing is left to credit.
+ */
+export function creditIgnoredStop(
+  platform: Platform,
+  operator: Operator,
+  instanceId: string,
+  reason: string,
+): Row<'transactions'> & { balance_micro: number } {
+  return platform.store.transact((tx) => {
+    const instance = findInstance(tx, instanceId);
+    if (!instance) throw new Refusal('INSTANCE_NOT_FOUND', 'no instance has this id');
+    const { organization_id: organizationId } = instance;
+    settleOrganizations(platform, tx, [organizationId]);
+    const sum = tx.get(sums().where('instance_id', '=', instanceId));
+    const amountMicro = sum ? chargedIn(instance.price_per_hour_micro, sum) : 0;
+    if (amountMicro <= 0)
+      throw new Refusal('INVALID_STATE', 'nothing was charged since a stop of this instance that is not credited');
+    const credited = { credited_ms: sql<number>`settled_to - opened_at - absorbed_ms`, absorbed_micro: 0 };
+    tx.run(
+      query
+        .updateTable('meter_intervals')
+        .set(credited)
+        .where('instance_id', '=', instanceId)
+        .where('after_stop', '=', sql.lit(1)),
+    );
+    recordAudit(tx, operator, 'instance.credit_ignored_stop', instanceId, { amount_micro: amountMicro, reason });
+    return enter(platform, tx, { organizationId, kind: 'credit', amountMicro, reason, authorId: operator.userId });
+  });
+}
+
+/** By instance, over the intervals that began when a stop had timed out. */
+function sums() {
+  return query
+    .selectFrom('meter_intervals')
+    .select([
+      'instance_id',
+      sql<number>`sum(settled_to - opened_at - absorbed_ms)`.as('ms'),
+      sql<number>`sum(credited_ms)`.as('credited_ms'),
+      sql<number>`sum(absorbed_micro)`.as('absorbed_micro'),
+      sql<number>`min(opened_at)`.as('since'),
+      sql<number>`max(closed_at IS NULL)`.as('is_open'),
+    ])
+    .where('after_stop', '=', sql.lit(1))
+    .groupBy('instance_id');
+}
+
+function describe(tx: Tx, sum: Sum): IgnoredStop | undefined {
+  const instance = findInstance(tx, sum.instance_id);
+  if (!instance) return undefined;
+  const { id: instance_id, organization_id, machine_id, price_per_hour_micro } = instance;
+  const charged_micro = chargedIn(price_per_hour_micro, sum);
+  return { instance_id, organization_id, machine_id, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
+}
+
+function chargedIn(ratePerHourMicro: number, { ms, credited_ms, absorbed_micro }: Sum): number {
+  return charge(ratePerHourMicro, ms) - charge(ratePerHourMicro, credited_ms) - absorbed_micro;
+}

@@ -1,0 +1,48 @@
+import type { TransactionKind } from '../../domain/money.js';
+import type { Row } from '../../store/schema.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import type { Platform } from '../system/platform.js';
+import { settleOrganizations } from './settle.js';
+
+export interface LedgerEntry {
+  organizationId: string;
+  kind: Exclude<TransactionKind, 'charge'>;
+  /** Added to the balance: a credit is positive, a debit negative. */
+  amountMicro: number;
+  reason: string | null;
+  authorId: string | null;
+}
+
+/**
+ * Moves a balance: the ledger row, the balance and what follows from it, together. What ran up to now is charged first, so that
+ * it is told apart from what comes after. Refuses with ORGANIZATION_NOT_FOUND.
+ */
+export function enter(platform: Platform, tx: Tx, entry: LedgerEntry): Row<'transactions'> & { balance_micro: number } {
+  const { organizationId, amountMicro } = entry;
+  settleOrganizations(platform, tx, [organizationId]);
+  const balance_micro = getOrganization(tx, organizationId).balance_micro + amountMicro;
+  const row: Row<'transactions'> = {
+    id: platform.ids.uuid(),
+    organization_id: organizationId,
+    kind: entry.kind,
+    amount_micro: amountMicro,
+    instance_id: null,
+    meter: null,
+    hour: null,
+    reason: entry.reason,
+    author_id: entry.authorId,
+    created_at: tx.now,
+  };
+  tx.run(query.insertInto('transactions').values(row));
+  tx.count({ what: 'ledger', kind: row.kind });
+  tx.run(query.updateTable('organizations').set({ balance_micro }).where('id', '=', organizationId));
+  tx.run(
+    query
+      .insertInto('recent_entries')
+      .values({ organization_id: organizationId, at: tx.now, amount_micro: amountMicro }),
+  );
+  settleOrganizations(platform, tx, [organizationId]);
+  return { ...row, balance_micro };
+}

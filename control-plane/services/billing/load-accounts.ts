@@ -1,0 +1,112 @@
+import { GRACE_MS } from '../../domain/deadlines.js';
+import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
+import { listOf, query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { HostLinks } from '../connections/agent-connections.js';
+import type { Platform } from '../system/platform.js';
+import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
+import { UNSETTLED } from '../metering/meters.js';
+
+/** What is to be settled of some organisations, in a few statements for all of them. */
+export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
+  const balances = tx.all(
+    query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listOf(ids)),
+  );
+  const intervals = findUnsettled(tx, ids);
+  const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
+  const meters = groupBy(intervals, ({ organization_id }) => organization_id);
+  const entries = groupBy(findEntries(tx, ids), ({ organization_id }) => organization_id);
+  return new Map(
+    balances.map(({ id, balance_micro }) => {
+      const account = {
+        balanceMicro: balance_micro,
+        entries: entries.get(id) ?? [],
+        meters: metersOf(meters.get(id) ?? [], { hosts: platform.hosts, now: tx.now, inGrace }),
+      };
+      return [id, account];
+    }),
+  );
+}
+
+type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
+
+function findUnsettled(tx: Tx, organizations: readonly string[]) {
+  return tx.all(
+    query
+      .selectFrom('meter_intervals as interval')
+      .innerJoin('instances', 'instances.id', 'interval.instance_id')
+      .innerJoin('machines', 'machines.id', 'interval.machine_id')
+      .selectAll('interval')
+      .select([
+        'price_per_hour_micro',
+        'storage_price_per_gb_hour_micro',
+        'instances.disk_gb',
+        'gpu_settled_ms',
+        'disk_settled_ms',
+        'is_ahead',
+      ])
+      .where('interval.organization_id', 'in', listOf(organizations))
+      .where(UNSETTLED)
+      .orderBy('interval.id'),
+  );
+}
+
+function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organization_id: string })[] {
+  return tx.all(
+    query
+      .selectFrom('recent_entries')
+      .select(['organization_id', 'amount_micro as amountMicro', 'at'])
+      .where('organization_id', 'in', listOf(organizations))
+      .orderBy('at')
+      .orderBy('id'),
+  );
+}
+
+interface Circumstances {
+  hosts: HostLinks;
+  now: number;
+  /** Whether hosts are waited for, because the control plane has only just begun. */
+  inGrace: boolean;
+}
+
+function metersOf(rows: readonly IntervalWithRates[], its: Circumstances): Metered[] {
+  const meters = groupBy(rows, ({ instance_id, meter }) => `${instance_id} ${meter}`);
+  return [...meters.values()].flatMap((intervals) => {
+    const [first] = intervals;
+    if (!first) return [];
+    const { instance_id: instanceId, meter } = first;
+    const isGpu = meter === 'gpu';
+    return {
+      instanceId,
+      meter,
+      ratePerHourMicro: isGpu ? first.price_per_hour_micro : first.storage_price_per_gb_hour_micro * first.disk_gb,
+      settledMs: isGpu ? first.gpu_settled_ms : first.disk_settled_ms,
+      intervals: intervals.map((row) => (isGpu ? gpuInterval(row, its) : diskInterval(row, its.now))),
+    };
+  });
+}
+
+function gpuInterval(row: IntervalWithRates, { hosts, now, inGrace }: Circumstances): Interval {
+  const { id, settled_to: settledTo, closed_at: closedAt } = row;
+  const attestedTo = certainTo(hosts, now, row);
+  const hasSpoken = now - attestedTo <= SILENCE_MS;
+  return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
+}
+
+/** A stopped instance has its disk, unless the store is an older copy: then its host is to say so first. */
+function diskInterval(row: IntervalWithRates, now: number): Interval {
+  const { id, settled_to: settledTo, closed_at: closedAt } = row;
+  if (row.is_ahead) return { id, settledTo, attestedTo: settledTo, closedAt, beyond: 'silent' };
+  return { id, settledTo, attestedTo: Math.max(Math.min(closedAt ?? now, now), settledTo), closedAt, beyond: 'runs' };
+}
+
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}

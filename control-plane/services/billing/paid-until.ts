@@ -1,0 +1,31 @@
+import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { chargedPerHourMicro } from '../../domain/burn.js';
+import { paidMs } from '../../domain/paid-time.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { findLiveRates } from '../instances/queries.js';
+import type { Platform } from '../system/platform.js';
+
+/** For how long the instances of a machine that are to run are paid for, from now on: what their organizations' balances last for. */
+export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
+  return platform.store.transact((tx) => {
+    const up = query
+      .selectFrom('instances')
+      .select(['id', 'organization_id'])
+      .where('machine_id', '=', machineId)
+      .where('status', 'in', ['creating', 'starting', 'running']);
+    const instances = tx.all(up);
+    const organizations = new Set(instances.map(({ organization_id }) => organization_id));
+    const lasts = new Map([...organizations].map((id) => [id, lastsMs(tx, id)]));
+    return instances.map(({ id, organization_id }) => ({
+      instanceId: id,
+      paidMs: lasts.get(organization_id) ?? 0,
+    }));
+  });
+}
+
+function lastsMs(tx: Tx, organizationId: string): number {
+  const { balance_micro } = getOrganization(tx, organizationId);
+  return paidMs(balance_micro, chargedPerHourMicro(findLiveRates(tx, organizationId)));
+}

@@ -1,0 +1,155 @@
+import type { SessionCaller } from '../../domain/caller.js';
+import { checkChangedBalance } from '../../domain/money.js';
+import type { Checkout, PaymentEvent } from '../../domain/payment.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { heedDisputes } from './disputes.js';
+import { enter } from './ledger.js';
+
+type Payment = Row<'payments'>;
+
+/**
+ * Admins: a page on which the organisation tops its balance up. With an idempotency key, the same request is one page. Refuses
+ * with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
+ */
+export async function openCheckout(
+  platform: Platform,
+  caller: SessionCaller,
+  request: { amount_micro: number },
+  idempotencyKey?: string,
+): Promise<Checkout> {
+  const { organizationId } = caller;
+  const { balance_micro } = platform.store.transact((tx) => getOrganization(tx, organizationId));
+  checkChangedBalance(balance_micro + request.amount_micro);
+  return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
+}
+
+/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
+export function receiveEvent(platform: Platform, body: string, signature: string): void {
+  const event = platform.payments.readEvent?.(body, signature, platform.clock.now());
+  if (event) applyEvent(platform, event);
+}
+
+/**
+ * Adds what an event tells to what is known of its payment, and books what the ledger does not have yet. So an event that is
+ * told again changes nothing, and the order in which events come makes no difference.
+ */
+export function applyEvent(platform: Platform, event: PaymentEvent): void {
+  platform.store.transact((tx) => {
+    const payment = knownPayment(tx, event.paymentId);
+    if (event.kind === 'dispute') noteDispute(tx, event);
+    else if (event.kind === 'refund') noteRefund(tx, event);
+    else if (event.kind === 'refunded') {
+      const refunded_micro = Math.max(payment.refunded_micro, event.amountMicro);
+      save(tx, payment, { refunded_micro });
+    } else if (payment.organization_id === null && isOrganization(tx, event.organizationId)) {
+      save(tx, payment, { organization_id: event.organizationId, paid_micro: event.amountMicro });
+    }
+    bookPayment(platform, tx, knownPayment(tx, event.paymentId));
+  });
+}
+
+export type PaymentDetails = Payment & { position: number };
+
+/** Operators: payments by the provider, newest first, with what was told of each and what of it the ledger has. */
+export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
+  return platform.store.transact((tx) => {
+    const rows = query
+      .selectFrom('payments')
+      .selectAll()
+      .select(sql<number>`rowid`.as('position'));
+    return pageOf(tx, rows, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
+  });
+}
+
+/** What is known of a payment; nothing, when it is heard of for the first time. */
+function knownPayment(tx: Tx, id: string): Payment {
+  const known = tx.get(query.selectFrom('payments').selectAll().where('id', '=', id));
+  if (known) return known;
+  const told = { paid_micro: 0, refunded_micro: 0 };
+  const booked = { credited_micro: 0, refund_debited_micro: 0, dispute_debited_micro: 0 };
+  const payment = { id, organization_id: null, ...told, ...booked, created_at: tx.now };
+  tx.run(query.insertInto('payments').values(payment));
+  return payment;
+}
+
+function save(tx: Tx, { id }: Payment, changes: Partial<Payment>): void {
+  tx.run(query.updateTable('payments').set(changes).where('id', '=', id));
+}
+
+function isOrganization(tx: Tx, id: string): boolean {
+  return tx.get(query.selectFrom('organizations').select('id').where('id', '=', id)) !== undefined;
+}
+
+/** One that has been closed is not opened again by what was told of it before. Of its decisions the newest counts. */
+function noteDispute(tx: Tx, event: PaymentEvent & { kind: 'dispute' }): void {
+  const { disputeId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
+  const decided_at = state === 'open' ? null : event.at;
+  const known = tx.get(query.selectFrom('disputes').selectAll().where('id', '=', id));
+  if (!known) {
+    const dispute = { id, organization_id: null, payment_id, state, amount_micro, opened_at: tx.now, decided_at };
+    tx.run(query.insertInto('disputes').values(dispute));
+  } else if (decided_at !== null && isNewer(decided_at, state, known)) {
+    tx.run(query.updateTable('disputes').set({ state, amount_micro, decided_at }).where('id', '=', id));
+  }
+}
+
+/** Of two decisions of one second, the one for the renter counts. */
+function isNewer(decidedAt: number, state: string, known: Row<'disputes'>): boolean {
+  if (known.decided_at === null || decidedAt > known.decided_at) return true;
+  return decidedAt === known.decided_at && state === 'won';
+}
+
+/** A refund that has failed is not made again by what was told of it before. */
+function noteRefund(tx: Tx, event: PaymentEvent & { kind: 'refund' }): void {
+  const { refundId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
+  const refunds = query.insertInto('refunds').values({ id, payment_id, state, amount_micro });
+  tx.run(
+    refunds.onConflict((known) =>
+      state === 'failed' ? known.column('id').doUpdateSet({ state }) : known.column('id').doNothing(),
+    ),
+  );
+}
+
+/** What of a payment was given back: all that was made, less what has failed since. */
+function refundedOf(tx: Tx, { id, refunded_micro }: Payment): number {
+  const refunds = tx.all(query.selectFrom('refunds').selectAll().where('payment_id', '=', id));
+  const sum = (rows: typeof refunds) => rows.reduce((total, { amount_micro }) => total + amount_micro, 0);
+  const failed = refunds.filter(({ state }) => state === 'failed');
+  return Math.max(Math.max(refunded_micro, sum(refunds)) - sum(failed), 0);
+}
+
+/**
+ * Never takes back more than was paid, and gives back what was taken back in vain. What was told of a payment that is not known yet
+ * waits until it is.
+ */
+function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
+  const { id, organization_id: organizationId, paid_micro, credited_micro } = payment;
+  if (organizationId === null) return;
+  tx.run(query.updateTable('disputes').set({ organization_id: organizationId }).where('payment_id', '=', id));
+  const lost = lostOf(tx, id);
+  const stillLost = Math.min(payment.dispute_debited_micro, lost);
+  const refund_debited_micro = Math.min(refundedOf(tx, payment), paid_micro - stillLost);
+  const dispute_debited_micro = Math.min(lost, paid_micro - refund_debited_micro);
+  const moves = [
+    { kind: 'payment' as const, amountMicro: paid_micro - credited_micro },
+    { kind: 'refund' as const, amountMicro: payment.refund_debited_micro - refund_debited_micro },
+    { kind: 'dispute' as const, amountMicro: payment.dispute_debited_micro - dispute_debited_micro },
+  ];
+  // What lifts the balance comes first, so that nothing is stopped for want of it.
+  moves.sort((a, b) => b.amountMicro - a.amountMicro);
+  for (const { kind, amountMicro } of moves) {
+    if (amountMicro !== 0) enter(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });
+  }
+  save(tx, payment, { credited_micro: paid_micro, refund_debited_micro, dispute_debited_micro });
+  heedDisputes(platform, tx, getOrganization(tx, organizationId));
+}
+
+function lostOf(tx: Tx, paymentId: string): number {
+  const lost = query.selectFrom('disputes').select('amount_micro').where('payment_id', '=', paymentId);
+  return tx.all(lost.where('state', '=', 'lost')).reduce((sum, { amount_micro }) => sum + amount_micro, 0);
+}

@@ -1,0 +1,129 @@
+import type { Ids } from '../../../shared/ids.js';
+import type { Settlement } from '../../domain/settlement.js';
+import { listOf, sql, statement } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { UNSETTLED } from '../metering/meters.js';
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Writes what was settled of some organisations: intervals, ledger rows, what instances have spent, balances, and when to settle
+ * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
+ * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
+ */
+export function book(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settlement>): void {
+  const all = [...settlements];
+  const intervals = all.flatMap(([, settlement]) => settlement.intervals);
+  const bookings = all.flatMap(([organizationId, settlement]) =>
+    settlement.bookings.map((booking) => ({ ...booking, organizationId, id: ids.uuid() })),
+  );
+  const charged = bookings.filter(({ chargedMicro }) => chargedMicro > 0);
+  if (intervals.length > 0) moveIntervals(tx, intervals);
+  if (bookings.length > 0) addToInstances(tx, bookings);
+  if (charged.length > 0) {
+    addToLedger(tx, charged);
+    addToDays(tx, charged);
+  }
+  forgetEntries(tx, [...settlements.keys()]);
+  updateBalances(
+    tx,
+    all.map(([id, { bookings: its, nextAt }]) => ({
+      id,
+      chargedMicro: its.reduce((sum, { chargedMicro }) => sum + chargedMicro, 0),
+      nextAt,
+    })),
+  );
+}
+
+type Booking = Settlement['bookings'][number] & { organizationId: string; id: string };
+
+function moveIntervals(tx: Tx, intervals: Settlement['intervals']): void {
+  tx.run(
+    statement(sql`
+      UPDATE meter_intervals SET
+        settled_to = json_extract(value, '$.settledTo'),
+        attested_to = max(attested_to, json_extract(value, '$.settledTo')),
+        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs'),
+        absorbed_micro = absorbed_micro + json_extract(value, '$.absorbedMicro')
+      FROM json_each(${JSON.stringify(intervals)}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
+  );
+}
+
+function addToInstances(tx: Tx, bookings: readonly Booking[]): void {
+  const its = new Map<string, { instanceId: string; gpu: number; disk: number; chargedMicro: number }>();
+  for (const { instanceId, meter, ms, chargedMicro } of bookings) {
+    const sum = its.get(instanceId) ?? { instanceId, gpu: 0, disk: 0, chargedMicro: 0 };
+    its.set(instanceId, { ...sum, [meter]: ms, chargedMicro: sum.chargedMicro + chargedMicro });
+  }
+  tx.run(
+    statement(sql`
+      UPDATE instances SET
+        gpu_settled_ms = gpu_settled_ms + json_extract(value, '$.gpu'),
+        disk_settled_ms = disk_settled_ms + json_extract(value, '$.disk'),
+        spend_micro = spend_micro + json_extract(value, '$.chargedMicro')
+      FROM json_each(${JSON.stringify([...its.values()])}) WHERE instances.id = json_extract(value, '$.instanceId')`),
+  );
+}
+
+function addToLedger(tx: Tx, bookings: readonly Booking[]): void {
+  const hour = tx.now - (tx.now % HOUR_MS);
+  tx.run(
+    statement(sql`
+      INSERT INTO transactions (id, organization_id, kind, amount_micro, instance_id, meter, hour, created_at)
+      SELECT
+        json_extract(value, '$.id'), json_extract(value, '$.organizationId'), 'charge',
+        -json_extract(value, '$.chargedMicro'), json_extract(value, '$.instanceId'), json_extract(value, '$.meter'),
+        max(${hour}, coalesce((
+          SELECT max(hour) FROM transactions
+          WHERE instance_id = json_extract(value, '$.instanceId') AND meter = json_extract(value, '$.meter')), 0)),
+        ${tx.now}
+      FROM json_each(${JSON.stringify(bookings)}) WHERE true
+      ON CONFLICT (instance_id, meter, hour) DO UPDATE SET amount_micro = amount_micro + excluded.amount_micro`),
+  );
+}
+
+/** What was used on a day, in sums that are read instead of the ledger: also of a day that is over, when its usage is told of late. */
+function addToDays(tx: Tx, bookings: readonly Booking[]): void {
+  const days = JSON.stringify(
+    bookings.flatMap(({ organizationId, instanceId, meter, days: its }) =>
+      its.map(({ day, micro }) => ({ organizationId, instanceId, day, gpu: 0, disk: 0, [meter]: micro })),
+    ),
+  );
+  const [gpu, disk] = [sql`json_extract(value, '$.gpu')`, sql`json_extract(value, '$.disk')`];
+  const adding = sql`DO UPDATE SET gpu_micro = gpu_micro + excluded.gpu_micro, disk_micro = disk_micro + excluded.disk_micro`;
+  tx.run(
+    statement(sql`
+      INSERT INTO organization_days (organization_id, day, gpu_micro, disk_micro)
+      SELECT json_extract(value, '$.organizationId'), json_extract(value, '$.day'), ${gpu}, ${disk}
+      FROM json_each(${days}) WHERE true ON CONFLICT (organization_id, day) ${adding}`),
+  );
+  tx.run(
+    statement(sql`
+      INSERT INTO machine_days (machine_id, day, gpu_micro, disk_micro)
+      SELECT machine_id, json_extract(value, '$.day'), ${gpu}, ${disk}
+      FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')
+      WHERE true ON CONFLICT (machine_id, day) ${adding}`),
+  );
+}
+
+/** Nothing is left to be settled of the time before them. */
+function forgetEntries(tx: Tx, organizations: readonly string[]): void {
+  tx.run(
+    statement(sql`
+      DELETE FROM recent_entries
+      WHERE organization_id IN ${listOf(organizations)} AND NOT EXISTS (
+        SELECT 1 FROM meter_intervals
+        WHERE meter_intervals.organization_id = recent_entries.organization_id AND ${UNSETTLED}
+          AND settled_to < recent_entries.at)`),
+  );
+}
+
+function updateBalances(tx: Tx, rows: readonly { id: string; chargedMicro: number; nextAt: number | null }[]): void {
+  tx.run(
+    statement(sql`
+      UPDATE organizations SET
+        balance_micro = balance_micro - json_extract(value, '$.chargedMicro'),
+        settle_at = json_extract(value, '$.nextAt')
+      FROM json_each(${JSON.stringify(rows)}) WHERE organizations.id = json_extract(value, '$.id')`),
+  );
+}

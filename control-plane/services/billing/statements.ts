@@ -1,0 +1,89 @@
+import type { Caller } from '../../domain/caller.js';
+import type { TransactionKind } from '../../domain/money.js';
+import type { Row } from '../../store/schema.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
+export type TransactionDetails = Row<'transactions'> & { position: number };
+
+/** Operators: the same of any organization. Refuses with ORGANIZATION_NOT_FOUND. */
+export function listTransactionsOf(
+  platform: Platform,
+  organizationId: string,
+  request: TransactionRequest,
+): Page<TransactionDetails> {
+  platform.store.transact((tx) => getOrganization(tx, organizationId));
+  return listTransactions(platform, { organizationId }, request);
+}
+
+export interface TransactionRequest extends PageRequest {
+  instance_id?: string;
+  kind?: TransactionKind;
+}
+
+/** What moved the organisation's balance, newest first; the charges of an instance sum to its `spend_micro`. */
+export function listTransactions(
+  platform: Platform,
+  { organizationId }: Pick<Caller, 'organizationId'>,
+  request: TransactionRequest,
+): Page<TransactionDetails> {
+  return platform.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
+}
+
+/** The order in which the indexes have them. */
+export const LEDGER_ORDER: Order<TransactionDetails> = { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] };
+
+export function transactionsOf(organizationId: string, { instance_id, kind }: TransactionRequest) {
+  let rows = query
+    .selectFrom('transactions')
+    .selectAll()
+    .select(sql<number>`rowid`.as('position'))
+    .where('organization_id', '=', organizationId);
+  if (instance_id !== undefined) rows = rows.where('instance_id', '=', instance_id);
+  if (kind !== undefined) rows = rows.where('kind', '=', kind);
+  return rows;
+}
+
+export interface DailySpend {
+  /** `YYYY-MM-DD`, UTC */
+  date: string;
+  gpu_micro: number;
+  disk_micro: number;
+}
+
+/**
+ * What was charged for the use of each of the last `days` UTC days, today included and last, without gaps. Usage that is told of late
+ * adds to the day on which it was had.
+ */
+export function spendDaily(
+  platform: Platform,
+  caller: Caller,
+  { days, ...request }: PageRequest & { days: number },
+): Page<DailySpend> {
+  const spent = platform.store.transact((tx) => spentIn(tx, caller.organizationId, days));
+  return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
+}
+
+function spentIn(tx: Tx, organizationId: string, days: number): DailySpend[] {
+  const first = Math.floor(tx.now / DAY_MS) - days + 1;
+  const charged = new Map(tx.all(daysOf(organizationId, first)).map((row) => [row.day, row]));
+  return Array.from({ length: days }, (_, index) => {
+    const { gpu_micro = 0, disk_micro = 0 } = charged.get(first + index) ?? {};
+    return { date: dateOf(first + index), gpu_micro, disk_micro };
+  });
+}
+
+export function daysOf(organizationId: string, first: number) {
+  const days = query.selectFrom('organization_days').selectAll().where('organization_id', '=', organizationId);
+  return days.where('day', '>=', first);
+}
+
+/** `YYYY-MM-DD` of a day since 1970. */
+export function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}

@@ -1,0 +1,131 @@
+import { withTimeout, type Clock } from '../../../shared/clock.js';
+import type { LogChunk } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Ids } from '../../../shared/ids.js';
+import type { HostLinks } from './agent-connections.js';
+
+const KEPT_LINES = 1000;
+const KEPT_CHARS = 2 * 1024 * 1024;
+const MAX_LINE_CHARS = 16_384;
+const MAX_STAMP_CHARS = 64;
+const FIRST_LINES_TIMEOUT_MS = 5_000;
+const IDLE_MS = 30_000;
+/** Of all workloads together whose hosts are away: their lines cannot be asked for again. */
+const KEPT_AWAY_CHARS = 64 * 1024 * 1024;
+/** A stream that has ended is asked for again, but not with every poll. */
+const FOLLOW_AGAIN_MS = 3_000;
+
+export interface FollowedWorkload {
+  id: string;
+  machineId: string;
+  /** Names the run that is followed: a later start is another stream. */
+  run: string;
+  isRunning: boolean;
+}
+
+interface Subscription extends FollowedWorkload {
+  subscriptionId: string;
+  lines: string[];
+  chars: number;
+  /** The stamp of the newest line: a stream that has broken goes on after it. */
+  last: string;
+  begunAt: number;
+  polledAt: number;
+  ended: boolean;
+  caughtUp: Promise<void>;
+  onCaughtUp: () => void;
+}
+
+/**
+ * The last lines of workloads whose logs are being polled. However often they are polled, a host follows each one once;
+ * what nobody has polled for a while is forgotten.
+ */
+export class LogHub {
+  private readonly byInstance = new Map<string, Subscription>();
+  private readonly byId = new Map<string, Subscription>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+    private readonly hosts: HostLinks,
+  ) {}
+
+  /** Up to 1000 newest lines, oldest first; null when the host cannot be asked and nothing is held. */
+  async tail(workload: FollowedWorkload): Promise<readonly string[] | null> {
+    const held = this.byInstance.get(workload.id);
+    const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload, held) ?? held);
+    if (!current) return null;
+    current.polledAt = this.clock.monotonic();
+    await withTimeout(this.clock, FIRST_LINES_TIMEOUT_MS, current.caughtUp, () => undefined);
+    return current.lines;
+  }
+
+  private isOutdated(held: Subscription, { run, isRunning }: FollowedWorkload): boolean {
+    return held.run !== run || (held.ended && isRunning && this.clock.monotonic() - held.begunAt >= FOLLOW_AGAIN_MS);
+  }
+
+  /** Goes on where the stream of the same run has broken; what is held is let go only once the host has been asked. */
+  private follow(workload: FollowedWorkload, held: Subscription | undefined): Subscription | undefined {
+    const subscriptionId = this.ids.uuid();
+    const { lines, chars, last } = held?.run === workload.run ? held : { lines: [], chars: 0, last: '' };
+    const request = { subscriptionId, instanceId: workload.id, tail: KEPT_LINES, since: last };
+    if (!this.hosts.send(workload.machineId, { message: { $case: 'logSubscribe', value: request } })) return undefined;
+    this.forget(workload.id);
+    let onCaughtUp = () => {};
+    const caughtUp = new Promise<void>((resolve) => (onCaughtUp = resolve));
+    const now = this.clock.monotonic();
+    const state = { lines, chars, last, begunAt: now, polledAt: now, ended: false, caughtUp, onCaughtUp };
+    const subscription: Subscription = { ...workload, subscriptionId, ...state };
+    this.byInstance.set(workload.id, subscription);
+    this.byId.set(subscriptionId, subscription);
+    return subscription;
+  }
+
+  /** Lines from a host. A subscription that is not held, or not this host's, is ended there. */
+  receive(machineId: string, chunk: LogChunk): void {
+    const subscription = this.byId.get(chunk.subscriptionId);
+    if (subscription?.machineId !== machineId) return this.unsubscribe(machineId, chunk.subscriptionId);
+    for (const { text } of chunk.lines) keep(subscription, text.slice(0, MAX_LINE_CHARS));
+    subscription.last = chunk.lines.at(-1)?.at.slice(0, MAX_STAMP_CHARS) ?? subscription.last;
+    if (chunk.caughtUp || chunk.ended) subscription.onCaughtUp();
+    if (chunk.ended) subscription.ended = true;
+  }
+
+  /** A host's stream has broken: its lines stay readable, and a poll after it is back asks anew. */
+  hostLost(machineId: string): void {
+    for (const subscription of this.byId.values()) {
+      if (subscription.machineId !== machineId) continue;
+      subscription.onCaughtUp();
+      subscription.ended = true;
+    }
+  }
+
+  /** Ends what nobody polls any more, unless its host is away. Answers how many. */
+  expire(): { ended: number } {
+    const idle = [...this.byId.values()].filter(({ polledAt }) => this.clock.monotonic() - polledAt > IDLE_MS);
+    let room = KEPT_AWAY_CHARS;
+    const ended = idle
+      .sort((a, b) => b.polledAt - a.polledAt)
+      .filter(({ machineId, chars }) => this.hosts.isConnected(machineId) || (room -= chars) < 0);
+    for (const { id } of ended) this.forget(id);
+    return { ended: ended.length };
+  }
+
+  private forget(instanceId: string): void {
+    const subscription = this.byInstance.get(instanceId);
+    if (!subscription) return;
+    this.byInstance.delete(instanceId);
+    this.byId.delete(subscription.subscriptionId);
+    if (!subscription.ended) this.unsubscribe(subscription.machineId, subscription.subscriptionId);
+  }
+
+  private unsubscribe(machineId: string, subscriptionId: string): void {
+    this.hosts.send(machineId, { message: { $case: 'logUnsubscribe', value: { subscriptionId } } });
+  }
+}
+
+function keep(subscription: Subscription, line: string): void {
+  const { lines } = subscription;
+  lines.push(line);
+  subscription.chars += line.length;
+  while (lines.length > KEPT_LINES || subscription.chars > KEPT_CHARS) subscription.chars -= lines.shift()?.length ?? 0;
+}

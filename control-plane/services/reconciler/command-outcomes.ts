@@ -1,0 +1,151 @@
+import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
+import type { Tx } from '../../store/store.js';
+import type { Ids } from '../../../shared/ids.js';
+import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
+import { attestEnd, attestUp } from '../metering/usage-reports.js';
+import { forgetUnattested } from '../metering/meters.js';
+import { dropClaims } from '../instances/claims.js';
+import { finishCommand, type CommandRow } from '../instances/commands.js';
+import type { Instance } from '../instances/queries.js';
+import { considerRelease } from '../instances/release.js';
+import { forgetSlowImage } from '../instances/slow-images.js';
+import { NO_ERROR, amend, fail, transition, type InstanceChanges } from '../instances/transitions.js';
+import { recordEvent } from '../system/timeline.js';
+import { MAX_WORDS_CHARS, isAlive, sshOf, addressesOf } from './observations.js';
+
+export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
+const MAX_KEPT_LINES = 1000;
+const MAX_IMAGE_CHARS = 1_024;
+
+/** A command has taken effect on its host: closes it and moves the instance to where it leads. */
+export function landCommand(
+  tx: Tx,
+  ids: Ids,
+  command: CommandRow,
+  instance: Instance,
+  observation: Observation | undefined,
+): void {
+  finishCommand(tx, command, 'done');
+  switch (command.kind) {
+    case 'provision':
+      forgetSlowImage(tx, instance);
+      return landRunning(tx, instance, observation);
+    case 'start':
+      return landRunning(tx, instance, observation);
+    case 'stop':
+    case 'release':
+      return landStopped(tx, ids, command, instance, observation);
+    case 'destroy':
+      return landDestroyed(tx, instance, observation);
+    case 'access':
+      return;
+  }
+}
+
+const SSH_SILENT =
+  'SSH has not answered yet; the workload is up and charged, and what it prints is in its logs. If SSH stays silent, look there for what keeps the machine busy or has replaced our SSH server';
+
+/** A workload that ended before it could be reached has still run: up and ended in one transaction. */
+function landRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+  if (instance.status !== 'creating' && instance.status !== 'starting') return;
+  const addresses = addressesOf(tx, instance, observation);
+  const run_id = observation?.runId || null;
+  const said = { ...addresses, ...sshOf(tx, instance, observation), ...NO_ERROR, ...NO_RELEASE, run_id };
+  const running = transition(tx, instance, 'running', said, upSince(tx, instance, observation));
+  const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
+  recordEvent(tx, instance.id, 'running', image === '' ? 'the workload is up' : `the workload is up: ${image}`);
+  if (observation?.sshSilent && isAlive(observation)) recordEvent(tx, instance.id, 'ssh_silent', SSH_SILENT);
+  attestObservation(tx, instance.id, observation);
+  if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
+}
+
+/** When the run of an observation began, as far as it can have begun by the command that was sent. */
+function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | undefined): number {
+  if (!observation || !isAlive(observation) || charge_from === null) return tx.now;
+  return Math.min(Math.max(tx.now - observation.runningMs, charge_from), tx.now);
+}
+
+/** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
+function landStopped(
+  tx: Tx,
+  ids: Ids,
+  command: CommandRow,
+  instance: Instance,
+  observation: Observation | undefined,
+): void {
+  if (command.kind === 'release') dropClaims(tx, instance.id);
+  const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
+  attestLast(tx, instance.id, observation);
+  if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
+  const changes: InstanceChanges = {
+    ...keptLines(observation?.exit),
+    ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
+  };
+  if (stopping.status === 'stopped') {
+    considerRelease(tx, ids, amend(tx, stopping, changes));
+    return;
+  }
+  const stopped = transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
+  recordEvent(tx, instance.id, 'stopped', 'the workload is down, its disk is kept');
+  considerRelease(tx, ids, stopped);
+}
+
+function landDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+  attestObservation(tx, instance.id, observation);
+  // Also for one that did not wait for its lost machine: only now are its GPUs free.
+  dropClaims(tx, instance.id);
+  if (instance.status !== 'destroying') return;
+  transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+  recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
+}
+
+/** A running workload is down and no command asked for it: into `error`; its GPUs are free, for the host has said so. */
+export function endWorkload(tx: Tx, instance: Instance, observation: Observation): void {
+  const { error_code, error_message } = describeEnd(observation);
+  dropClaims(tx, instance.id);
+  fail(tx, instance, error_code, error_message, keptLines(observation.exit));
+  attestLast(tx, instance.id, observation);
+}
+
+/** What a host says of a run is what its GPU time is charged by. */
+function attestObservation(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  if (!observation?.runId || observation.runId.length > MAX_RUN_ID_CHARS) return;
+  const { runId, runningMs, exit } = observation;
+  if (exit) attestEnd(tx, instanceId, { runId, ms: exit.ranMs });
+  else attestUp(tx, instanceId, { runId, ms: runningMs });
+}
+
+/** The last word on a workload that is down: what it does not attest, nobody will. */
+function attestLast(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  attestObservation(tx, instanceId, observation);
+  forgetUnattested(tx, 'instance_id', instanceId);
+}
+
+function describeEnd({ state, exit }: Observation): { error_code: InstanceErrorCode; error_message: string } {
+  if (state === WorkloadState.WORKLOAD_STATE_ABSENT || !exit) {
+    return { error_code: 'workload_lost', error_message: 'the host no longer has the workload' };
+  }
+  if (exit.outOfMemory) {
+    return {
+      error_code: 'workload_failed',
+      error_message: withLines('the workload ran out of memory and was killed', exit),
+    };
+  }
+  if (exit.code === 0)
+    return { error_code: 'workload_completed', error_message: 'the workload ended with exit code 0' };
+  return {
+    error_code: 'workload_failed',
+    error_message: withLines(`the workload ended with exit code ${exit.code}`, exit),
+  };
+}
+
+function withLines(message: string, { lastLines }: Exit): string {
+  return lastLines.length === 0
+    ? message
+    : `${message}; its last lines:\n${lastLines.slice(-20).join('\n').slice(-MAX_WORDS_CHARS)}`;
+}
+
+function keptLines(exit: Exit | undefined): { last_lines?: string } {
+  return exit ? { last_lines: JSON.stringify(exit.lastLines.slice(-MAX_KEPT_LINES)) } : {};
+}

@@ -1,0 +1,95 @@
+import { CommandOutcome, type CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { isPlausible } from '../../domain/command.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { noteAccess, refuseAccess } from '../instances/access.js';
+import { findCommand, type CommandRow } from '../instances/commands.js';
+import { landCommand } from './command-outcomes.js';
+import type { Instance } from '../instances/queries.js';
+import { giveUpProvision } from './time-outs.js';
+import { amend } from '../instances/transitions.js';
+import { chargeEndedRuns } from './ended-runs.js';
+import type { Platform } from '../system/platform.js';
+import { landRemoval, renumberRemoval } from './quarantine.js';
+import { recordEvent } from '../system/timeline.js';
+import { failProvision, failStart, undoRefusedStart } from './command-failures.js';
+import { MAX_WORDS_CHARS, findInstanceOfMachine } from './observations.js';
+
+const LATER_ORDERS =
+  'the host has carried out later orders, which were lost when an older copy of the store was restored; destroy the instance and deploy again';
+
+/** What a host answers to a command; ignored when the command is another host's, or closed. */
+export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
+  platform.store.transact((tx) => {
+    // Also with an answer that nobody waits for any more: what has run is charged.
+    const told = findInstanceOfMachine(tx, machineId, result.instanceId);
+    if (told) chargeEndedRuns(tx, told, result.runs);
+    const command = findCommand(tx, result.commandId);
+    if (command?.machine_id !== machineId || command.state !== 'open') return;
+    const instance = findInstanceOfMachine(tx, machineId, command.instance_id);
+    if (!instance) return recordRemovalResult(tx, command, result);
+    const answer = (kind: 'accepted' | 'refused') => {
+      const message = result.message.slice(0, MAX_WORDS_CHARS);
+      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message }));
+    };
+    switch (result.outcome) {
+      case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
+        tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
+        return answer('accepted');
+      case CommandOutcome.COMMAND_OUTCOME_DONE:
+        landCommand(tx, platform.ids, command, noteAccess(tx, instance, result), result.observation);
+        return answer('accepted');
+      case CommandOutcome.COMMAND_OUTCOME_REFUSED:
+      case CommandOutcome.COMMAND_OUTCOME_FAILED:
+        recordFailure(platform, tx, command, instance, result);
+        return answer('refused');
+      case CommandOutcome.COMMAND_OUTCOME_STALE:
+        return overtake(platform, tx, command, instance, result.highestSequence);
+      default:
+        return;
+    }
+  });
+}
+
+/** A workload in quarantine has no other end than being removed: what is not done is sent again. */
+function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequence }: CommandResult): void {
+  if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return landRemoval(tx, command);
+  const stale = outcome === CommandOutcome.COMMAND_OUTCOME_STALE && isPlausible(command, highestSequence);
+  if (!stale || highestSequence < command.sequence) return;
+  renumberRemoval(tx, command, highestSequence + 1);
+}
+
+function recordFailure(
+  platform: Platform,
+  tx: Tx,
+  command: CommandRow,
+  instance: Instance,
+  result: CommandResult,
+): void {
+  const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
+  const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
+  switch (command.kind) {
+    case 'provision':
+      return failProvision(tx, command, instance, reason);
+    case 'start':
+      return refused
+        ? undoRefusedStart(tx, platform.ids, instance, command, reason)
+        : failStart(tx, platform.ids, command, instance, reason);
+    case 'access':
+      return refuseAccess(tx, instance, command, reason);
+    default:
+      // A stop or destroy has no other end than being done: it stays open and is sent again.
+      return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
+  }
+}
+
+/**
+ * The host has seen higher numbers than the store, which is an older copy then: the same command goes out above them. Only a
+ * provision does not, for what was made and removed since is not made again.
+ */
+function overtake(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
+  if (!isPlausible(instance, highest) || highest < command.sequence) return;
+  const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
+  if (command.kind === 'provision') return giveUpProvision(tx, platform.ids, renumbered, LATER_ORDERS);
+  tx.run(query.updateTable('commands').set({ sequence: renumbered.sequence }).where('id', '=', command.id));
+}

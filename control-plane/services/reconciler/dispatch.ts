@@ -1,0 +1,144 @@
+import { ControlMessage, type Command, type WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { messageOf } from '../../../shared/coded-error.js';
+import type { Logger } from '../../../shared/logger.js';
+import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { CommandRow } from '../instances/commands.js';
+import { accessOf } from '../instances/access.js';
+import { findInstance, gpusOf, type Instance } from '../instances/queries.js';
+import { openWorkload, type Workload } from '../instances/workload.js';
+import { openChargeWindow } from '../instances/transitions.js';
+import type { Platform } from '../system/platform.js';
+import type { Sealer } from '../secrets/encryption.js';
+import { sealOrigin } from '../instances/origin.js';
+
+/** Of one host at once, so that none takes what others wait for. */
+const BATCH_PER_HOST = 50;
+const CONGESTED_RETRY_MS = 1_000;
+
+/**
+ * Sends open commands that are due to hosts that can take them. What it is about to send is committed first; what a host does
+ * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent, and how
+ * many cannot be put into words and hold up nobody else.
+ */
+export function dispatchCommands(platform: Platform, logger: Logger): { sent: number; unsendable: number } {
+  const prepared = platform.store.transact((tx) =>
+    hostsWithDue(tx)
+      .filter((machineId) => platform.hosts.canTake(machineId))
+      .flatMap((machineId) => {
+        const due = findDue(tx, machineId);
+        if (due.length === BATCH_PER_HOST) tx.nudge('dispatch');
+        return due.map((command) => prepare(platform, tx, command));
+      }),
+  );
+  const ready = prepared.filter(({ message }) => message !== undefined);
+  for (const { command, obstacle } of prepared) if (obstacle !== undefined) logUnsendable(logger, command, obstacle);
+  const unsent = ready.filter(({ command, message }) => {
+    const isSent = message !== undefined && platform.hosts.send(command.machine_id, message);
+    if (isSent) logSent(logger, command);
+    return !isSent;
+  });
+  if (unsent.length > 0) platform.store.transact((tx) => unsent.forEach(({ command }) => putBack(tx, command)));
+  return { sent: ready.length - unsent.length, unsendable: prepared.length - ready.length };
+}
+
+function logSent(logger: Logger, { id, instance_id, machine_id, kind, attempts, request_id }: CommandRow): void {
+  const ids = { requestId: request_id, instanceId: instance_id, commandId: id, hostId: machine_id };
+  // Sent again until it is answered: once is worth a line.
+  logger[attempts === 0 ? 'info' : 'debug']({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
+}
+
+function logUnsendable(logger: Logger, { id, instance_id, kind }: CommandRow, reason: string): void {
+  logger.error({ instanceId: instance_id, commandId: id, kind, reason }, 'a command cannot be put into words');
+}
+
+function hostsWithDue(tx: Tx): string[] {
+  return tx.all(due(tx).select('machine_id').distinct()).map(({ machine_id }) => machine_id);
+}
+
+function findDue(tx: Tx, machineId: string): CommandRow[] {
+  return tx.all(due(tx).selectAll().where('machine_id', '=', machineId).orderBy('next_send_at').limit(BATCH_PER_HOST));
+}
+
+/** Also what is due later than it can be: a wall clock that was set back holds up no command. */
+function due(tx: Tx) {
+  return query
+    .selectFrom('commands')
+    .where('state', '=', sql.lit('open'))
+    .where((eb) => eb.or([eb('next_send_at', '<=', tx.now), eb('next_send_at', '>', tx.now + LONGEST_RESEND_MS)]));
+}
+
+interface Prepared {
+  command: CommandRow;
+  message: ControlMessage | undefined;
+  /** Why there is no message. */
+  obstacle?: string;
+}
+
+function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
+  const attempts = command.attempts + 1;
+  const sending = { attempts, next_send_at: tx.now + resendDelayMs(attempts) };
+  tx.run(query.updateTable('commands').set(sending).where('id', '=', command.id));
+  const startsRun = command.kind === 'provision' || command.kind === 'start';
+  if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
+  try {
+    const message: ControlMessage = { message: { $case: 'command', value: toWire(platform, tx, command) } };
+    // What cannot be encoded would end the stream of the whole machine.
+    ControlMessage.encode(message);
+    return { command, message };
+  } catch (error) {
+    return { command, message: undefined, obstacle: messageOf(error) };
+  }
+}
+
+/** The stream did not take it: due again soon. */
+function putBack(tx: Tx, { id, attempts }: CommandRow): void {
+  const again = { attempts, next_send_at: tx.now + CONGESTED_RETRY_MS };
+  tx.run(query.updateTable('commands').set(again).where('id', '=', id).where('state', '=', 'open'));
+}
+
+/** The whole desired state, so that the command stands alone. */
+function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
+  const identity = {
+    commandId: command.id,
+    instanceId: command.instance_id,
+    sequence: command.sequence,
+    requestId: command.request_id ?? '',
+    access: command.kind === 'destroy' ? undefined : accessOf(platform, findInstance(tx, command.instance_id)),
+  };
+  switch (command.kind) {
+    case 'provision':
+    case 'start':
+      return {
+        ...identity,
+        desired: {
+          $case: 'running',
+          value: { mayCreate: command.kind === 'provision', spec: specOf(platform, tx, command) },
+        },
+      };
+    case 'stop':
+    case 'release':
+      return { ...identity, desired: { $case: 'stopped', value: { releaseGpus: command.kind === 'release' } } };
+    case 'destroy':
+      return { ...identity, desired: { $case: 'absent', value: {} } };
+    case 'access':
+      return { ...identity, desired: { $case: 'kept', value: {} } };
+  }
+}
+
+function originOf(sealer: Sealer, instance: Instance, { sshAuthorizedKey }: Workload): string {
+  const { id, organization_id, template_id, offer_id, label, disk_gb } = instance;
+  const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = instance;
+  return sealOrigin(sealer, {
+    ...{ instance_id: id, organization_id, template_id, offer_id, label, ssh_public_key: sshAuthorizedKey },
+    ...{ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms },
+  });
+}
+
+function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
+  const instance = findInstance(tx, command.instance_id);
+  if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
+  const workload = openWorkload(sealer, instance.workload_sealed);
+  return { ...workload, origin: originOf(sealer, instance, workload), gpuUuids: gpusOf(tx, instance.id) };
+}

@@ -1,0 +1,52 @@
+import type { EndedRun } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
+import type { Instance } from '../instances/queries.js';
+import { noteStarted } from '../instances/transitions.js';
+import { settleSoon } from '../metering/meters.js';
+
+/** A host keeps fewer. */
+const MAX_RUNS = 64;
+
+/**
+ * Charges runs that are over and of which no meter interval is: the instance was never shown as running while they lasted. Of each,
+ * what lies within the instance's charge window is charged, and no time twice. Answers the instance as it is then.
+ */
+export function chargeEndedRuns(tx: Tx, instance: Instance, runs: readonly EndedRun[]): Instance {
+  return runs
+    .slice(0, MAX_RUNS)
+    .filter(({ runId }) => runId !== '' && runId.length <= MAX_RUN_ID_CHARS)
+    .reduce((before, run) => chargeEndedRun(tx, before, run), instance);
+}
+
+function chargeEndedRun(tx: Tx, instance: Instance, { runId, ranMs, endedMsAgo }: EndedRun): Instance {
+  const { charge_from, charge_to } = instance;
+  if (charge_from === null || isMetered(tx, instance.id, runId)) return instance;
+  const ended = tx.now - endedMsAgo;
+  const opened_at = Math.max(ended - ranMs, charge_from, endOfLast(tx, instance.id));
+  const closed_at = Math.min(ended, charge_to ?? tx.now);
+  if (closed_at <= opened_at) return instance;
+  const { id: instance_id, organization_id, machine_id } = instance;
+  const times = { opened_at, closed_at, attested_to: closed_at, settled_to: opened_at, run_began_at: ended - ranMs };
+  const interval = { instance_id, organization_id, machine_id, meter: 'gpu', run_id: runId, ...times } as const;
+  tx.run(query.insertInto('meter_intervals').values(interval));
+  settleSoon(tx, organization_id);
+  return noteStarted(tx, instance, opened_at);
+}
+
+function isMetered(tx: Tx, instanceId: string, runId: string): boolean {
+  const its = query.selectFrom('meter_intervals').select('id').where('instance_id', '=', instanceId);
+  return tx.get(its.where('run_id', '=', runId).limit(1)) !== undefined;
+}
+
+/**
+ * Up to when GPU time is metered already; without an end while it goes on. What was settled before the clock was set back may lie
+ * in the future, and says nothing.
+ */
+function endOfLast(tx: Tx, instanceId: string): number {
+  const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
+  const last = tx.get(its.where('meter', '=', 'gpu').orderBy('id', 'desc').limit(1));
+  if (last?.closed_at === null) return Infinity;
+  return last === undefined || last.closed_at > tx.now ? -Infinity : last.closed_at;
+}

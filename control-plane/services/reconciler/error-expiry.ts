@@ -1,0 +1,80 @@
+import { GRACE_MS } from '../../domain/deadlines.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { oneByOne } from '../system/for-each.js';
+import type { Platform } from '../system/platform.js';
+import { findInstance, type Instance } from '../instances/queries.js';
+import { amend } from '../instances/transitions.js';
+import { recordEvent } from '../system/timeline.js';
+import { requestDestroy } from '../instances/requests.js';
+
+const BATCH = 200;
+const EVERY_MS = 60_000;
+const HOUR_MS = 60 * 60_000;
+/** Tells when the instance is destroyed; without it, it is not. */
+const ANNOUNCED = 'destroy_scheduled';
+const REMINDED = 'destroy_soon';
+const WHY = 'nothing on the disk of an instance in error can be reached any more';
+
+/**
+ * Destroys what has been in `error` for so many milliseconds, once a minute: it holds its disk, and nobody can start it. Its
+ * timeline says so when it enters `error`, and an hour before. Nothing is destroyed while the wall clock is not to be believed,
+ * or less than that time after it was announced. Answers how many.
+ */
+export function errorExpirerOf(platform: Platform, afterMs: number): () => { destroyed: number } {
+  let dueAt = 0;
+  return () => {
+    const now = platform.clock.monotonic();
+    if (now < dueAt || now - platform.bootedAt < GRACE_MS || !platform.clockWatch.isTrusted()) return { destroyed: 0 };
+    dueAt = now + EVERY_MS;
+    return expireErrors(platform, afterMs);
+  };
+}
+
+function expireErrors(platform: Platform, afterMs: number): { destroyed: number } {
+  const { unannounced, soon, due } = platform.store.transact((tx) => ({
+    unannounced: inError(tx, tx.now, { without: ANNOUNCED }),
+    soon: afterMs > HOUR_MS ? inError(tx, tx.now - afterMs + HOUR_MS, { with: ANNOUNCED, without: REMINDED }) : [],
+    due: inError(tx, tx.now - afterMs, { with: ANNOUNCED }),
+  }));
+  eachInError(platform, unannounced, (tx, instance) => {
+    amend(tx, instance, { progress_at: tx.now });
+    recordEvent(tx, instance.id, ANNOUNCED, `${WHY}: it is destroyed at ${new Date(tx.now + afterMs).toISOString()}`);
+  });
+  eachInError(platform, soon, (tx, { id }) => recordEvent(tx, id, REMINDED, `${WHY}: it is destroyed within an hour`));
+  const destroyed = eachInError(platform, due, (tx, instance) => {
+    recordEvent(tx, instance.id, 'error_expired', `${WHY}: it is destroyed`);
+    requestDestroy(tx, platform.ids, instance);
+  });
+  return { destroyed };
+}
+
+function eachInError(
+  platform: Platform,
+  found: readonly { id: string }[],
+  work: (tx: Tx, instance: Instance) => void,
+): number {
+  return oneByOne(platform, found, (tx, { id }) => {
+    const instance = findInstance(tx, id);
+    if (instance?.status === 'error') work(tx, instance);
+  });
+}
+
+/** Instances in error since `since` or longer, by which events they have. */
+function inError(tx: Tx, since: number, events: { with?: string; without?: string }): { id: string }[] {
+  const told = (kind: string) =>
+    query
+      .selectFrom('instance_events')
+      .select(sql.lit(1).as('one'))
+      .where('instance_id', '=', sql.ref<string>('instances.id'))
+      .where('kind', '=', kind);
+  let found = query
+    .selectFrom('instances')
+    .select('id')
+    .where('status', '=', 'error')
+    .where('progress_at', '<=', since);
+  const { with: having, without } = events;
+  if (having !== undefined) found = found.where((eb) => eb.exists(told(having)));
+  if (without !== undefined) found = found.where((eb) => eb.not(eb.exists(told(without))));
+  return tx.all(found.limit(BATCH));
+}

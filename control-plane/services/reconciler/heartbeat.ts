@@ -1,0 +1,80 @@
+import {
+  WorkloadState,
+  type Gpu,
+  type Heartbeat,
+  type InstanceState,
+} from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { HEARTBEAT_MS } from '../../../shared/protocol.js';
+import { listOf, query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { NOTHING } from '../../../shared/observation.js';
+import { gpusOf } from '../instances/queries.js';
+import { saveGpus } from '../machines/inventory.js';
+import { judgeHeartbeat } from '../machines/message-validation.js';
+import { reviewKnown } from './reconcile.js';
+import { findGpus } from '../machines/machines.js';
+import { attestRunning } from '../metering/usage-reports.js';
+import type { Platform } from '../system/platform.js';
+import { runsUnheardOf } from './quarantine.js';
+import { MAX_WORDS_CHARS } from './observations.js';
+
+const SAY_AGAIN = 'this host runs a workload that the control plane has never heard of; it is to say again what it has';
+
+const LAST_SEEN_GRAIN_MS = 60_000;
+
+/** A heartbeat that comes so long after a change was gathered after it. */
+const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
+
+/** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
+function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): InstanceState[] {
+  const ids = running.map(({ instanceId }) => instanceId);
+  const over = tx.all(
+    query
+      .selectFrom('instances')
+      .select(['id', 'sequence', 'disk_gb as diskGb'])
+      .where('machine_id', '=', machineId)
+      .where('status', 'in', ['stopped', 'error', 'destroyed'])
+      .where('status_changed_at', '<', tx.now - SURELY_LATER_MS)
+      .where('id', 'in', listOf(ids)),
+  );
+  const observation = { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_RUNNING };
+  return over.map(({ id, sequence, diskGb }) => ({
+    instanceId: id,
+    sequence,
+    observation,
+    gpuUuids: gpusOf(tx, id),
+    diskGb,
+    origin: '',
+  }));
+}
+
+/** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
+export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
+  judgeHeartbeat(heartbeat);
+  platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
+  platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
+  platform.hosts.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
+  const runs = new Map(
+    heartbeat.running.map(({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }]),
+  );
+  platform.hosts.setRunning(machineId, runs);
+  platform.store.transact((tx) => {
+    attestRunning(tx, machineId, runs);
+    const ids = [...runs.keys()];
+    // It says on connecting what it has, GPUs and all.
+    if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.hosts.close(machineId, SAY_AGAIN));
+    reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
+    const present = findGpus(tx, machineId);
+    const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
+    if (present.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged)) {
+      saveGpus(tx, machineId, heartbeat.gpus);
+    }
+    tx.run(
+      query
+        .updateTable('machines')
+        .set({ last_seen_at: tx.now })
+        .where('id', '=', machineId)
+        .where('last_seen_at', '<', tx.now - LAST_SEEN_GRAIN_MS),
+    );
+  });
+}

@@ -1,0 +1,75 @@
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../system/audit.js';
+import { forgetHost, loseHost, writeOffUnheard } from './lost-instances.js';
+import { tellDisksGone } from './lost-disks.js';
+import type { Instance } from '../instances/queries.js';
+import { describeMachine, findMachine, type MachineDetails } from '../machines/machines.js';
+import type { Platform } from '../system/platform.js';
+
+/** What an operator does to be rid of what is on a machine. */
+const TO_EMPTY =
+  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove what is in quarantine (POST /v1/operator/quarantine/ID/remove)';
+
+/**
+ * Operators: the machine is not expected back. What runs on it ends, what is to be destroyed does not wait for it, nothing
+ * starts on it, and nothing is charged any more for what it has not told of. Should it connect again, it is no longer lost, but
+ * stays cordoned. Refuses with MACHINE_NOT_FOUND, and with MACHINE_IN_USE while it is connected.
+ */
+export function declareLost(platform: Platform, operator: Operator, id: string): MachineDetails {
+  return platform.store.transact((tx) => {
+    const machine = findMachine(tx, id);
+    if (platform.hosts.isConnected(id)) {
+      throw new Refusal('MACHINE_IN_USE', `the machine is connected, so it is not lost; to empty it, ${TO_EMPTY}`);
+    }
+    const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
+    tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
+    for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
+    writeOffUnheard(tx, id);
+    tellDisksGone(tx, id, 'lost');
+    recordAudit(tx, operator, 'machine.lost', id);
+    tx.nudge('lost-machines');
+    tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));
+    return describeMachine(platform, tx, { ...machine, ...changes });
+  });
+}
+
+/**
+ * Operators: the machine leaves the control plane for good; its credential is worth nothing any more. Refuses with
+ * MACHINE_NOT_FOUND, and with MACHINE_IN_USE while anything is on it, unless it was declared lost.
+ */
+export function removeMachine(platform: Platform, operator: Operator, id: string): void {
+  platform.store.transact((tx) => {
+    const machine = findMachine(tx, id);
+    const inUse = liveInstances(tx, id).length + quarantined(tx, id);
+    if (machine.lost_at === null && inUse > 0) {
+      throw new Refusal(
+        'MACHINE_IN_USE',
+        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, once it is away for good, declare it lost`,
+      );
+    }
+    forgetHost(tx, id);
+    tellDisksGone(tx, id, 'removed');
+    tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
+    tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
+    recordAudit(tx, operator, 'machine.remove', id);
+    tx.nudge('lost-machines');
+    tx.afterCommit(() => platform.hosts.close(id, 'an operator has removed this host'));
+  });
+}
+
+function liveInstances(tx: Tx, machineId: string): Instance[] {
+  return tx.all(
+    query
+      .selectFrom('instances')
+      .selectAll()
+      .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed')),
+  );
+}
+
+function quarantined(tx: Tx, machineId: string): number {
+  return tx.all(query.selectFrom('quarantine').select('id').where('machine_id', '=', machineId)).length;
+}

@@ -1,0 +1,51 @@
+import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
+import type { Platform } from '../system/platform.js';
+
+/** Rows of one kind in one run. */
+const BATCH = 500;
+const EVERY_MS = 60_000;
+
+/** Removes sessions, invitations, idempotency keys and slow images that have expired, the oldest first, once a minute. Returns how many. */
+export function purgerOf({ store, clock }: Platform): () => { purged: number } {
+  let dueAt = 0;
+  return () => {
+    if (clock.monotonic() < dueAt) return { purged: 0 };
+    dueAt = clock.monotonic() + EVERY_MS;
+    return store.transact((tx) => ({
+      purged: purgeSessions(tx) + purgeInvites(tx) + purgeIdempotencyKeys(tx) + purgeSlowImages(tx),
+    }));
+  };
+}
+
+function purgeSessions(tx: Tx): number {
+  const expired = query.selectFrom('sessions').select('id').where('expires_at', '<=', tx.now);
+  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
+  if (ids.length > 0) tx.run(query.deleteFrom('sessions').where('id', 'in', ids));
+  return ids.length;
+}
+
+function purgeInvites(tx: Tx): number {
+  const expired = query.selectFrom('invites').select('id').where('expires_at', '<=', tx.now);
+  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
+  if (ids.length > 0) tx.run(query.deleteFrom('invites').where('id', 'in', ids));
+  return ids.length;
+}
+
+function purgeIdempotencyKeys(tx: Tx): number {
+  const forgotten = query.selectFrom('idempotency_keys').where('created_at', '<=', tx.now - IDEMPOTENCY_MS);
+  const found = tx.all(forgotten.select(['organization_id', 'key']).orderBy('created_at').limit(BATCH));
+  for (const { organization_id, key } of found)
+    tx.run(query.deleteFrom('idempotency_keys').where('organization_id', '=', organization_id).where('key', '=', key));
+  return found.length;
+}
+
+function purgeSlowImages(tx: Tx): number {
+  const forgotten = query.selectFrom('slow_images').where('retry_at', '<=', tx.now - SLOW_IMAGE_MEMORY_MS);
+  const found = tx.all(forgotten.select(['organization_id', 'source']).orderBy('retry_at').limit(BATCH));
+  for (const { organization_id, source } of found)
+    tx.run(query.deleteFrom('slow_images').where('organization_id', '=', organization_id).where('source', '=', source));
+  return found.length;
+}

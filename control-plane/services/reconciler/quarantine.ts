@@ -1,0 +1,255 @@
+import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Operator } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { listOf, query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { NOTHING } from '../../../shared/observation.js';
+import { recordAudit } from '../system/audit.js';
+import { finishCommand, recordRemoval } from '../instances/commands.js';
+import { pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { MAX_ORIGIN_CHARS, openOrigin, type Origin } from '../instances/origin.js';
+import { isAlive } from './observations.js';
+
+/** What is known of whose it is; all null where an older release has made it, or the key was exchanged since. */
+interface KnownOrigin {
+  organization_id: string | null;
+  organization_name: string | null;
+  template_id: string | null;
+  template_name: string | null;
+  offer_id: string | null;
+  label: string | null;
+  ssh_public_key: string | null;
+}
+
+export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation' | 'origin'> &
+  KnownOrigin & {
+    machine_name: string;
+    state: 'running' | 'stopped';
+    gpu_uuids: string[];
+    /** What it was made from, as its host says; null: the host does not say. */
+    image: string | null;
+  };
+
+/** What is kept of how a host sees it. */
+type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
+
+/**
+ * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
+ * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
+ * removal is under way. Returns the instances of those that were not in quarantine before.
+ */
+export function reviewUnknown(
+  platform: Platform,
+  tx: Tx,
+  machineId: string,
+  present: readonly InstanceState[],
+): string[] {
+  const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
+  const names = unknown.map(({ instanceId }) => instanceId);
+  tx.run(
+    query
+      .deleteFrom('quarantine')
+      .where('machine_id', '=', machineId)
+      .where('removal_requested_at', 'is', null)
+      .where('instance_id', 'not in', listOf(names)),
+  );
+  const added = names.filter((id) => findSetApart(tx, machineId, id) === undefined);
+  for (const state of unknown) setApart(platform, tx, machineId, state);
+  return added;
+}
+
+/** Whether a host runs what is neither an instance of its own nor in quarantine: it has come up since the host said what it has. */
+export function runsUnheardOf(tx: Tx, machineId: string, instanceIds: readonly string[]): boolean {
+  const setApart = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
+  const quarantined = new Set(tx.all(setApart).map(({ instance_id }) => instance_id));
+  return instanceIds.some((id) => !quarantined.has(id) && !isKnown(tx, machineId, id));
+}
+
+function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
+  const known = query
+    .selectFrom('instances')
+    .select('id')
+    .where('id', '=', instanceId)
+    .where('machine_id', '=', machineId);
+  return tx.get(known) !== undefined;
+}
+
+function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
+  const { sequence, diskGb: disk_gb } = state;
+  const origin = state.origin.length > MAX_ORIGIN_CHARS ? '' : state.origin;
+  const seen = { sequence, disk_gb, observation: sightOf(state.observation) };
+  tx.run(
+    query
+      .insertInto('quarantine')
+      .values({
+        id: ids.uuid(),
+        machine_id: machineId,
+        instance_id: state.instanceId,
+        found_at: tx.now,
+        removal_requested_at: null,
+        origin: origin || null,
+        ...seen,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
+          observation: seen.observation,
+          disk_gb,
+          origin: origin || null,
+          sequence: sql`max(quarantine.sequence, excluded.sequence)`,
+        }),
+      ),
+  );
+  const row = findSetApart(tx, machineId, state.instanceId);
+  if (!row) return;
+  tx.run(query.deleteFrom('quarantine_gpus').where('quarantine_id', '=', row.id));
+  for (const gpu_uuid of new Set(state.gpuUuids)) {
+    tx.run(query.insertInto('quarantine_gpus').values({ quarantine_id: row.id, gpu_uuid }));
+  }
+}
+
+function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quarantine'> | undefined {
+  return tx.get(
+    query
+      .selectFrom('quarantine')
+      .selectAll()
+      .where('machine_id', '=', machineId)
+      .where('instance_id', '=', instanceId),
+  );
+}
+
+/** How a workload in quarantine goes on. */
+export function observeSetApart(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {
+  tx.run(
+    query
+      .updateTable('quarantine')
+      .set({ observation: sightOf(observation) })
+      .where('machine_id', '=', machineId)
+      .where('instance_id', '=', instanceId),
+  );
+}
+
+/** Operators: what hosts have that the store cannot explain, newest first. */
+export function listQuarantine(platform: Platform, request: PageRequest): Page<QuarantinedWorkload> {
+  const all = query
+    .selectFrom('quarantine')
+    .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
+    .selectAll('quarantine')
+    .select('machines.name as machine_name')
+    .select(sql<number>`quarantine.rowid`.as('position'));
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageOf(tx, all, request, {
+      by: { found_at: 'desc', 'quarantine.rowid': 'desc' },
+      keyOf: ({ found_at, position }) => [found_at, position],
+    });
+    const workloads = items.map(({ observation, origin, position: _, ...row }) => ({
+      ...row,
+      ...describeOrigin(tx, openOrigin(platform.sealer, origin, row.instance_id)),
+      state: stateOf(observation),
+      image: readSight(observation).image || null,
+      gpu_uuids: gpusHeld(tx, row.id),
+    }));
+    return { ...rest, items: workloads };
+  });
+}
+
+function describeOrigin(tx: Tx, origin: Origin | undefined): KnownOrigin {
+  const { organization_id = null, template_id = null, offer_id = null, label = null } = origin ?? {};
+  return {
+    organization_id,
+    organization_name: nameOf(tx, 'organizations', organization_id),
+    template_id,
+    template_name: nameOf(tx, 'templates', template_id),
+    offer_id,
+    label,
+    ssh_public_key: origin?.ssh_public_key || null,
+  };
+}
+
+/** Null also for what this store does not have. */
+function nameOf(tx: Tx, table: 'organizations' | 'templates', id: string | null): string | null {
+  return tx.get(query.selectFrom(table).select('name').where('id', '=', id))?.name ?? null;
+}
+
+function sightOf(observation: Observation | undefined): string {
+  const {
+    state = WorkloadState.WORKLOAD_STATE_STOPPED,
+    runId = '',
+    sshPort = 0,
+    jupyterUrl = '',
+    openUrl = '',
+    image = '',
+  } = observation ?? {};
+  const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
+  const links = { jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
+  const sight: Sight = { state, runId: short(runId), sshPort, image: short(image), ...links };
+  return JSON.stringify(sight);
+}
+
+const MAX_TEXT_CHARS = 512;
+
+/** What was last seen of a workload that is set apart. */
+export function readSight(stored: string): Observation {
+  const state = WorkloadState.WORKLOAD_STATE_STOPPED;
+  return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Sight>) };
+}
+
+/** Whether the stored observation shows it running. */
+export function stateOf(observation: string): QuarantinedWorkload['state'] {
+  return isAlive(readSight(observation)) ? 'running' : 'stopped';
+}
+
+export function gpusHeld(tx: Tx, quarantineId: string): string[] {
+  return tx
+    .all(
+      query
+        .selectFrom('quarantine_gpus')
+        .select('gpu_uuid')
+        .where('quarantine_id', '=', quarantineId)
+        .orderBy('gpu_uuid'),
+    )
+    .map(({ gpu_uuid }) => gpu_uuid);
+}
+
+export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
+  const row = tx.get(query.selectFrom('quarantine').selectAll().where('id', '=', id));
+  if (!row) throw new Refusal('QUARANTINE_NOT_FOUND', 'no workload in quarantine has this id');
+  return row;
+}
+
+/**
+ * Operators: container and contents are removed. It leaves quarantine, and its GPUs are free, once the host has said so.
+ * Refuses with QUARANTINE_NOT_FOUND.
+ */
+export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
+  platform.store.transact((tx) => {
+    const row = getQuarantined(tx, id);
+    const { sequence } = recordRemoval(tx, platform.ids, row);
+    tx.run(query.updateTable('quarantine').set({ removal_requested_at: tx.now, sequence }).where('id', '=', id));
+    recordAudit(tx, operator, 'quarantine.remove', id, { machine_id: row.machine_id, instance_id: row.instance_id });
+  });
+}
+
+/** The host has removed it. */
+export function landRemoval(tx: Tx, command: Row<'commands'>): void {
+  finishCommand(tx, command, 'done');
+  tx.run(
+    query
+      .deleteFrom('quarantine')
+      .where('machine_id', '=', command.machine_id)
+      .where('instance_id', '=', command.instance_id),
+  );
+}
+
+/** The host has seen higher numbers than the removal's: it goes out again above them. */
+export function renumberRemoval(tx: Tx, command: Row<'commands'>, sequence: number): void {
+  tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
+  tx.run(
+    query
+      .updateTable('quarantine')
+      .set({ sequence })
+      .where('machine_id', '=', command.machine_id)
+      .where('instance_id', '=', command.instance_id),
+  );
+}

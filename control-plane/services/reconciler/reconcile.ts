@@ -1,0 +1,112 @@
+import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Ids } from '../../../shared/ids.js';
+import { isPlausible, type CommandKind } from '../../domain/command.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { findGpus } from '../machines/machines.js';
+import { catchUp } from './after-restore.js';
+import { claimGpus } from '../instances/claims.js';
+import { findOpenChange, recordCommand } from '../instances/commands.js';
+import { NOTHING } from '../../../shared/observation.js';
+import { endWorkload, landCommand } from './command-outcomes.js';
+import { findInstance, type Instance } from '../instances/queries.js';
+import { amend } from '../instances/transitions.js';
+import { recordEvent } from '../system/timeline.js';
+import { findInstanceOfMachine, isAlive } from './observations.js';
+
+/** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
+export function reviewLive(
+  tx: Tx,
+  ids: Ids,
+  machineId: string,
+  states: readonly InstanceState[],
+  restoredAt: number | undefined,
+): void {
+  const told = new Map(states.map((state) => [state.instanceId, state]));
+  const up = new Set(states.filter(runs).map(({ instanceId }) => instanceId));
+  const live = tx.all(
+    query
+      .selectFrom('instances')
+      .select('id')
+      .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed')),
+  );
+  for (const { id } of live.sort((a, b) => Number(up.has(a.id)) - Number(up.has(b.id)))) {
+    const instance = findInstance(tx, id);
+    if (instance) compare(tx, ids, instance, told.get(id), { up, restoredAt });
+  }
+}
+
+function compare(
+  tx: Tx,
+  ids: Ids,
+  instance: Instance,
+  state: InstanceState | undefined,
+  { up, restoredAt }: { up: ReadonlySet<string>; restoredAt: number | undefined },
+): void {
+  if (!state) return noticeLoss(tx, instance);
+  if (state.sequence > instance.sequence) {
+    if (!isPlausible(instance, state.sequence)) return;
+    const raised = amend(tx, instance, { sequence: state.sequence });
+    return restoredAt === undefined ? undefined : catchUp(tx, ids, raised, state, { up, restoredAt });
+  }
+  if (state.sequence === instance.sequence) return noticeEnd(tx, ids, instance, state);
+  // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
+  if (instance.status === 'running' && !findOpenChange(tx, instance)) amend(tx, instance, { run_id: null });
+}
+
+/** It has ended there, and the host said so to a newer copy of the store. */
+function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation }: InstanceState): void {
+  if (!observation?.exit) return;
+  const open = findOpenChange(tx, instance);
+  if (!open && instance.status === 'running') return endWorkload(tx, instance, observation);
+  const hasRun = open?.sequence === sequence && (open.kind === 'provision' || open.kind === 'start');
+  if (hasRun) landCommand(tx, ids, open, instance, observation);
+}
+
+/** What should be running there is not there any more, and no command of ours explains it. */
+function noticeLoss(tx: Tx, instance: Instance): void {
+  if (instance.status !== 'running' || findOpenChange(tx, instance)) return;
+  endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
+}
+
+/**
+ * Compares what a host has of known instances with the store: what it still has of a destroyed one is destroyed again, and what
+ * runs of one that ended or was stopped is stopped. Until the host has done it, the GPUs are held.
+ */
+export function reviewKnown(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
+  for (const state of states) {
+    const instance = findInstanceOfMachine(tx, machineId, state.instanceId);
+    // An open command says already what is to become of it.
+    if (!instance || findOpenChange(tx, instance)) continue;
+    const kind = cleanUpOf(instance, state);
+    if (kind === undefined) continue;
+    holdGpus(tx, instance, state.gpuUuids);
+    recordEvent(tx, instance.id, 'cleaned_up', `the host still had the workload, ${instance.status} as it is`);
+    const sequence = Math.max(instance.sequence, state.sequence);
+    recordCommand(tx, ids, amend(tx, instance, { sequence }), kind);
+  }
+}
+
+function cleanUpOf(instance: Instance, state: InstanceState): CommandKind | undefined {
+  if (instance.status === 'destroyed') return 'destroy';
+  if (!runs(state)) return undefined;
+  if (instance.status === 'error') return 'release';
+  if (instance.status === 'stopped') return instance.gpus_released ? 'release' : 'stop';
+  return undefined;
+}
+
+function runs({ observation }: InstanceState): boolean {
+  return observation !== undefined && isAlive(observation);
+}
+
+function holdGpus(tx: Tx, instance: Instance, uuids: readonly string[]): void {
+  const free = findGpus(tx, instance.machine_id).filter(
+    ({ instance_id, quarantine_id }) => !instance_id && !quarantine_id,
+  );
+  claimGpus(
+    tx,
+    instance,
+    free.map(({ uuid }) => uuid).filter((uuid) => uuids.includes(uuid)),
+  );
+}

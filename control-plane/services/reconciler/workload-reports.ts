@@ -1,0 +1,90 @@
+import { WorkloadState, type Progress, type WorkloadReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Tx } from '../../store/store.js';
+import { dropClaims } from '../instances/claims.js';
+import { findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
+import { endWorkload, landCommand } from './command-outcomes.js';
+import type { Instance } from '../instances/queries.js';
+import { amend } from '../instances/transitions.js';
+import { attestKnown } from '../metering/usage-reports.js';
+import { chargeEndedRuns } from './ended-runs.js';
+import type { Platform } from '../system/platform.js';
+import { observeSetApart } from './quarantine.js';
+import { recordEvent, recordHostEvent } from '../system/timeline.js';
+import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
+
+/** A change that no command asked for. Applied once, if it is newer than the last one. */
+export function recordReport(platform: Platform, machineId: string, report: WorkloadReport): void {
+  platform.store.transact((tx) => {
+    if (!report.observation) return;
+    const found = findInstanceOfMachine(tx, machineId, report.instanceId);
+    if (!found) return observeSetApart(tx, machineId, report.instanceId, report.observation);
+    if (report.number <= found.report_number) return;
+    const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
+    if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
+    const { observation } = report;
+    if (isAlive(observation)) {
+      const ssh = sshOf(tx, instance, observation);
+      const changes = { ...addressesOf(tx, instance, observation), ...ssh, run_id: observation.runId || null };
+      if (instance.status === 'running') {
+        amend(tx, instance, changes);
+        if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordEvent(tx, instance.id, 'ssh_ready', 'SSH answers');
+      }
+      return attestKnown(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
+    }
+    const command = findOpenChange(tx, instance);
+    // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
+    if (command && landsWith(tx, command, instance, report))
+      landCommand(tx, platform.ids, command, instance, observation);
+    else if (instance.status === 'running' && !command && endsRun(tx, instance, report)) {
+      endWorkload(tx, instance, observation);
+    }
+  });
+}
+
+/**
+ * Whether the workload that is known to be up has ended: its very run, or one that came after the newest command. A report of
+ * an earlier run, come late, is none of this one.
+ */
+function endsRun(tx: Tx, instance: Instance, report: WorkloadReport): boolean {
+  const { run_id } = instance;
+  const { state, runId } = report.observation ?? { state: WorkloadState.WORKLOAD_STATE_UNSPECIFIED, runId: '' };
+  const isThisRun = run_id === null || runId === run_id || report.sequence >= sequenceOfChange(tx, instance);
+  return isThisRun || state === WorkloadState.WORKLOAD_STATE_ABSENT;
+}
+
+function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: WorkloadReport): boolean {
+  const { observation } = report;
+  if (!observation) return false;
+  switch (command.kind) {
+    case 'stop':
+    case 'release':
+      return (instance.status === 'running' || instance.status === 'stopping') && endsRun(tx, instance, report);
+    case 'provision':
+    case 'start': {
+      // What is not there has not come up, and what ended before was another run: the command is still to be answered.
+      const hasEnded = observation.state === WorkloadState.WORKLOAD_STATE_STOPPED;
+      return hasEnded && report.sequence >= command.sequence && observation.runId !== (instance.run_id ?? '');
+    }
+    case 'destroy':
+    case 'access':
+      return false;
+  }
+}
+
+/** Tells the renter of a step; a host speaks of its own instances only. A step that goes on replaces what it said last. */
+export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
+  platform.store.transact((tx) => {
+    const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
+    if (!instance) return;
+    // Only a provision may take as long as it goes on.
+    if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
+    if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
+    const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
+    recordHostEvent(tx, instance.id, kind, message);
+  });
+}
+
+/** A disk that Docker does not manage to remove keeps no GPU from others: its host has said that nothing can use them. */
+function freeGpusOfDestroy(tx: Tx, instance: Instance): void {
+  if (instance.status === 'destroying' && findOpenChange(tx, instance)?.kind === 'destroy') dropClaims(tx, instance.id);
+}

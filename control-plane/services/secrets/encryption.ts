@@ -1,0 +1,41 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const ALGORITHM = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** What a value is encrypted for. A value that was encrypted for one purpose does not decrypt for another. */
+export type Purpose =
+  | 'template.env'
+  | 'template.registry'
+  | 'instance.workload'
+  | 'instance.access_token'
+  | 'workload.origin'
+  | 'authority_key'
+  | 'key-check';
+
+/** Encrypts what the database may hold but not show. Layout: nonce, tag, cipher text. */
+export class Sealer {
+  /** `key` is 32 bytes and is kept outside the database. */
+  constructor(private readonly key: Buffer) {
+    if (key.length !== KEY_BYTES) throw new Error(`the secret key has ${key.length} bytes, not ${KEY_BYTES}`);
+  }
+
+  /** `purpose` is authenticated with the value: what was sealed for one thing does not open as another. */
+  seal(purpose: Purpose, value: unknown): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.key, nonce).setAAD(Buffer.from(purpose));
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  }
+
+  open(purpose: Purpose, sealed: Buffer): unknown {
+    const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, this.key, sealed.subarray(0, NONCE_BYTES))
+      .setAAD(Buffer.from(purpose))
+      .setAuthTag(tag);
+    const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+    return JSON.parse(plain.toString('utf8')) as unknown;
+  }
+}

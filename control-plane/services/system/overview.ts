@@ -1,0 +1,105 @@
+import { sql } from 'kysely';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Platform } from './platform.js';
+
+/** How the marketplace stands at one moment. */
+export interface Overview {
+  /** Those that are not removed, by whether they are connected; `lost`: away, and an operator has said so. */
+  hosts: { connected: number; away: number; lost: number };
+  gpus: { sold: number; free: number; unhealthy: number; quarantined: number };
+  instances: Record<string, number>;
+  /** What hosts that are not lost are still to do, and for how long the oldest of a kind has waited. */
+  openCommands: { kind: string; count: number; oldestMs: number }[];
+  /** For how long the settlement that is due longest has waited. */
+  settlementLagMs: number;
+  /** Organizations that have nothing left. */
+  withoutBalance: number;
+  /** Instances that are charged though their stop has timed out. */
+  ignoredStops: number;
+  /** Workloads that hosts have and the store cannot explain. */
+  quarantined: number;
+}
+
+export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
+  return store.transact((tx) => {
+    return {
+      hosts: countHosts(tx, hosts),
+      gpus: countGpus(tx),
+      instances: countInstances(tx),
+      openCommands: countCommands(tx),
+      settlementLagMs: settlementLag(tx),
+      withoutBalance: countEmpty(tx),
+      ignoredStops: countIgnoredStops(tx),
+      quarantined: tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0,
+    };
+  });
+}
+
+function countHosts(tx: Tx, links: Platform['hosts']): Overview['hosts'] {
+  const machines = tx.all(query.selectFrom('machines').select(['id', 'lost_at']).where('removed_at', 'is', null));
+  const hosts = { connected: 0, away: 0, lost: 0 };
+  for (const { id, lost_at } of machines)
+    hosts[links.isConnected(id) ? 'connected' : lost_at === null ? 'away' : 'lost'] += 1;
+  return hosts;
+}
+
+const COUNT = sql<number>`count(*)`.as('count');
+
+const HELD_APART = sql<number>`EXISTS (
+  SELECT 1 FROM quarantine JOIN quarantine_gpus ON quarantine_gpus.quarantine_id = quarantine.id
+  WHERE quarantine.machine_id = gpus.machine_id AND quarantine_gpus.gpu_uuid = gpus.uuid
+)`.as('apart');
+
+function countGpus(tx: Tx): Overview['gpus'] {
+  const rows = tx.all(
+    query
+      .selectFrom('gpus')
+      .innerJoin('machines', 'machines.id', 'gpus.machine_id')
+      .leftJoin('gpu_claims', (join) =>
+        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+      )
+      .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), HELD_APART, 'gpus.healthy', COUNT])
+      .where('gpus.present', '=', 1)
+      .where('machines.removed_at', 'is', null)
+      .groupBy(['sold', 'apart', 'gpus.healthy']),
+  );
+  const gpus = { sold: 0, free: 0, unhealthy: 0, quarantined: 0 };
+  for (const { sold, apart, healthy, count } of rows)
+    gpus[sold ? 'sold' : apart ? 'quarantined' : healthy ? 'free' : 'unhealthy'] += count;
+  return gpus;
+}
+
+function countInstances(tx: Tx): Record<string, number> {
+  const rows = tx.all(query.selectFrom('instances').select(['status', COUNT]).groupBy('status'));
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}
+
+function countCommands(tx: Tx): Overview['openCommands'] {
+  const oldest = sql<number>`min(commands.created_at)`.as('oldest');
+  const open = query
+    .selectFrom('commands')
+    .innerJoin('machines', 'machines.id', 'commands.machine_id')
+    .select(['kind', COUNT, oldest])
+    .where('state', '=', 'open')
+    .where('machines.lost_at', 'is', null);
+  return tx
+    .all(open.groupBy('kind'))
+    .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
+}
+
+function countIgnoredStops(tx: Tx): number {
+  const open = query.selectFrom('meter_intervals').select(COUNT).where('closed_at', 'is', null);
+  return tx.get(open.where('after_stop', '=', sql.lit(1)))?.count ?? 0;
+}
+
+function settlementLag(tx: Tx): number {
+  const first = query.selectFrom('organizations').select('settle_at').where('settle_at', 'is not', null);
+  const due = tx.get(first.orderBy('settle_at').limit(1))?.settle_at;
+  return Math.max(tx.now - (due ?? tx.now), 0);
+}
+
+function countEmpty(tx: Tx): number {
+  const empty = query.selectFrom('organizations').select(COUNT).where('balance_micro', '<=', 0);
+  return tx.get(empty)?.count ?? 0;
+}

@@ -1,0 +1,130 @@
+import { sql, type RawBuilder, type SelectQueryBuilder } from 'kysely';
+import { invalidField } from '../../domain/refusal.js';
+import type { Schema } from '../../store/schema.js';
+import type { Tx } from '../../store/store.js';
+
+export interface PageRequest {
+  limit?: number;
+  /** Where the page before has ended: its `next_cursor`. */
+  cursor?: string;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  /** Absent when no page was asked for; null on the last one. */
+  next_cursor?: string | null;
+}
+
+type Direction = 'asc' | 'desc';
+type Key = readonly (string | number)[];
+
+/** What a list is ordered by, and where an item of it stands in that order. */
+export interface Order<Item> {
+  /** Columns, the most important first; the last of them tells any two items apart. */
+  by: Readonly<Record<string, Direction>>;
+  /** What the item has in these columns. */
+  keyOf: (item: Item) => Key;
+}
+
+const DEFAULT_LIMIT = 100;
+
+/** The order of most lists. */
+export function newestFirst<Item extends { created_at: number; id: string }>(): Order<Item> {
+  return { by: { created_at: 'desc', id: 'asc' }, keyOf: ({ created_at, id }) => [created_at, id] };
+}
+
+/**
+ * One page of a query, in order; everything, when neither limit nor cursor is given. What is added or removed meanwhile moves
+ * nothing else from one page to another. Refuses with VALIDATION_FAILED what is no cursor of such a list.
+ */
+export function pageOf<Tables extends keyof Schema, Item>(
+  tx: Tx,
+  rows: SelectQueryBuilder<Schema, Tables, Item>,
+  request: PageRequest,
+  { by, keyOf }: Order<Item>,
+): Page<Item> {
+  const rest = restOf(rows, request, by);
+  if (!isPaged(request)) return { items: tx.all(rest) };
+  return cut(tx.all(rest.limit(sizeOf(request) + 1)), request, keyOf);
+}
+
+/** What a query has from the cursor on, in order. */
+export function restOf<Tables extends keyof Schema, Item>(
+  rows: SelectQueryBuilder<Schema, Tables, Item>,
+  { cursor }: PageRequest,
+  by: Order<Item>['by'],
+): SelectQueryBuilder<Schema, Tables, Item> {
+  const columns = Object.entries(by);
+  const ordered = columns.reduce((some, [name, direction]) => some.orderBy(sql.ref(name), direction), rows);
+  return cursor === undefined ? ordered : ordered.where(after(columns, readCursor(cursor, by)));
+}
+
+/** The same of items that are in order. */
+export function pageFrom<Item>(items: Item[], request: PageRequest, { by, keyOf }: Order<Item>): Page<Item> {
+  if (!isPaged(request)) return { items };
+  if (request.cursor === undefined) return cut(items, request, keyOf);
+  const key = readCursor(request.cursor, by);
+  const at = items.findIndex((item) => writeCursor(keyOf(item)) === request.cursor);
+  const next = at >= 0 ? at + 1 : items.findIndex((item) => compare(keyOf(item), key, Object.values(by)) > 0);
+  return cut(next >= 0 ? items.slice(next) : [], request, keyOf);
+}
+
+function isPaged({ limit, cursor }: PageRequest): boolean {
+  return limit !== undefined || cursor !== undefined;
+}
+
+function sizeOf({ limit = DEFAULT_LIMIT }: PageRequest): number {
+  return limit;
+}
+
+/** A page out of what is left of the list, or its beginning with at least one item too many. */
+function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf']): Page<Item> {
+  const items = left.slice(0, sizeOf(request));
+  const last = items.at(-1);
+  return { items, next_cursor: left.length > items.length && last ? writeCursor(keyOf(last)) : null };
+}
+
+/**
+ * What comes after the key: it is beyond it in some column, and equal in all before that one. The first column is bounded by itself,
+ * too, for an index to be searched from there on.
+ */
+function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
+  const [[first, direction] = ['', 'asc' as const]] = columns;
+  // Said at once where the columns agree, so that an index leads to it.
+  if (columns.every(([, other]) => other === direction)) {
+    const names = sql.join(columns.map(([name]) => sql.ref(name)));
+    return sql<boolean>`(${names}) ${sql.raw(direction === 'asc' ? '>' : '<')} (${sql.join(key)})`;
+  }
+  const beyond = columns.map(([name, direction], index) => {
+    const equal = columns.slice(0, index).map(([before], at) => sql`${sql.ref(before)} = ${key[at]} AND `);
+    const operator = sql.raw(direction === 'asc' ? '>' : '<');
+    return sql`(${sql.join(equal, sql``)}${sql.ref(name)} ${operator} ${key[index]})`;
+  });
+  return sql<boolean>`(${sql.ref(first)} ${sql.raw(direction === 'asc' ? '>=' : '<=')} ${key[0]} AND (${sql.join(beyond, sql` OR `)}))`;
+}
+
+function compare(one: Key, other: Key, directions: Direction[]): number {
+  const at = directions.findIndex((_, index) => one[index] !== other[index]);
+  const [a = 0, b = 0] = [one[at], other[at]];
+  return at < 0 ? 0 : a > b === (directions[at] === 'asc') ? 1 : -1;
+}
+
+function writeCursor(key: Key): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url');
+}
+
+function readCursor(cursor: string, by: Order<never>['by']): Key {
+  const key = parse(Buffer.from(cursor, 'base64url').toString());
+  const isKey = Array.isArray(key) && key.every((value) => typeof value === 'string' || typeof value === 'number');
+  if (!isKey || key.length !== Object.keys(by).length)
+    throw invalidField('cursor', 'must be the next_cursor of a page of this list');
+  return key;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

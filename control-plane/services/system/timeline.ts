@@ -1,0 +1,32 @@
+import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+
+const KEPT_EVENTS = 1_000;
+
+/** Adds to the timeline that the renter reads; the oldest give way. */
+export function recordEvent(
+  tx: Tx,
+  instanceId: string,
+  kind: PlatformEvent | InstanceErrorCode,
+  message: string,
+): void {
+  insertEvent(tx, instanceId, kind, message);
+}
+
+/** The same of what a host tells: a step that goes on replaces what it said last. */
+export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
+  const kind = hostEvent(told);
+  const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instanceId);
+  const last = tx.get(events.orderBy('id', 'desc').limit(1));
+  if (last?.kind !== kind || kind !== told) return insertEvent(tx, instanceId, kind, message);
+  tx.run(query.updateTable('instance_events').set({ at: tx.now, message }).where('id', '=', last.id));
+}
+
+function insertEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
+  tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
+  const events = query.selectFrom('instance_events').select('id').where('instance_id', '=', instanceId);
+  const last = tx.get(events.orderBy('id', 'desc').offset(KEPT_EVENTS).limit(1));
+  if (last)
+    tx.run(query.deleteFrom('instance_events').where('instance_id', '=', instanceId).where('id', '<=', last.id));
+}

@@ -1,0 +1,87 @@
+import { fileURLToPath } from 'node:url';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+let copy: string;
+
+/** A small tree with the project's own configuration, to break a rule in. */
+beforeEach(() => {
+  copy = mkdtempSync(join(tmpdir(), 'gpurent-check-'));
+  for (const file of [
+    'import-rules.config.cjs',
+    'tsconfig.base.json',
+    'eslint.config.js',
+    '.prettierrc.json',
+    'package.json',
+  ]) {
+    cpSync(join(root, file), join(copy, file));
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const part of ['shared', 'control-plane', 'agent', 'test', 'scripts']) {
+    put(`${part}/tsconfig.json`, '{ "extends": "../tsconfig.base.json", "include": ["**/*.ts"] }');
+    put(`${part}/present.ts`, 'export const present = true;\n');
+  }
+});
+afterEach(() => rmSync(copy, { recursive: true }));
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(join(copy, file)), { recursive: true });
+  writeFileSync(join(copy, file), text);
+}
+
+function check(name: string): { code: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', `check:${name}`], {
+    cwd: copy,
+    encoding: 'utf8',
+  });
+  return { code: status, output: stdout + stderr };
+}
+
+const importing = (path: string) => `import { it } from '${path}';\nexport const used = it;\n`;
+
+it('a tree that keeps the rules passes', () => {
+  put('control-plane/domain/it.ts', 'export const it = 1;\n');
+  put('control-plane/services/use.ts', importing('../domain/it.js'));
+  expect(check('imports')).toMatchObject({ code: 0 });
+});
+
+it('imports of what a part may not see, a domain that does I/O, a circle, and two folders that import each other fail the check', () => {
+  const forbidden = [
+    ['control-plane/domain', 'control-plane/store'],
+    ['control-plane/http', 'control-plane/store'],
+    ['control-plane/http', 'control-plane/grpc'],
+    ['control-plane/services/instances', 'control-plane/services/billing'],
+    ['agent/commands', 'agent/runtime/docker'],
+    ['agent', 'control-plane'],
+    ['shared', 'agent'],
+  ] as const;
+  for (const [index, [from, to]] of forbidden.entries()) {
+    put(`${to}/it${index}.ts`, 'export const it = 1;\n');
+    put(`${from}/use${index}.ts`, importing(`${relative(from, to)}/it${index}.js`));
+  }
+  put('agent/domain/io.ts', "import { readFileSync } from 'node:fs';\nexport const used = readFileSync;\n");
+  put('shared/a.ts', "import { b } from './b.js';\nexport const a = () => b;\n");
+  put('shared/b.ts', "import { a } from './a.js';\nexport const b = () => a;\n");
+  put('agent/one/a.ts', "import { b } from '../two/b.js';\nexport const a = b;\n");
+  put('agent/one/c.ts', 'export const c = 1;\n');
+  put('agent/two/b.ts', 'export const b = 1;\n');
+  put('agent/two/d.ts', "import { c } from '../one/c.js';\nexport const d = c;\n");
+  const { code, output } = check('imports');
+  expect(code).not.toBe(0);
+  for (const [index, [from, to]] of forbidden.entries())
+    expect(output).toContain(`${from} sees only its own: ${from}/use${index}.ts → ${to}/it${index}.ts`);
+  expect(output).toContain('the domain is pure: agent/domain/io.ts');
+  expect(output).toContain('no cycles: shared/');
+  expect(output).toContain('no two folders that import each other: agent/one');
+});
+
+it('a promise that nobody waits for, and a file that is not formatted, fail the check', () => {
+  put('shared/lint.ts', 'export function f(): void {\n  Promise.resolve();\n}\n');
+  expect(check('lint')).toMatchObject({ code: 1, output: expect.stringContaining('no-floating-promises') as string });
+  put('shared/format.ts', 'export const a = "b"');
+  expect(check('format')).toMatchObject({ code: 1, output: expect.stringContaining('shared/format.ts') as string });
+});
