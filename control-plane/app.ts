@@ -16,29 +16,29 @@ import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
 import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
-import { restartLowClocks, shiftMeters } from './services/metering/clock-shift.js';
-import { ClockWatch } from './services/system/clock-steps.js';
+import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
+import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
-import { CommandAnswers } from './services/connections/pending-commands.js';
+import { PendingCommands } from './services/connections/pending-commands.js';
 import { dispatchCommands } from './services/reconciler/dispatch.js';
 import { settleLostMachines } from './services/reconciler/lost-instances.js';
 import { errorExpirerOf } from './services/reconciler/error-expiry.js';
 import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
 import { expireTransitions } from './services/reconciler/time-outs.js';
 import { waitTellerOf } from './services/reconciler/wait-events.js';
-import { HostLinks } from './services/connections/agent-connections.js';
+import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
-import { forgetSealed } from './services/instances/forget-secrets.js';
-import { reseal } from './services/secrets/key-rotation.js';
+import { forgetEncrypted } from './services/instances/forget-secrets.js';
+import { reencrypt } from './services/secrets/key-rotation.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
-import { LogHub } from './services/connections/log-relay.js';
+import { LogRelay } from './services/connections/log-relay.js';
 import { destroyUnpaid } from './services/billing/auto-destroy.js';
 import { settleDue } from './services/billing/settle.js';
 import type { Platform } from './services/system/platform.js';
 import { purgerOf } from './services/reconciler/purge.js';
-import { Sealer } from './services/secrets/encryption.js';
-import { beginTenure } from './services/connections/term.js';
+import { Encryption } from './services/secrets/encryption.js';
+import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
@@ -58,7 +58,7 @@ export interface Overrides {
 const DRAIN_MS = 15_000;
 
 /** Every worker: those that use cases wake, and those that only the heartbeat runs. */
-type Chore =
+type Job =
   | WorkerName
   | 'auto-destroy'
   | 'error-expiry'
@@ -78,7 +78,7 @@ export interface Addresses {
 
 export interface ControlPlane {
   platform: Platform;
-  workers: Workers<Chore>;
+  workers: Workers<Job>;
   /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
   /** Reads the operator's certificate again. */
@@ -95,9 +95,9 @@ export interface ControlPlane {
  */
 export function rotateKey(config: Config & { secretKeyFile: string }): { count: number; kept: string } {
   const store = new Store(config.database, systemClock);
-  const before = openSealer(store, config, systemClock);
+  const before = openEncryption(store, config, systemClock);
   try {
-    const count = reseal(store, before, new Sealer(prepareNextKey(config.secretKeyFile)));
+    const count = reencrypt(store, before, new Encryption(prepareNextKey(config.secretKeyFile)));
     return { count, kept: adoptNextKey(config.secretKeyFile, systemClock.now()) };
   } finally {
     store.close();
@@ -109,13 +109,13 @@ export function rotateKey(config: Config & { secretKeyFile: string }): { count: 
  * concerns, and where the store is kept as it was, should the key be found. Throws SetupError while a daemon runs, and where the
  * key is not lost.
  */
-export function forgetSecrets(config: Config): ReturnType<typeof forgetSealed> & { kept: string } {
+export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted> & { kept: string } {
   const store = new Store(config.database, systemClock);
   try {
-    const sealer = new Sealer(config.secretKey);
+    const encryption = new Encryption(config.secretKey);
     const kept = `${config.database}.before-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
-    if (!isKeyOf(store, sealer)) backUp(config.database, kept);
-    return { ...forgetSealed(store, sealer), kept };
+    if (!isKeyOf(store, encryption)) backUp(config.database, kept);
+    return { ...forgetEncrypted(store, encryption), kept };
   } finally {
     store.close();
   }
@@ -125,30 +125,33 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetSealed> &
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
   const { clock = systemClock, ids = randomIds, defer = (run) => void setImmediate(outsideRequests, run) } = overrides;
   const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
-  const sealer = openSealer(store, config, clock);
-  const hosts = new HostLinks(clock);
+  const encryption = openEncryption(store, config, clock);
+  const connections = new AgentConnections(clock);
   const platform: Platform = {
     store,
     clock,
     ids,
-    sealer,
-    authority: new Authority(store, sealer, clock, ids),
-    pin: null,
-    hosts,
-    answers: new CommandAnswers(clock),
+    encryption,
+    authority: new Authority(store, encryption, clock, ids),
+    authorityFingerprint: null,
+    connections,
+    pendingCommands: new PendingCommands(clock),
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
-    logs: new LogHub(clock, ids, hosts),
+    logs: new LogRelay(clock, ids, connections),
     payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
-    tenure: beginTenure(store, ids),
-    clockWatch: new ClockWatch(store, clock, logger, { shift: shiftMeters, restartGrace: restartLowClocks }),
+    term: beginTerm(store, ids),
+    clockSteps: new ClockStepDetector(store, clock, logger, {
+      shift: shiftUnsettledTimes,
+      restartGrace: restartExhaustionClocks,
+    }),
     bootedAt: clock.monotonic(),
   };
   const { destroyErrorsAfterMs } = config;
   const expireErrors =
     destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
-  const workers = new Workers<Chore>(
+  const workers = new Workers<Job>(
     {
       dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
@@ -180,7 +183,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     async start({ heartbeat } = { heartbeat: true }) {
       const { tls } = config;
       if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
-      if (tls.grpc && !tls.files) platform.pin = await platform.authority.fingerprint();
+      if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? identities?.identity : undefined;
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown);
       const hostSide =
@@ -209,16 +212,16 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
 }
 
 /** With the key that the database was written with: the next one, where an exchange was cut short after its commit. */
-function openSealer(store: Store, { secretKey, secretKeyFile }: Config, clock: Clock): Sealer {
+function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, clock: Clock): Encryption {
   try {
     const next = secretKeyFile === undefined ? undefined : readNextKey(secretKeyFile);
-    if (secretKeyFile !== undefined && next && isKeyOf(store, new Sealer(next))) {
+    if (secretKeyFile !== undefined && next && isKeyOf(store, new Encryption(next))) {
       adoptNextKey(secretKeyFile, clock.now());
-      return new Sealer(next);
+      return new Encryption(next);
     }
-    const sealer = new Sealer(secretKey);
-    checkKey(store, sealer);
-    return sealer;
+    const encryption = new Encryption(secretKey);
+    checkKey(store, encryption);
+    return encryption;
   } catch (error) {
     store.close();
     throw error;

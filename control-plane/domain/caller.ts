@@ -15,7 +15,7 @@ export interface SessionCaller {
 
 /** A signed-in user who belongs to no organisation now: its own account is all that is open to it. */
 export interface HomelessCaller {
-  kind: 'homeless';
+  kind: 'no_organization';
   sessionId: string;
   userId: string;
   email: string;

@@ -8,7 +8,7 @@ export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy'
  * `open` until the host has answered for good, or a newer command of the instance has closed it.
  * Only open commands are ever sent.
  */
-export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed' | 'stale';
+export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed';
 
 const FIRST_RESEND_MS = 5_000;
 /** No command waits longer to be sent again. */

@@ -52,7 +52,7 @@ export interface Settlement {
   /** `absorbedMicro` is what of the millisecond in which the balance ran out it did not cover. */
   intervals: { id: number; settledTo: number; absorbedMs: number; absorbedMicro: number }[];
   /** Since when nothing is left: GPU time ends there. Absent while the balance lasts, or as long as that cannot be known. */
-  emptySince?: number;
+  exhaustedAt?: number;
   /** When to settle again; null while nothing is metered. */
   nextAt: number | null;
 }
@@ -95,7 +95,7 @@ export function settle(account: Account, now: number): Settlement {
   const next = empty.find(({ from }) => from > now)?.from ?? now + PERIOD_MS;
   return {
     ...book(meters, first > now ? [] : empty, uncovered, frontier),
-    ...(isCertain ? { emptySince: current.from } : {}),
+    ...(isCertain ? { exhaustedAt: current.from } : {}),
     nextAt: meters.length === 0 ? null : current && !isCertain ? now + AWAITED_AGAIN_MS : next,
   };
 }

@@ -14,7 +14,7 @@ export const JUPYTER_PORT = 8888;
 const RESERVED_PORT = 22_022;
 
 /** What is wrong with a template's ports; undefined where nothing is. */
-export function faultOfPorts(ports: readonly TemplatePort[]): string | undefined {
+export function validatePorts(ports: readonly TemplatePort[]): string | undefined {
   const names = ports.map(({ port, protocol }) => `${port}/${protocol === 'udp' ? 'udp' : 'tcp'}`);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `names ${twice} twice`;

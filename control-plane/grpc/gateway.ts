@@ -84,7 +84,7 @@ export class Gateway {
 
   /** Ends the streams of all hosts, within a second; they will dial again. */
   async close(): Promise<void> {
-    this.platform.hosts.closeAll('the control plane is stopping');
+    this.platform.connections.closeAll('the control plane is stopping');
     this.gate?.close();
     const { server } = this;
     await new Promise<void>((resolve) => {

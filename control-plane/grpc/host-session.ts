@@ -11,12 +11,12 @@ import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
-import type { HostLink } from '../services/connections/agent-connections.js';
+import type { AgentStream } from '../services/connections/agent-connections.js';
 import { paidTimesOf } from '../services/billing/paid-until.js';
 import type { Platform } from '../services/system/platform.js';
 import { unitsOf } from './message-size.js';
-import { isOvertaken } from '../services/connections/term.js';
-import { greetHost } from '../services/reconciler/hello.js';
+import { isSuperseded } from '../services/connections/term.js';
+import { handleHello } from '../services/reconciler/hello.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -40,7 +40,7 @@ const FLOODED = 'this host has said too much at once; it may come back in a minu
 export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): boolean {
   try {
     const machineId = admitHost(platform, proof);
-    if (platform.hosts.isShunned(machineId) || !platform.hosts.takes(machineId, 'facts', CONNECT_UNITS)) {
+    if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', CONNECT_UNITS)) {
       refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
       return false;
     }
@@ -64,7 +64,7 @@ function overtakenBy(epoch: number, heard: number): string {
   return `this host has heard of ${other}: this one runs on a copy of the store that is not in use; stop it, or restore its store with "gpurent-control-plane restore"`;
 }
 
-class HostSession implements HostLink {
+class HostSession implements AgentStream {
   private greeted = false;
   congested = false;
   private closed = false;
@@ -103,7 +103,7 @@ class HostSession implements HostLink {
     this.closed = true;
     this.helloDeadline.cancel();
     if (!this.greeted) this.logger.info({ reason }, 'a host is gone before it was greeted');
-    if (!this.platform.hosts.detach(this.machineId, this)) return;
+    if (!this.platform.connections.detach(this.machineId, this)) return;
     this.platform.logs.hostLost(this.machineId);
     this.logger.info({ reason }, 'host disconnected');
   }
@@ -111,7 +111,7 @@ class HostSession implements HostLink {
   private receive(message: AgentMessage): void {
     if (this.closed) return;
     const what = message.message?.$case === 'logChunk' ? 'logs' : 'facts';
-    if (!this.platform.hosts.takes(this.machineId, what, unitsOf(message))) return this.cutOff();
+    if (!this.platform.connections.allows(this.machineId, what, unitsOf(message))) return this.cutOff();
     try {
       if (this.greeted) this.handle(message);
       else this.greet(message);
@@ -156,13 +156,13 @@ class HostSession implements HostLink {
         `this control plane speaks protocol ${PROTOCOL_MIN} to ${PROTOCOL_MAX}, the agent ${hello.protocolMin} to ${hello.protocolMax}; upgrade the older one`,
       );
     }
-    const { tenure } = this.platform;
-    if (isOvertaken(tenure, hello)) {
-      const details = overtakenBy(tenure.epoch, hello.epoch);
+    const { term } = this.platform;
+    if (isSuperseded(term, hello)) {
+      const details = overtakenBy(term.epoch, hello.epoch);
       this.logger.error(details);
       return refuse(this.stream, status.FAILED_PRECONDITION, details);
     }
-    const { floors, quarantined } = greetHost(this.platform, this.machineId, hello);
+    const { floors, quarantined } = handleHello(this.platform, this.machineId, hello);
     this.greeted = true;
     if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
@@ -170,11 +170,11 @@ class HostSession implements HostLink {
     this.send({
       message: {
         $case: 'welcome',
-        value: { protocol, ...tenure, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true },
+        value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true },
       },
     });
-    this.platform.hosts.attach(this.machineId, this);
-    if (hello.unseen) this.platform.hosts.setDockerAvailable(this.machineId, false);
+    this.platform.connections.attach(this.machineId, this);
+    if (hello.unseen) this.platform.connections.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
     if (quarantined.length > 0)
       this.logger.warn({ instances: quarantined.slice(0, MOST_NAMED) }, `${quarantined.length} ${IN_QUARANTINE}`);
@@ -182,7 +182,7 @@ class HostSession implements HostLink {
 
   private handle({ message }: AgentMessage): void {
     const { platform, machineId } = this;
-    platform.hosts.heard(machineId);
+    platform.connections.heard(machineId);
     switch (message?.$case) {
       case 'heartbeat':
         recordHeartbeat(platform, machineId, message.value);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.js';
-import { Allowance } from '../domain/allowance.js';
+import { TokenBucket } from '../domain/token-bucket.js';
 
 /** Refused calls of one address: so many at once, and so many a second after that. */
 const BURST = 200;
@@ -10,7 +10,7 @@ const MOST_ADDRESSES = 10_000;
 /** Bounds how many calls of one address are refused: beyond that they are turned away before they cost anything. */
 export class RefusalLimiter {
   /** The address that called last comes last. */
-  private readonly allowances = new Map<string, Allowance>();
+  private readonly allowances = new Map<string, TokenBucket>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -24,9 +24,9 @@ export class RefusalLimiter {
     this.of(peer).give(1);
   }
 
-  private of(peer: string): Allowance {
+  private of(peer: string): TokenBucket {
     const address = peer.replace(/:\d+$/, '');
-    const allowance = this.allowances.get(address) ?? new Allowance(BURST, PER_SECOND);
+    const allowance = this.allowances.get(address) ?? new TokenBucket(BURST, PER_SECOND);
     this.allowances.delete(address);
     this.allowances.set(address, allowance);
     const [oldest] = this.allowances.keys();

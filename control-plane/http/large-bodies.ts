@@ -35,5 +35,5 @@ function isLarge({ headers, routeOptions }: FastifyRequest, bytes: number): bool
 
 function callerOf({ caller }: FastifyRequest): string {
   if (!caller) return '';
-  return caller.kind === 'homeless' ? caller.userId : caller.organizationId;
+  return caller.kind === 'no_organization' ? caller.userId : caller.organizationId;
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Clock } from '../../shared/clock.js';
 import { VERSION } from '../../shared/version.js';
-import type { Counted } from '../domain/counted.js';
+import type { MetricEvent } from '../domain/metric-event.js';
 import type { Overview } from '../services/system/overview.js';
 import { FailingHosts } from './failing-hosts.js';
 
@@ -60,7 +60,7 @@ export class Metrics {
     return this.registry.contentType;
   }
 
-  count(counted: Counted): void {
+  count(counted: MetricEvent): void {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
     const { kind, outcome, failure } = counted;
     this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });

@@ -9,21 +9,21 @@ export interface Policy {
   session: 'any' | 'admin' | 'operator';
   apiKey: 'allowed' | 'TOKEN_INVALID' | 'ADMIN_REQUIRED' | 'NOT_FOUND';
   /** Whether a user who belongs to no organisation may call it, too. */
-  homeless: 'allowed' | 'refused';
+  noOrganization: 'allowed' | 'refused';
 }
 
 export const PUBLIC = 'public';
 /** Any member, also a script. */
-export const MEMBER: Policy = { session: 'any', apiKey: 'allowed', homeless: 'refused' };
+export const MEMBER: Policy = { session: 'any', apiKey: 'allowed', noOrganization: 'refused' };
 /** The signed-in user's own account. */
-export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', homeless: 'allowed' };
+export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', noOrganization: 'allowed' };
 /** A member who is signed in: no script. */
-export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', homeless: 'refused' };
+export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', noOrganization: 'refused' };
 /** Credentials: sessions only, and a key is told that it takes more than itself. */
-export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
-export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', homeless: 'refused' };
+export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', noOrganization: 'refused' };
+export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', noOrganization: 'refused' };
 /** For every other caller these routes do not exist. */
-export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', homeless: 'allowed' };
+export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', noOrganization: 'allowed' };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -74,8 +74,8 @@ export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
 
 function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller | AccountCaller {
   const caller = identify(platform, request);
-  if (caller.kind === 'homeless') {
-    if (policy.homeless === 'allowed') return caller;
+  if (caller.kind === 'no_organization') {
+    if (policy.noOrganization === 'allowed') return caller;
     throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one, or accept an invitation');
   }
   if (caller.kind === 'api_key') {
@@ -136,7 +136,7 @@ const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Par
 /** The caller of a route whose policy lets members in. */
 export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
-  if (!caller || caller.kind === 'homeless') throw new Error('this route has no caller');
+  if (!caller || caller.kind === 'no_organization') throw new Error('this route has no caller');
   return caller;
 }
 

@@ -215,6 +215,6 @@ function whoAsked({ caller, ip }: FastifyRequest): object {
   if (!caller) return { address: ip };
   const key = caller.kind === 'api_key' ? { keyId: caller.keyId } : {};
   const user = caller.kind === 'api_key' ? {} : { userId: caller.userId };
-  const organization = caller.kind === 'homeless' ? {} : { organizationId: caller.organizationId };
+  const organization = caller.kind === 'no_organization' ? {} : { organizationId: caller.organizationId };
   return { address: ip, ...user, ...key, ...organization };
 }

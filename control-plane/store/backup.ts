@@ -76,13 +76,22 @@ function stamp(file: string, now: number, above: number): number {
     database
       .prepare("INSERT INTO meta VALUES ('restored_at', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
       .run(String(now));
-    database.exec('UPDATE machines SET is_ahead = 1');
-    // Who is below zero gets the full time anew to pay.
-    database.prepare('UPDATE organizations SET low_since = ? WHERE low_since IS NOT NULL').run(now);
+    const { resync, exhausted } = namesIn(database);
+    database.exec(`UPDATE machines SET ${resync} = 1`);
+    // An organization below zero gets the full time again in which to pay.
+    database.prepare(`UPDATE organizations SET ${exhausted} = ? WHERE ${exhausted} IS NOT NULL`).run(now);
     return epoch;
   } finally {
     database.close();
   }
+}
+
+/** A copy that an older release has made keeps its schema until a daemon opens it: migration 0010 renames these columns. */
+function namesIn(database: BetterSqlite3.Database): { resync: string; exhausted: string } {
+  const version = database.pragma('user_version', { simple: true }) as number;
+  return version < 10
+    ? { resync: 'is_ahead', exhausted: 'low_since' }
+    : { resync: 'needs_resync', exhausted: 'exhausted_since' };
 }
 
 /** The certificate of its authority in PEM, also while a control plane runs on it. Throws SetupError where there is none. */

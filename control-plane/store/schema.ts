@@ -22,7 +22,7 @@ export interface Schema {
     name: string;
     balance_micro: number;
     payments_frozen_at: number | null;
-    low_since: number | null;
+    exhausted_since: number | null;
     settle_at: number | null;
     created_at: number;
   };
@@ -88,7 +88,7 @@ export interface Schema {
     boot_id: string | null;
     enrolled_at: number;
     last_seen_at: number | null;
-    is_ahead: Generated<0 | 1>;
+    needs_resync: Generated<0 | 1>;
     cordoned_at: number | null;
     lost_at: number | null;
     removed_at: number | null;
@@ -130,8 +130,8 @@ export interface Schema {
     arch: string;
     cuda_max: string | null;
     ssh_user: string;
-    env_sealed: Buffer;
-    registry_sealed: Buffer | null;
+    env_encrypted: Buffer;
+    registry_encrypted: Buffer | null;
     onstart: string | null;
     command: string;
     ports: string;
@@ -154,8 +154,8 @@ export interface Schema {
     price_per_hour_micro: number;
     storage_price_per_gb_hour_micro: number;
     template_snapshot: string;
-    workload_sealed: Buffer | null;
-    access_token_sealed: Buffer | null;
+    workload_encrypted: Buffer | null;
+    access_token_encrypted: Buffer | null;
     ssh_user: string;
     ssh_host: string | null;
     ssh_port: number | null;
@@ -231,8 +231,8 @@ export interface Schema {
     closed_at: number | null;
     attested_to: number;
     settled_to: number;
-    absorbed_ms: Generated<number>;
-    absorbed_micro: Generated<number>;
+    written_off_ms: Generated<number>;
+    written_off_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
     run_id: string | null;

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
-import type { Counted } from '../domain/counted.js';
+import type { MetricEvent } from '../domain/metric-event.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
@@ -22,7 +22,7 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   /** Calls `run` once the transaction is committed, never when it is rolled back. */
   afterCommit(run: () => void): void;
   /** Counts something, once the transaction is committed. */
-  count(counted: Counted): void;
+  count(counted: MetricEvent): void;
 }
 
 /** What every open asserts. */
@@ -52,7 +52,7 @@ export class StoreUnavailable extends CodedError<'STORE_UNAVAILABLE'> {
 export class Store {
   /** Called before each transaction. */
   beforeEach: () => void = () => {};
-  onCount: (counted: Counted) => void = () => {};
+  onCount: (counted: MetricEvent) => void = () => {};
   /** Which request is being carried out at this moment. */
   requestId: () => string | null = () => null;
   private readonly connection: BetterSqlite3.Database;

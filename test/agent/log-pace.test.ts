@@ -4,7 +4,7 @@ import type { Outbox } from '../../agent/link/outbox.js';
 import { LogStreams } from '../../agent/logs/log-streams.js';
 import type { LogLine, Runtime } from '../../agent/runtime/workload.js';
 import { SIZED_SERVICE, unitsOf } from '../../control-plane/grpc/message-size.js';
-import { Intake } from '../../control-plane/services/connections/message-rate-limiter.js';
+import { MessageRateLimiter } from '../../control-plane/services/connections/message-rate-limiter.js';
 import { AgentMessage, type LogChunk } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -27,12 +27,12 @@ it.each<[string, number, number, (at: string) => LogLine[]]>([
   ['long lines of wide letters', 3, 5, (at) => Array.from({ length: 100 }, () => ({ at, text: '語'.repeat(5_000) }))],
 ])('a workload that writes without end has no host cut off: %s', async (_, watchers, aSecond, batch) => {
   const clock = new ManualClock();
-  const intake = new Intake();
+  const intake = new MessageRateLimiter();
   let [sent, refused] = [0, 0];
   const outbox = {
     logChunk: (chunk: LogChunk) => {
       sent++;
-      if (!intake.takes('logs', unitsOnTheWire(chunk), clock.monotonic())) refused++;
+      if (!intake.allows('logs', unitsOnTheWire(chunk), clock.monotonic())) refused++;
       return true;
     },
   };

@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MAX_ORIGIN_CHARS, openOrigin, sealOrigin, type Origin } from '../../control-plane/services/instances/origin.js';
+import {
+  MAX_ORIGIN_CHARS,
+  openOrigin,
+  sealOrigin,
+  type Origin,
+} from '../../control-plane/services/instances/origin.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -28,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-const sealer = () => test.core.platform.sealer;
+const encryption = () => test.core.platform.encryption;
 
 /** A host with a workload that the store has never heard of, which says of its origin what `seal` makes of the truth. */
 async function unheardOf(seal: (origin: Origin) => string, state: 'RUNNING' | 'STOPPED' = 'RUNNING') {
@@ -75,7 +80,7 @@ it('a deploy tells the host whose the workload is, in words that only the contro
   const command = await eventually('the command', () => agent.held[0]);
   const sealed = command.running?.spec.origin ?? '';
   expect(sealed).not.toContain(Buffer.from('named').toString('base64').slice(0, 6));
-  expect(openOrigin(sealer(), sealed, id)).toEqual({
+  expect(openOrigin(encryption(), sealed, id)).toEqual({
     instance_id: id,
     organization_id: renter.organizationId,
     template_id: templateId,
@@ -93,7 +98,7 @@ it('a deploy tells the host whose the workload is, in words that only the contro
 });
 
 it('quarantine names whose it was, and an adoption without a word gives it back, reachable at once', async () => {
-  const { agent, instanceId, origin, found, path } = await unheardOf((truth) => sealOrigin(sealer(), truth));
+  const { agent, instanceId, origin, found, path } = await unheardOf((truth) => sealOrigin(encryption(), truth));
   const { organization_id, template_id, offer_id, label, ssh_public_key } = origin;
   const named = { organization_id, template_id, offer_id, label, ssh_public_key };
   expect(found).toMatchObject({ ...named, organization_name: expect.any(String) as string, template_name: 'Guarded' });
@@ -116,7 +121,7 @@ it('quarantine names whose it was, and an adoption without a word gives it back,
 });
 
 it('a stopped one takes its access with the next start', async () => {
-  const { agent, instanceId, path } = await unheardOf((truth) => sealOrigin(sealer(), truth), 'STOPPED');
+  const { agent, instanceId, path } = await unheardOf((truth) => sealOrigin(encryption(), truth), 'STOPPED');
   const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, { label: 'other' });
   expect(adopted).toMatchObject({ status: 'stopped', label: 'other', ssh_port: null });
   expect(agent.held).toEqual([]);
@@ -131,10 +136,13 @@ it('a stopped one takes its access with the next start', async () => {
 it.each<[string, (origin: Origin) => string]>([
   ['what an older release has made', () => ''],
   ['what no control plane has sealed', (origin) => Buffer.from(JSON.stringify(origin)).toString('base64')],
-  ['what was sealed for another workload', (origin) => sealOrigin(sealer(), { ...origin, instance_id: randomUUID() })],
+  [
+    'what was sealed for another workload',
+    (origin) => sealOrigin(encryption(), { ...origin, instance_id: randomUUID() }),
+  ],
   [
     'what is longer than any control plane says',
-    (origin) => sealOrigin(sealer(), { ...origin, label: 'x'.repeat(MAX_ORIGIN_CHARS) }),
+    (origin) => sealOrigin(encryption(), { ...origin, label: 'x'.repeat(MAX_ORIGIN_CHARS) }),
   ],
 ])('%s names nobody, and the adoption says what is missing', async (_, seal) => {
   const { found, path, agent, origin } = await unheardOf(seal);

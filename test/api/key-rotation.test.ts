@@ -7,8 +7,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { prepareNextKey } from '../../control-plane/secret-key.js';
-import { SEALED_COLUMNS, reseal } from '../../control-plane/services/secrets/key-rotation.js';
-import { Sealer } from '../../control-plane/services/secrets/encryption.js';
+import { ENCRYPTED_COLUMNS, reencrypt } from '../../control-plane/services/secrets/key-rotation.js';
+import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { Store } from '../../control-plane/store/store.js';
 import { SetupError } from '../../shared/coded-error.js';
@@ -99,7 +99,7 @@ it('every sealed column of the schema is sealed anew', () => {
     )
     .all();
   database.close();
-  const named = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort();
+  const named = ENCRYPTED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort();
   expect(columns.map(({ table, column }) => `${table}.${column}`).sort()).toEqual(named);
 });
 
@@ -122,12 +122,12 @@ it('a new key opens everything, and the one before opens nothing but older backu
   const reader = new Store(backup, systemClock);
   reader.close();
   await running?.platform.authority.certificate();
-  const { workload_sealed: sealed } = new BetterSqlite3(file, { readonly: true })
-    .prepare('SELECT workload_sealed FROM instances WHERE id = ?')
-    .get(id) as { workload_sealed: Buffer };
-  const opened = JSON.stringify(running?.platform.sealer.open('instance.workload', sealed));
+  const { workload_encrypted: sealed } = new BetterSqlite3(file, { readonly: true })
+    .prepare('SELECT workload_encrypted FROM instances WHERE id = ?')
+    .get(id) as { workload_encrypted: Buffer };
+  const opened = JSON.stringify(running?.platform.encryption.decrypt('instance.workload', sealed));
   expect(opened).toContain(VALUE);
-  expect(() => new Sealer(Buffer.from(before.trim(), 'hex')).open('instance.workload', sealed)).toThrow();
+  expect(() => new Encryption(Buffer.from(before.trim(), 'hex')).decrypt('instance.workload', sealed)).toThrow();
 
   await stop();
   restore(backup, file, Date.now());
@@ -159,7 +159,7 @@ it('an exchange that was cut short after its commit is finished at the next star
   expect(readFileSync(keyFile(), 'utf8')).toBe(before);
 
   const store = new Store(file, systemClock);
-  reseal(store, new Sealer(config().secretKey), new Sealer(prepareNextKey(keyFile())));
+  reencrypt(store, new Encryption(config().secretKey), new Encryption(prepareNextKey(keyFile())));
   store.close();
   await boot();
   expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
@@ -187,8 +187,8 @@ it('a key that is lost for good is the end of what it sealed, and of nothing els
   const { kept, ...forgotten } = forgetSecrets(config());
   expect(forgotten).toEqual({ templates: 1, instances: 1 });
   // Whatever is sealed is of the new key.
-  const [store, sealer] = [new Store(file, systemClock), new Sealer(config().secretKey)];
-  expect(reseal(store, sealer, sealer)).toBeGreaterThan(0);
+  const [store, encryption] = [new Store(file, systemClock), new Encryption(config().secretKey)];
+  expect(reencrypt(store, encryption, encryption)).toBeGreaterThan(0);
   store.close();
   await boot();
   renter = operator.as(first.token);

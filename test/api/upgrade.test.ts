@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
-import { openWorkload, sealWorkload } from '../../control-plane/services/instances/workload.js';
+import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -163,20 +163,20 @@ describe('A field that is added later', () => {
 
   it('to what an instance runs breaks no start of an older one', async () => {
     const { stopped } = world.instances;
-    const { store, sealer } = test.core.platform;
-    const of = query.selectFrom('instances').select('workload_sealed').where('id', '=', stopped);
-    const sealed = store.transact((tx) => tx.get(of))?.workload_sealed;
+    const { store, encryption } = test.core.platform;
+    const of = query.selectFrom('instances').select('workload_encrypted').where('id', '=', stopped);
+    const sealed = store.transact((tx) => tx.get(of))?.workload_encrypted;
     if (!sealed) throw new Error('nothing is sealed');
-    const whole = openWorkload(sealer, sealed);
+    const whole = decryptWorkload(encryption, sealed);
     for (const field of Object.keys(whole) as (keyof typeof whole)[]) {
       const { [field]: _, ...older } = whole;
-      const opened = openWorkload(sealer, sealWorkload(sealer, older as typeof whole));
+      const opened = decryptWorkload(encryption, encryptWorkload(encryption, older as typeof whole));
       expect(() => WorkloadSpec.encode({ ...opened, gpuUuids: [], origin: '' }).finish()).not.toThrow();
     }
     const { image, sshUser } = whole;
-    const bare = sealWorkload(sealer, { image, sshUser } as typeof whole);
+    const bare = encryptWorkload(encryption, { image, sshUser } as typeof whole);
     store.transact((tx) =>
-      tx.run(query.updateTable('instances').set({ workload_sealed: bare }).where('id', '=', stopped)),
+      tx.run(query.updateTable('instances').set({ workload_encrypted: bare }).where('id', '=', stopped)),
     );
     await connectHosts();
     await renter.post(`/v1/instances/${stopped}/start`);
@@ -185,10 +185,10 @@ describe('A field that is added later', () => {
 
   it('what cannot be encoded holds up neither its machine nor the log', async () => {
     const { stopped, running } = world.instances;
-    const { store, sealer } = test.core.platform;
-    const broken = sealer.seal('instance.workload', { image: 'x', env: 7 });
+    const { store, encryption } = test.core.platform;
+    const broken = encryption.encrypt('instance.workload', { image: 'x', env: 7 });
     store.transact((tx) =>
-      tx.run(query.updateTable('instances').set({ workload_sealed: broken }).where('id', '=', stopped)),
+      tx.run(query.updateTable('instances').set({ workload_encrypted: broken }).where('id', '=', stopped)),
     );
     await connectHosts();
     const started = renter.request('POST', `/v1/instances/${stopped}/start`);

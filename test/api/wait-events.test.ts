@@ -23,7 +23,7 @@ const messagesOf = async (id: string, kind: string) => {
   );
   return items.filter((event) => event.kind === kind).map(({ message }) => message);
 };
-const trouble = (agent: FakeAgent) => world.test.core.platform.hosts.troubleOf(agent.hostId);
+const trouble = (agent: FakeAgent) => world.test.core.platform.connections.troubleOf(agent.hostId);
 
 /** A host that answers nothing, with an instance that is to stop. */
 async function stopping(): Promise<{ agent: FakeAgent; id: string }> {

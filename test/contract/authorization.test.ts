@@ -23,7 +23,7 @@ interface Credential {
   token: string | undefined;
   /** Nothing that it could be is alive. */
   dead?: true;
-  kind: 'key' | 'session' | 'homeless';
+  kind: 'key' | 'session' | 'no_organization';
   role: 'admin' | 'member' | 'operator';
   side: Side;
   other: Side;
@@ -161,7 +161,10 @@ async function credentialsOf(side: Side, other: Side, expired: string): Promise<
     of('a member’s session', member.api.token, { kind: 'session', userId: member.userId }),
     of('an admin’s session', admin.api.token, { kind: 'session', role: 'admin' }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
-    of('a session of somebody without an organization', leaver.api.token, { kind: 'homeless', userId: leaver.userId }),
+    of('a session of somebody without an organization', leaver.api.token, {
+      kind: 'no_organization',
+      userId: leaver.userId,
+    }),
   ];
 }
 
@@ -201,7 +204,7 @@ function expected({ route, credential, target, header }: Cell): string {
     const admitted = role === 'operator' && header !== 'other';
     return admitted ? found(route, target, credential) : '404 NOT_FOUND';
   }
-  if (header === 'other' || (kind === 'homeless' && (header === 'own' || access !== 'account')))
+  if (header === 'other' || (kind === 'no_organization' && (header === 'own' || access !== 'account')))
     return '403 ORG_MISMATCH';
   if (kind === 'key' && access !== 'member') {
     return access === 'account' || access === 'session' ? '401 TOKEN_INVALID' : '403 ADMIN_REQUIRED';
@@ -224,7 +227,7 @@ function found(
   if (object === 'api_key') return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
   if (object === 'invite_token') return missing;
-  if (object === 'organization' && kind === 'homeless') return missing;
+  if (object === 'organization' && kind === 'no_organization') return missing;
   return 'passes';
 }
 

@@ -119,7 +119,7 @@ export class TestControlPlane {
     this.core.platform.store.transact((tx) => {
       tx.run(query.deleteFrom('meta').where('key', '=', restored.key));
       tx.run(query.insertInto('meta').values(restored));
-      tx.run(query.updateTable('machines').set({ is_ahead: 1 }));
+      tx.run(query.updateTable('machines').set({ needs_resync: 1 }));
     });
   }
 

@@ -23,7 +23,7 @@ export function populate({ platform: { store } }: ControlPlane, now: number): vo
     );
     tx.run(
       statement(sql`
-      INSERT INTO templates (id, hash_id, visibility, name, description, kind, mode, image, arch, ssh_user, env_sealed, command,
+      INSERT INTO templates (id, hash_id, visibility, name, description, kind, mode, image, arch, ssh_user, env_encrypted, command,
         ports, uses_access_token, coming_soon, recommended, created_at)
       VALUES ('template', '', 'system', '', '', 'container', '[]', '', '', '', x'', '[]', '[]', 0, 0, 0, ${now})`),
     );

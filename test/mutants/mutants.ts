@@ -87,7 +87,7 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'last-run-not-attested-at-destroy',
     file: `${SERVICES}/reconciler/command-outcomes.ts`,
-    before: '  attestObservation(tx, instance.id, observation);\n  // Also for one',
+    before: '  recordObservedUsage(tx, instance.id, observation);\n  // Also for one',
     after: '  // Also for one',
     tests: ['test/api/metered-runs.test.ts'],
   },

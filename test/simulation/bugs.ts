@@ -202,7 +202,7 @@ export const BUGS: readonly Bug[] = [
         `${SERVICES}/actions/stop`,
         (module) => ({
           stop: (platform: Platform, caller: Caller, id: string) => {
-            for (const machineId of platform.hosts.connectedIds()) {
+            for (const machineId of platform.connections.connectedIds()) {
               const command = {
                 commandId: 'unheard of',
                 instanceId: id,
@@ -211,7 +211,7 @@ export const BUGS: readonly Bug[] = [
                 requestId: '',
                 access: undefined,
               };
-              platform.hosts.send(machineId, { message: { $case: 'command', value: command } });
+              platform.connections.send(machineId, { message: { $case: 'command', value: command } });
             }
             return original(module, 'stop')(platform, caller, id);
           },
@@ -261,7 +261,7 @@ export const BUGS: readonly Bug[] = [
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
     seed: 6,
-    changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ landRemoval: () => {} })]],
+    changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',

@@ -31,10 +31,10 @@ export const INVARIANTS: Invariants = {
     ),
 
   'destroyed is final, with nothing secret left': ({ instances, before }) =>
-    first(instances.values(), ({ id, status, workload_sealed, access_token_sealed }) => {
+    first(instances.values(), ({ id, status, workload_encrypted, access_token_encrypted }) => {
       if (before?.instances.get(id)?.status === 'destroyed' && status !== 'destroyed')
         return `${id} is ${status} again`;
-      if (status === 'destroyed' && (workload_sealed ?? access_token_sealed)) return `${id} keeps a secret`;
+      if (status === 'destroyed' && (workload_encrypted ?? access_token_encrypted)) return `${id} keeps a secret`;
       return undefined;
     }),
 

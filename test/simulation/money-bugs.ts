@@ -19,7 +19,7 @@ const after = (path: string, name: string, more: Call): Change => [
 ];
 
 const afterBooking = (text: string): Change =>
-  after(`${SERVICES}/billing/post-charges`, 'book', (tx) => (tx as Tx).run(statement(sql.raw(text))));
+  after(`${SERVICES}/billing/post-charges`, 'postCharges', (tx) => (tx as Tx).run(statement(sql.raw(text))));
 
 /** What an account is settled by is changed. */
 const misreading = (change: (account: Account, now: number) => Account): Change => [
@@ -100,7 +100,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
     seed: 12,
-    changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ heedBalance: () => {} })]],
+    changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',

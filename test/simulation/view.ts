@@ -14,8 +14,8 @@ export interface InstanceRow {
   destroyed_at: number | null;
   spend_micro: number;
   gpu_settled_ms: number;
-  workload_sealed: Buffer | null;
-  access_token_sealed: Buffer | null;
+  workload_encrypted: Buffer | null;
+  access_token_encrypted: Buffer | null;
 }
 
 export interface Claim {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { beginTenure, isOvertaken } from '../../control-plane/services/connections/term.js';
+import { beginTerm, isSuperseded } from '../../control-plane/services/connections/term.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';
@@ -52,29 +52,29 @@ it('a backup is taken while the store is in use, and brings back what was there 
 });
 
 it('a restore raises the epoch above every run so far, however often the same backup is restored', () => {
-  const begin = () => withStore((store) => beginTenure(store, randomIds));
+  const begin = () => withStore((store) => beginTerm(store, randomIds));
   const first = begin();
   backUp(file, saved);
   const later = begin();
-  expect(isOvertaken(first, later)).toBe(true);
-  expect(isOvertaken(later, first)).toBe(false);
+  expect(isSuperseded(first, later)).toBe(true);
+  expect(isSuperseded(later, first)).toBe(false);
   let newest = later;
   for (const now of [NOW, NOW, NOW - 1e12]) {
     restore(saved, file, now);
     const next = begin();
-    expect(isOvertaken(newest, next)).toBe(true);
+    expect(isSuperseded(newest, next)).toBe(true);
     newest = next;
   }
 });
 
 it('two runs on copies of a store are told apart', () => {
   withStore(() => backUp(file, saved));
-  const one = withStore((store) => beginTenure(store, randomIds));
-  const other = withStore((store) => beginTenure(store, randomIds), saved);
+  const one = withStore((store) => beginTerm(store, randomIds));
+  const other = withStore((store) => beginTerm(store, randomIds), saved);
   expect(other.epoch).toBe(one.epoch);
-  expect(isOvertaken(one, other)).toBe(true);
-  expect(isOvertaken(one, one)).toBe(false);
-  expect(isOvertaken(one, { epoch: 0, incarnation: '' })).toBe(false);
+  expect(isSuperseded(one, other)).toBe(true);
+  expect(isSuperseded(one, one)).toBe(false);
+  expect(isSuperseded(one, { epoch: 0, incarnation: '' })).toBe(false);
 });
 
 it('whoever may not read or write somewhere is told who, and where', () => {

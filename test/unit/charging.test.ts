@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Allowance } from '../../control-plane/domain/allowance.js';
+import { TokenBucket } from '../../control-plane/domain/token-bucket.js';
 import { charge } from '../../control-plane/domain/charge.js';
 import { windowAfter } from '../../control-plane/domain/charge-window.js';
 import { isPlausible } from '../../control-plane/domain/command.js';
@@ -89,7 +89,7 @@ describe('The time that is charged', () => {
 
 describe('An allowance', () => {
   it('is so much at once, and so much a second after that', () => {
-    const allowance = new Allowance(10, 2);
+    const allowance = new TokenBucket(10, 2);
     expect([allowance.take(4, 100), allowance.take(6, 100), allowance.take(1, 100)]).toEqual([true, true, false]);
     expect([allowance.take(1, 599), allowance.take(1, 600), allowance.take(1, 600)]).toEqual([false, true, false]);
     expect([allowance.take(11, 100_000), allowance.take(10, 100_000), allowance.take(1, 100_000)]).toEqual([
@@ -100,7 +100,7 @@ describe('An allowance', () => {
   });
 
   it('loses nothing by a time that goes back, and takes back no more than it gives at once', () => {
-    const allowance = new Allowance(10, 2);
+    const allowance = new TokenBucket(10, 2);
     allowance.take(10, 5_000);
     expect(allowance.take(1, 0)).toBe(false);
     allowance.give(3);

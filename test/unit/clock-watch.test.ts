@@ -1,9 +1,9 @@
-import { restartLowClocks, shiftMeters } from '../../control-plane/services/metering/clock-shift.js';
+import { restartExhaustionClocks, shiftUnsettledTimes } from '../../control-plane/services/metering/clock-shift.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ClockWatch } from '../../control-plane/services/system/clock-steps.js';
+import { ClockStepDetector } from '../../control-plane/services/system/clock-steps.js';
 import { getClockState } from '../../control-plane/services/reconciler/clock.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { Store } from '../../control-plane/store/store.js';
@@ -16,7 +16,10 @@ it('a step is whole milliseconds, though the monotonic clock counts parts of the
   const clock = { ...systemClock, now: () => wall, monotonic: () => elapsed };
   const store = new Store(join(folder, 'gpurent.db'), clock);
   try {
-    const watch = new ClockWatch(store, clock, silentLogger, { shift: shiftMeters, restartGrace: restartLowClocks });
+    const watch = new ClockStepDetector(store, clock, silentLogger, {
+      shift: shiftUnsettledTimes,
+      restartGrace: restartExhaustionClocks,
+    });
     expect(watch.isTrusted()).toBe(true);
     wall += 3_601_000;
     elapsed += 999.625;

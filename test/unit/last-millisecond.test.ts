@@ -29,7 +29,7 @@ describe('GPU time in the millisecond in which the balance runs out', () => {
     const settlement = settle({ balanceMicro: 1_000_000, entries: [], meters }, 100);
     expect(chargedTo(settlement)).toEqual({ 'gpu a': 1_000_000 });
     // Three milliseconds cost 833,333, the fourth 277,778.
-    expect(settlement.emptySince).toBe(4);
+    expect(settlement.exhaustedAt).toBe(4);
     expect(settlement.intervals).toEqual([{ id: 1, settledTo: 100, absorbedMs: 96, absorbedMicro: 111_111 }]);
   });
 
@@ -42,7 +42,7 @@ describe('GPU time in the millisecond in which the balance runs out', () => {
     ];
     const settled = (balanceMicro: number) => {
       const settlement = settle({ balanceMicro, entries: [], meters }, 2);
-      return { ...chargedTo(settlement), since: settlement.emptySince };
+      return { ...chargedTo(settlement), since: settlement.exhaustedAt };
     };
     expect(settled(30)).toEqual({ 'gpu a': 10, 'gpu b': 10, 'disk c': 20, since: 1 });
     expect(settled(24)).toEqual({ 'gpu a': 10, 'gpu b': 4, 'disk c': 20, since: 1 });

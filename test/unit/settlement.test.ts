@@ -170,7 +170,7 @@ describe('Once the balance has run out', () => {
   it('a payment in this very millisecond leaves nothing to be stopped', () => {
     const given = account(11_000, [gpu([interval(3_000)])], [{ at: 3_000, amountMicro: 10_000 }]);
     expect(settle(given, 3_000)).toMatchObject({ bookings: [{ ms: 1_000 }], nextAt: 13_000 });
-    expect(settle(given, 3_000).emptySince).toBeUndefined();
+    expect(settle(given, 3_000).exhaustedAt).toBeUndefined();
   });
 
   it('several share it in the order of time', () => {
@@ -195,10 +195,10 @@ describe('Once the balance has run out', () => {
   it('what costs nothing goes on with nothing, and not in debt', () => {
     const free = [gpu([interval(3_000)], 0)];
     expect(settle(account(0, free), 3_000)).toMatchObject({ bookings: [{ ms: 3_000, chargedMicro: 0 }] });
-    expect(settle(account(0, free), 3_000).emptySince).toBeUndefined();
+    expect(settle(account(0, free), 3_000).exhaustedAt).toBeUndefined();
     expect(settle(account(-1, free), 3_000)).toMatchObject({ emptySince: 0 });
     // A disk that costs nothing beside nothing is no reason either.
-    expect(settle(account(0, [disk([interval(3_000)], 0)]), 3_000).emptySince).toBeUndefined();
+    expect(settle(account(0, [disk([interval(3_000)], 0)]), 3_000).exhaustedAt).toBeUndefined();
     expect(settle(account(0, [...free, gpu([interval(3_000)])]), 3_000)).toMatchObject({ emptySince: 0 });
   });
 
@@ -223,7 +223,7 @@ describe('Once the balance has run out', () => {
     const given = account(11_000, [gpu([interval(3_000)])], [{ at: 1_500, amountMicro: 10_000 }]);
     const settlement = settle(given, 3_000);
     expect(settlement).toMatchObject({ intervals: [{ absorbedMs: 500 }], nextAt: 11_500 });
-    expect(settlement.emptySince).toBeUndefined();
+    expect(settlement.exhaustedAt).toBeUndefined();
   });
 
   it('a payment that lifts nothing leaves it since when it was', () => {
@@ -265,13 +265,13 @@ describe('Where it has run out and not everything is certain', () => {
 
   it('one interval of many for which a host is waited for is enough', () => {
     const its = [interval(100, { closedAt: 100 }), interval(400, { settledTo: 200, beyond: 'awaited' })];
-    expect(settle(account(1_000, [gpu([interval(2_000)]), gpu(its)]), 2_000).emptySince).toBeUndefined();
+    expect(settle(account(1_000, [gpu([interval(2_000)]), gpu(its)]), 2_000).exhaustedAt).toBeUndefined();
   });
 
   it('nobody is stopped before a host that is about to speak has done so', () => {
     const meters = [gpu([interval(2_000)]), gpu([interval(400, { beyond: 'awaited' })])];
     const settlement = settle(account(1_000, meters), 2_000);
-    expect(settlement.emptySince).toBeUndefined();
+    expect(settlement.exhaustedAt).toBeUndefined();
     expect(settlement.nextAt).toBe(2_000 + 5_000);
     expect(settlement.intervals).toMatchObject([{ settledTo: 400 }, { settledTo: 400 }]);
   });
@@ -280,7 +280,7 @@ describe('Where it has run out and not everything is certain', () => {
     const at = (attestedTo: number) =>
       settle(account(1_000, [gpu([interval(2_000)]), gpu([interval(attestedTo, { beyond: 'awaited' })])]), 2_000);
     expect(at(500)).toMatchObject({ emptySince: 500 });
-    expect(at(499).emptySince).toBeUndefined();
+    expect(at(499).exhaustedAt).toBeUndefined();
   });
 
   it('a host that is silent is waited for by nobody, and nothing is taken for granted of it', () => {

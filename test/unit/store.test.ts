@@ -9,7 +9,7 @@ import { migrations } from '../../control-plane/store/migrations/index.js';
 import { Store, type WorkerName } from '../../control-plane/store/store.js';
 import { query } from '../../control-plane/store/sql.js';
 import { checkKey } from '../../control-plane/services/secrets/key-check.js';
-import { Sealer } from '../../control-plane/services/secrets/encryption.js';
+import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 let folder: string;
@@ -144,21 +144,21 @@ it('refuses a file of a newer release, and one that is no database, without harm
 });
 
 it('seals values for one purpose, with one key', () => {
-  const sealer = new Sealer(Buffer.alloc(32, 1));
-  const sealed = sealer.seal('template.env', { password: 'secret' });
+  const encryption = new Encryption(Buffer.alloc(32, 1));
+  const sealed = encryption.encrypt('template.env', { password: 'secret' });
   expect(sealed.toString('latin1')).not.toContain('secret');
-  expect(sealer.open('template.env', sealed)).toEqual({ password: 'secret' });
-  expect(() => sealer.open('template.registry', sealed)).toThrow();
-  expect(() => new Sealer(Buffer.alloc(32, 2)).open('template.env', sealed)).toThrow();
+  expect(encryption.decrypt('template.env', sealed)).toEqual({ password: 'secret' });
+  expect(() => encryption.decrypt('template.registry', sealed)).toThrow();
+  expect(() => new Encryption(Buffer.alloc(32, 2)).decrypt('template.env', sealed)).toThrow();
   sealed[40] = (sealed[40] ?? 0) ^ 1;
-  expect(() => sealer.open('template.env', sealed)).toThrow();
+  expect(() => encryption.decrypt('template.env', sealed)).toThrow();
 });
 
 it('a database is not opened with another key, nor a new key made beside it', () => {
   const store = new Store(file, new ManualClock());
-  checkKey(store, new Sealer(Buffer.alloc(32, 1)));
-  checkKey(store, new Sealer(Buffer.alloc(32, 1)));
-  expect(() => checkKey(store, new Sealer(Buffer.alloc(32, 2)))).toThrow(/not the one that this database/);
+  checkKey(store, new Encryption(Buffer.alloc(32, 1)));
+  checkKey(store, new Encryption(Buffer.alloc(32, 1)));
+  expect(() => checkKey(store, new Encryption(Buffer.alloc(32, 2)))).toThrow(/not the one that this database/);
   store.close();
   expect(() => parseConfig({ GPURENT_DATABASE: file })).toThrow(/gpurent\.db\.key is missing/);
   const fresh = parseConfig({ GPURENT_DATABASE: join(folder, 'new.db') });

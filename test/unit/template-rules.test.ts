@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { invalidField } from '../../control-plane/domain/refusal.js';
 import { lookOf } from '../../control-plane/domain/template-name.js';
-import { faultOfPorts, instancePorts, type TemplatePort } from '../../control-plane/domain/template-port.js';
+import { validatePorts, instancePorts, type TemplatePort } from '../../control-plane/domain/template-port.js';
 
 const port = (number: number, changes: Partial<TemplatePort> = {}): TemplatePort => ({
   port: number,
@@ -19,7 +19,7 @@ describe('Ports of a template', () => {
     ['the same number by tcp and udp', [port(80), port(80, { protocol: 'udp', guard: 'none' })]],
     ['one open button', [port(80, { open_button: true }), port(81)]],
   ])('are taken: %s', (_, ports) => {
-    expect(faultOfPorts(ports)).toBeUndefined();
+    expect(validatePorts(ports)).toBeUndefined();
   });
 
   it.each<[string, TemplatePort[]]>([
@@ -40,7 +40,7 @@ describe('Ports of a template', () => {
     ],
     ['names 22022, which is taken by SSH', [port(80), port(22_022)]],
   ])('are not: it %s', (fault, ports) => {
-    expect(faultOfPorts(ports)).toBe(fault);
+    expect(validatePorts(ports)).toBe(fault);
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Allowance } from '../../control-plane/domain/allowance.js';
+import { TokenBucket } from '../../control-plane/domain/token-bucket.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -79,7 +79,7 @@ it('one that is too large ends the stream, and nothing else', async () => {
 });
 
 it('an allowance grows with time, up to its burst', () => {
-  const allowance = new Allowance(10, 2);
+  const allowance = new TokenBucket(10, 2);
   expect(allowance.take(10, 0)).toBe(true);
   expect(allowance.take(1, 0)).toBe(false);
   expect(allowance.take(1, 500)).toBe(true);

@@ -21,7 +21,7 @@ it('a host that has enrolled since a backup is known again after its restore, an
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
   await statusIs(renter.api, id, 'running');
   agent.disconnect();
-  await eventually('its absence', () => !test.core.platform.hosts.isConnected(agent.hostId));
+  await eventually('its absence', () => !test.core.platform.connections.isConnected(agent.hostId));
   backup();
   await expect(agent.connect()).rejects.toThrow(/belongs to no host/);
   test.pretendRestored();
@@ -35,7 +35,7 @@ it('a host that has enrolled since a backup is known again after its restore, an
   test.clock.advance(2_000);
   const stranger = await test.host();
   stranger.disconnect();
-  await eventually('its absence', () => !test.core.platform.hosts.isConnected(stranger.hostId));
+  await eventually('its absence', () => !test.core.platform.connections.isConnected(stranger.hostId));
   later();
   await expect(stranger.connect()).rejects.toThrow(/belongs to no host/);
 });

@@ -189,9 +189,9 @@ describe('what no honest host would say', () => {
 it('a host that takes nothing more holds up no other', async () => {
   const [deaf, good] = [await rented(), await rented()];
   deaf.agent.disconnect();
-  const { hosts } = test.core.platform;
-  await eventually('the host to be away', () => !hosts.isConnected(deaf.agent.hostId));
-  hosts.attach(deaf.agent.hostId, { congested: true, send: () => false, close: () => {} });
+  const { connections } = test.core.platform;
+  await eventually('the host to be away', () => !connections.isConnected(deaf.agent.hostId));
+  connections.attach(deaf.agent.hostId, { congested: true, send: () => false, close: () => {} });
   for (let count = 0; count < 300; count++) await renter.api.delete(`/v1/instances/${deaf.id}`);
   expect((await renter.api.request('POST', `/v1/instances/${good.id}/stop`)).status).toBe(202);
   await statusIs(renter.api, good.id, 'stopped');

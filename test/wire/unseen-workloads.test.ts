@@ -59,11 +59,11 @@ describe('a host that says that it cannot see what it has', () => {
   it('is still taken for ahead of a restored store', async () => {
     const { agent } = await twoInstances();
     test.core.platform.store.transact((tx) =>
-      tx.run(query.updateTable('machines').set({ is_ahead: 1 }).where('id', '=', agent.hostId)),
+      tx.run(query.updateTable('machines').set({ needs_resync: 1 }).where('id', '=', agent.hostId)),
     );
     await agent.claim({ unseen: true, instances: [] });
-    expect(machine(agent.hostId)?.is_ahead).toBe(1);
+    expect(machine(agent.hostId)?.needs_resync).toBe(1);
     await agent.claim({});
-    expect(machine(agent.hostId)?.is_ahead).toBe(0);
+    expect(machine(agent.hostId)?.needs_resync).toBe(0);
   });
 });

@@ -82,5 +82,5 @@ function userOf(tx: Tx, session: FoundSession, organizationId: string | undefine
   const user = { sessionId, userId, email, isOperator: session.is_operator === 1 };
   if (active) return { ...user, kind: 'session', organizationId: active.organization_id, role: active.role };
   if (organizationId !== undefined) throw otherOrganization();
-  return { ...user, kind: 'homeless' };
+  return { ...user, kind: 'no_organization' };
 }

@@ -10,7 +10,7 @@ import type { Platform } from '../system/platform.js';
 export type OrganizationRow = Row<'organizations'>;
 
 export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {
-  const nothing = { balance_micro: 0, payments_frozen_at: null, low_since: null, settle_at: null };
+  const nothing = { balance_micro: 0, payments_frozen_at: null, exhausted_since: null, settle_at: null };
   const organization = { id: ids.uuid(), name, ...nothing, created_at: tx.now };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');

@@ -43,7 +43,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
   return platform.store.transact((tx) => {
     const workload = getQuarantined(tx, id);
     checkAdoptable(platform, tx, workload);
-    const origin = openOrigin(platform.sealer, workload.origin, workload.instance_id);
+    const origin = openOrigin(platform.encryption, workload.origin, workload.instance_id);
     const request = completed(given, origin);
     const organization = getOrganization(tx, request.organization_id);
     const template = findTemplate(tx, organization.id, request.template_id);
@@ -96,7 +96,7 @@ function completed(given: Adoption, origin: Origin | undefined): Required<Adopti
 
 function checkAdoptable(platform: Platform, tx: Tx, workload: Row<'quarantine'>): void {
   const { instance_id: id, machine_id } = workload;
-  if (!platform.hosts.isConnected(machine_id)) {
+  if (!platform.connections.isConnected(machine_id)) {
     throw new Refusal('HOST_UNREACHABLE', 'its machine is not connected: nobody knows how the workload stands');
   }
   if (workload.removal_requested_at !== null || findOpenCommand(tx, { id, machine_id })) {

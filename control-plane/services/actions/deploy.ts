@@ -86,7 +86,7 @@ export function checkTemplate(template: Row<'templates'>, organizationId: string
       `this template needs ${template.arch}; every host is ${SUPPORTED_ARCH}`,
     );
   }
-  if (template.registry_sealed && template.organization_id !== null && template.organization_id !== organizationId) {
+  if (template.registry_encrypted && template.organization_id !== null && template.organization_id !== organizationId) {
     throw new Refusal(
       'TEMPLATE_REQUIRES_OWNER',
       'this template pulls from a private registry; only its owner may deploy it',

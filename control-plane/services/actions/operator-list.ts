@@ -83,9 +83,13 @@ type Found = Omit<OperatedInstance, 'waits_for'> & {
   accepted_at: number | null;
 };
 
-function describe({ hosts }: Platform, tx: Tx, { kind, since, accepted_at, ...instance }: Found): OperatedInstance {
+function describe(
+  { connections }: Platform,
+  tx: Tx,
+  { kind, since, accepted_at, ...instance }: Found,
+): OperatedInstance {
   if (kind === null || since === null) return { ...instance, waits_for: null };
-  const reason = waitReason(hosts.troubleOf(instance.machine_id), accepted_at !== null);
+  const reason = waitReason(connections.troubleOf(instance.machine_id), accepted_at !== null);
   const said = reason === 'under_way' ? lastEventSince(tx, instance.id, since) : undefined;
   return { ...instance, waits_for: { command: kind, since, reason, message: said ?? WAIT_WORDS[reason] } };
 }

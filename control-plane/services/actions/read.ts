@@ -10,7 +10,7 @@ import type { Platform } from '../system/platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 
-export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_sealed' | 'access_token_sealed'> & {
+export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_encrypted' | 'access_token_encrypted'> & {
   access_token: string | null;
   allowed_actions: readonly InstanceAction[];
   stop_releases_gpus: boolean;
@@ -78,9 +78,10 @@ export function listEvents(
 const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
 
 /** An instance as its owner sees it, complete in every status. */
-export function describeInstance({ sealer }: Platform, tx: Tx, instance: Instance): InstanceDetails {
-  const { template_snapshot, workload_sealed: _, access_token_sealed, ...row } = instance;
-  const accessToken = access_token_sealed && (sealer.open('instance.access_token', access_token_sealed) as string);
+export function describeInstance({ encryption }: Platform, tx: Tx, instance: Instance): InstanceDetails {
+  const { template_snapshot, workload_encrypted: _, access_token_encrypted, ...row } = instance;
+  const accessToken =
+    access_token_encrypted && (encryption.decrypt('instance.access_token', access_token_encrypted) as string);
   const template = readTemplateSnapshot(template_snapshot);
   const opened = instancePorts(template.mode, template.ports).find(({ open_button }) => open_button);
   return {

@@ -7,7 +7,7 @@ import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './read.js';
 import { amend } from '../instances/transitions.js';
-import { sealWorkload, type Workload } from '../instances/workload.js';
+import { encryptWorkload, type Workload } from '../instances/workload.js';
 import { recordEvent } from '../system/timeline.js';
 import { workloadOf, tellHost } from '../instances/access.js';
 
@@ -22,18 +22,19 @@ export function replaceAccess(
   id: string,
   request: { ssh_key_id: string | null },
 ): InstanceDetails {
-  const { ids, sealer } = platform;
+  const { ids, encryption } = platform;
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkReplaceable(tx, instance);
     const key = request.ssh_key_id === null ? null : findAttachableKey(tx, caller, request.ssh_key_id);
-    const before = workloadOf(sealer, instance);
+    const before = workloadOf(encryption, instance);
     checkWorkload(before, key !== null);
     const workload = withToken(before, ids.hex(24));
     const after = key ? { ...workload, sshAuthorizedKey: key.public_key } : workload;
     const replaced = amend(tx, instance, {
-      workload_sealed: sealWorkload(sealer, after),
-      access_token_sealed: after.accessToken === '' ? null : sealer.seal('instance.access_token', after.accessToken),
+      workload_encrypted: encryptWorkload(encryption, after),
+      access_token_encrypted:
+        after.accessToken === '' ? null : encryption.encrypt('instance.access_token', after.accessToken),
       access_revision: instance.access_revision + 1,
       access_replacement: 'pending',
     });

@@ -54,7 +54,7 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     return {
       instance: describeInstance(platform, tx, recorded),
       command,
-      answered: platform.answers.expect(command.id, ANSWER_TIMEOUT_MS),
+      answered: platform.pendingCommands.wait(command.id, ANSWER_TIMEOUT_MS),
     };
   });
 }
@@ -72,7 +72,7 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
       'the host no longer holds the workload: its machine was removed; destroy the instance and deploy again',
     );
   }
-  if (machine.lost_at !== null || !platform.hosts.isConnected(machine.id)) {
+  if (machine.lost_at !== null || !platform.connections.isConnected(machine.id)) {
     throw new Refusal(
       'HOST_UNREACHABLE',
       'the machine of this instance is not connected; the disk is kept, try again later',

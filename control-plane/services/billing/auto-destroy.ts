@@ -2,7 +2,7 @@ import { AUTO_DESTROY, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { instancesIn, type Instance } from '../instances/queries.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { settleOrganizations } from './settle.js';
 import { recordEvent } from '../system/timeline.js';
@@ -15,10 +15,10 @@ const BATCH = 100;
  * -$5. Not while the wall clock is in doubt, and not before hosts and payments had time to speak. Answers how many.
  */
 export function destroyUnpaid(platform: Platform): { destroyed: number } {
-  if (!platform.clockWatch.isTrusted()) return { destroyed: 0 };
+  if (!platform.clockSteps.isTrusted()) return { destroyed: 0 };
   if (platform.clock.monotonic() - platform.bootedAt < GRACE_MS) return { destroyed: 0 };
   const unpaid = platform.store.transact((tx) => findUnpaid(tx).flatMap((id) => downIn(tx, id)));
-  const destroyed = oneByOne(platform, unpaid.slice(0, BATCH), (tx, { id, organization_id }) => {
+  const destroyed = forEachInOwnTransaction(platform, unpaid.slice(0, BATCH), (tx, { id, organization_id }) => {
     settleOrganizations(platform, tx, [organization_id]);
     const instance =
       findUnpaid(tx).includes(organization_id) && downIn(tx, organization_id).find((its) => its.id === id);
@@ -35,7 +35,7 @@ function findUnpaid(tx: Tx): string[] {
   const low = query
     .selectFrom('organizations')
     .select('id')
-    .where('low_since', '<=', tx.now - AUTO_DESTROY.afterMs);
+    .where('exhausted_since', '<=', tx.now - AUTO_DESTROY.afterMs);
   return tx.all(low.where('balance_micro', '<=', AUTO_DESTROY.atMicro)).map(({ id }) => id);
 }
 

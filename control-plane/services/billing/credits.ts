@@ -4,7 +4,7 @@ import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
-import { enter } from './ledger.js';
+import { appendEntry } from './ledger.js';
 
 /**
  * An operator grants credit, or takes it back where the amount is negative, with a reason and an author. What follows from a balance of
@@ -20,7 +20,7 @@ export function grantCredit(
   return platform.store.transact((tx) => {
     const { amount_micro: amountMicro, reason } = request;
     if (amountMicro === 0) throw invalidField('amount_micro', 'is zero');
-    const credit = enter(platform, tx, {
+    const credit = appendEntry(platform, tx, {
       organizationId,
       kind: 'credit',
       amountMicro,

@@ -23,12 +23,12 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
       tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
     }
     recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
-    return heedDisputes(platform, tx, organization);
+    return applyDisputeFreeze(platform, tx, organization);
   });
 }
 
 /** Payments are frozen while a dispute is open. */
-export function heedDisputes({ ids }: Platform, tx: Tx, organization: OrganizationRow): OrganizationRow {
+export function applyDisputeFreeze({ ids }: Platform, tx: Tx, organization: OrganizationRow): OrganizationRow {
   const { id } = organization;
   const disputes = query.selectFrom('disputes').select('id').where('organization_id', '=', id);
   const isOpen = tx.get(disputes.where('state', '=', 'open')) !== undefined;

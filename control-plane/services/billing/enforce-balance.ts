@@ -13,13 +13,13 @@ import { requestStop } from '../instances/requests.js';
  * of what is stopped go back to the market, and the time until an automatic destruction begins to count, from now, never from
  * before; above zero, it counts no more.
  */
-export function heedBalance(tx: Tx, ids: Ids, organizationId: string, emptySince: number | undefined): void {
+export function enforceBalance(tx: Tx, ids: Ids, organizationId: string, emptySince: number | undefined): void {
   if (emptySince !== undefined) {
     for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, emptySince);
   }
-  const { balance_micro, low_since } = getOrganization(tx, organizationId);
-  if (balance_micro > 0) return low_since === null ? undefined : setLowSince(tx, organizationId, null);
-  if (low_since === null) setLowSince(tx, organizationId, tx.now);
+  const { balance_micro, exhausted_since } = getOrganization(tx, organizationId);
+  if (balance_micro > 0) return exhausted_since === null ? undefined : setLowSince(tx, organizationId, null);
+  if (exhausted_since === null) setLowSince(tx, organizationId, tx.now);
   for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, ids, instance);
 }
 
@@ -35,6 +35,6 @@ function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
   requestStop(tx, ids, instance);
 }
 
-function setLowSince(tx: Tx, id: string, low_since: number | null): void {
-  tx.run(query.updateTable('organizations').set({ low_since }).where('id', '=', id));
+function setLowSince(tx: Tx, id: string, exhausted_since: number | null): void {
+  tx.run(query.updateTable('organizations').set({ exhausted_since }).where('id', '=', id));
 }

@@ -8,7 +8,7 @@ import { recordAudit } from '../system/audit.js';
 import { findInstance } from '../instances/queries.js';
 import { pageFrom, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { enter } from './ledger.js';
+import { appendEntry } from './ledger.js';
 import { settleOrganizations } from './settle.js';
 
 /** An instance that has been charged for GPU time after a stop that its host did not confirm. */
@@ -28,7 +28,7 @@ interface Sum {
   instance_id: string;
   ms: number;
   credited_ms: number;
-  absorbed_micro: number;
+  written_off_micro: number;
   since: number;
   is_open: number;
 }
@@ -64,7 +64,7 @@ export function creditIgnoredStop(
     const amountMicro = sum ? chargedIn(instance.price_per_hour_micro, sum) : 0;
     if (amountMicro <= 0)
       throw new Refusal('INVALID_STATE', 'nothing was charged since a stop of this instance that is not credited');
-    const credited = { credited_ms: sql<number>`settled_to - opened_at - absorbed_ms`, absorbed_micro: 0 };
+    const credited = { credited_ms: sql<number>`settled_to - opened_at - written_off_ms`, written_off_micro: 0 };
     tx.run(
       query
         .updateTable('meter_intervals')
@@ -73,7 +73,13 @@ export function creditIgnoredStop(
         .where('after_stop', '=', sql.lit(1)),
     );
     recordAudit(tx, operator, 'instance.credit_ignored_stop', instanceId, { amount_micro: amountMicro, reason });
-    return enter(platform, tx, { organizationId, kind: 'credit', amountMicro, reason, authorId: operator.userId });
+    return appendEntry(platform, tx, {
+      organizationId,
+      kind: 'credit',
+      amountMicro,
+      reason,
+      authorId: operator.userId,
+    });
   });
 }
 
@@ -83,9 +89,9 @@ function sums() {
     .selectFrom('meter_intervals')
     .select([
       'instance_id',
-      sql<number>`sum(settled_to - opened_at - absorbed_ms)`.as('ms'),
+      sql<number>`sum(settled_to - opened_at - written_off_ms)`.as('ms'),
       sql<number>`sum(credited_ms)`.as('credited_ms'),
-      sql<number>`sum(absorbed_micro)`.as('absorbed_micro'),
+      sql<number>`sum(written_off_micro)`.as('written_off_micro'),
       sql<number>`min(opened_at)`.as('since'),
       sql<number>`max(closed_at IS NULL)`.as('is_open'),
     ])
@@ -101,6 +107,6 @@ function describe(tx: Tx, sum: Sum): IgnoredStop | undefined {
   return { instance_id, organization_id, machine_id, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
 }
 
-function chargedIn(ratePerHourMicro: number, { ms, credited_ms, absorbed_micro }: Sum): number {
-  return charge(ratePerHourMicro, ms) - charge(ratePerHourMicro, credited_ms) - absorbed_micro;
+function chargedIn(ratePerHourMicro: number, { ms, credited_ms, written_off_micro }: Sum): number {
+  return charge(ratePerHourMicro, ms) - charge(ratePerHourMicro, credited_ms) - written_off_micro;
 }

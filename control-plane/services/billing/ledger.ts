@@ -19,7 +19,11 @@ export interface LedgerEntry {
  * Moves a balance: the ledger row, the balance and what follows from it, together. What ran up to now is charged first, so that
  * it is told apart from what comes after. Refuses with ORGANIZATION_NOT_FOUND.
  */
-export function enter(platform: Platform, tx: Tx, entry: LedgerEntry): Row<'transactions'> & { balance_micro: number } {
+export function appendEntry(
+  platform: Platform,
+  tx: Tx,
+  entry: LedgerEntry,
+): Row<'transactions'> & { balance_micro: number } {
   const { organizationId, amountMicro } = entry;
   settleOrganizations(platform, tx, [organizationId]);
   const balance_micro = getOrganization(tx, organizationId).balance_micro + amountMicro;

@@ -2,7 +2,7 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { HostLinks } from '../connections/agent-connections.js';
+import type { AgentConnections } from '../connections/agent-connections.js';
 import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
@@ -21,7 +21,7 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
       const account = {
         balanceMicro: balance_micro,
         entries: entries.get(id) ?? [],
-        meters: metersOf(meters.get(id) ?? [], { hosts: platform.hosts, now: tx.now, inGrace }),
+        meters: metersOf(meters.get(id) ?? [], { connections: platform.connections, now: tx.now, inGrace }),
       };
       return [id, account];
     }),
@@ -43,7 +43,7 @@ function findUnsettled(tx: Tx, organizations: readonly string[]) {
         'instances.disk_gb',
         'gpu_settled_ms',
         'disk_settled_ms',
-        'is_ahead',
+        'needs_resync',
       ])
       .where('interval.organization_id', 'in', listOf(organizations))
       .where(UNSETTLED)
@@ -63,7 +63,7 @@ function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organ
 }
 
 interface Circumstances {
-  hosts: HostLinks;
+  connections: AgentConnections;
   now: number;
   /** Whether hosts are waited for, because the control plane has only just begun. */
   inGrace: boolean;
@@ -86,9 +86,9 @@ function metersOf(rows: readonly IntervalWithRates[], its: Circumstances): Meter
   });
 }
 
-function gpuInterval(row: IntervalWithRates, { hosts, now, inGrace }: Circumstances): Interval {
+function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {
   const { id, settled_to: settledTo, closed_at: closedAt } = row;
-  const attestedTo = certainTo(hosts, now, row);
+  const attestedTo = certainTo(connections, now, row);
   const hasSpoken = now - attestedTo <= SILENCE_MS;
   return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
 }
@@ -96,7 +96,7 @@ function gpuInterval(row: IntervalWithRates, { hosts, now, inGrace }: Circumstan
 /** A stopped instance has its disk, unless the store is an older copy: then its host is to say so first. */
 function diskInterval(row: IntervalWithRates, now: number): Interval {
   const { id, settled_to: settledTo, closed_at: closedAt } = row;
-  if (row.is_ahead) return { id, settledTo, attestedTo: settledTo, closedAt, beyond: 'silent' };
+  if (row.needs_resync) return { id, settledTo, attestedTo: settledTo, closedAt, beyond: 'silent' };
   return { id, settledTo, attestedTo: Math.max(Math.min(closedAt ?? now, now), settledTo), closedAt, beyond: 'runs' };
 }
 

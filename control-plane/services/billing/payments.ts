@@ -7,8 +7,8 @@ import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { heedDisputes } from './disputes.js';
-import { enter } from './ledger.js';
+import { applyDisputeFreeze } from './disputes.js';
+import { appendEntry } from './ledger.js';
 
 type Payment = Row<'payments'>;
 
@@ -143,10 +143,10 @@ function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
   // What lifts the balance comes first, so that nothing is stopped for want of it.
   moves.sort((a, b) => b.amountMicro - a.amountMicro);
   for (const { kind, amountMicro } of moves) {
-    if (amountMicro !== 0) enter(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });
+    if (amountMicro !== 0) appendEntry(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });
   }
   save(tx, payment, { credited_micro: paid_micro, refund_debited_micro, dispute_debited_micro });
-  heedDisputes(platform, tx, getOrganization(tx, organizationId));
+  applyDisputeFreeze(platform, tx, getOrganization(tx, organizationId));
 }
 
 function lostOf(tx: Tx, paymentId: string): number {

@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
  * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
  * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
  */
-export function book(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settlement>): void {
+export function postCharges(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settlement>): void {
   const all = [...settlements];
   const intervals = all.flatMap(([, settlement]) => settlement.intervals);
   const bookings = all.flatMap(([organizationId, settlement]) =>
@@ -43,8 +43,8 @@ function moveIntervals(tx: Tx, intervals: Settlement['intervals']): void {
       UPDATE meter_intervals SET
         settled_to = json_extract(value, '$.settledTo'),
         attested_to = max(attested_to, json_extract(value, '$.settledTo')),
-        absorbed_ms = absorbed_ms + json_extract(value, '$.absorbedMs'),
-        absorbed_micro = absorbed_micro + json_extract(value, '$.absorbedMicro')
+        written_off_ms = written_off_ms + json_extract(value, '$.absorbedMs'),
+        written_off_micro = written_off_micro + json_extract(value, '$.absorbedMicro')
       FROM json_each(${JSON.stringify(intervals)}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
   );
 }

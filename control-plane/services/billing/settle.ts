@@ -1,11 +1,11 @@
 import { settle, type Settlement } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { loadAccounts } from './load-accounts.js';
-import { book } from './post-charges.js';
-import { heedBalance } from './enforce-balance.js';
+import { postCharges } from './post-charges.js';
+import { enforceBalance } from './enforce-balance.js';
 
 /** An organisation has 25 instances at most, so that no run holds up requests for long. */
 const ORGANIZATIONS_A_RUN = 20;
@@ -35,7 +35,7 @@ export function settleDue(platform: Platform): { settled: number } {
 /** One that fails is put off, so that it takes nobody else's turn. */
 function settleOneByOne(platform: Platform, due: readonly string[]): void {
   const settleOne = (tx: Tx, id: string) => settleOrganizations(platform, tx, [id]);
-  oneByOne(platform, due, settleOne, (tx, id) => {
+  forEachInOwnTransaction(platform, due, settleOne, (tx, id) => {
     const settle_at = tx.now + PUT_OFF_MS;
     tx.run(query.updateTable('organizations').set({ settle_at }).where('id', '=', id));
     tx.nudge('settle');
@@ -49,16 +49,16 @@ function settleOneByOne(platform: Platform, due: readonly string[]): void {
 export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
   const settlements = new Map<string, Settlement>();
   for (const [id, account] of loadAccounts(platform, tx, ids)) settlements.set(id, settle(account, tx.now));
-  book(tx, platform.ids, settlements);
+  postCharges(tx, platform.ids, settlements);
   const low = new Set(findLow(tx, ids));
-  for (const [id, { emptySince }] of settlements) {
-    if (emptySince !== undefined || low.has(id)) heedBalance(tx, platform.ids, id, emptySince);
+  for (const [id, { exhaustedAt }] of settlements) {
+    if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, platform.ids, id, exhaustedAt);
   }
 }
 
 /** Those that are, or were, at or below zero. */
 function findLow(tx: Tx, ids: readonly string[]): string[] {
   const all = query.selectFrom('organizations').select('id').where('id', 'in', listOf(ids));
-  const low = all.where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('low_since', 'is not', null)]));
+  const low = all.where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('exhausted_since', 'is not', null)]));
   return tx.all(low).map(({ id }) => id);
 }

@@ -1,17 +1,17 @@
 import type { Row } from '../../store/schema.js';
-import type { HostLinks } from '../connections/agent-connections.js';
+import type { AgentConnections } from '../connections/agent-connections.js';
 import type { GpuDetails } from '../machines/machines.js';
 
 type Machine = Row<'machines'>;
 
 /** Why an offer of so many GPUs of the machine cannot be rented now, in words for its operator; null: it can. */
 export function obstacleOfOffer(
-  hosts: HostLinks,
+  connections: AgentConnections,
   machine: Machine,
   gpus: readonly GpuDetails[],
   numGpus: number,
 ): string | null {
-  return ofMachine(machine) ?? ofHost(hosts, machine.id) ?? ofGpus(gpus, numGpus);
+  return ofMachine(machine) ?? ofHost(connections, machine.id) ?? ofGpus(gpus, numGpus);
 }
 
 function ofMachine(machine: Machine): string | null {
@@ -23,14 +23,14 @@ function ofMachine(machine: Machine): string | null {
   return null;
 }
 
-function ofHost(hosts: HostLinks, machineId: string): string | null {
-  switch (hosts.troubleOf(machineId)) {
+function ofHost(connections: AgentConnections, machineId: string): string | null {
+  switch (connections.troubleOf(machineId)) {
     case 'host_away':
       return 'the host is not connected';
     case 'docker_down':
       return 'Docker on the host does not answer';
     case 'obstacle':
-      return `the host takes nothing new: ${hosts.obstacleOf(machineId)}`;
+      return `the host takes nothing new: ${connections.obstacleOf(machineId)}`;
     case null:
       return null;
   }

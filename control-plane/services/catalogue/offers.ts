@@ -149,7 +149,7 @@ function modelsOf(platform: Platform): { models: ModelStatus[]; updatedAt: numbe
   const offers = openOffers(platform);
   return platform.store.transact((tx) => {
     const models = new Map<string, ModelStatus>();
-    for (const machineId of platform.hosts.connectedIds()) {
+    for (const machineId of platform.connections.connectedIds()) {
       const seen = new Set<string>();
       for (const gpu of findGpus(tx, machineId)) {
         const status = models.get(gpu.model) ?? emptyStatus(gpu.model);
@@ -183,7 +183,7 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
   const gpus = findGpus(tx, machine.id);
   const model = gpus[0];
   const isWithdrawn = offer.withdrawn_at !== null;
-  const obstacle = isWithdrawn ? null : obstacleOfOffer(platform.hosts, machine, gpus, offer.num_gpus);
+  const obstacle = isWithdrawn ? null : obstacleOfOffer(platform.connections, machine, gpus, offer.num_gpus);
   return {
     ...offer,
     state: isWithdrawn ? 'withdrawn' : obstacle === null ? 'available' : 'unavailable',
@@ -194,7 +194,7 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
     machine: {
       ...machine,
       disk_available_gb: availableDiskGb(platform, tx, machine),
-      connected: platform.hosts.isConnected(machine.id),
+      connected: platform.connections.isConnected(machine.id),
       next_maintenance: (machine.maintenance_ends_at ?? 0) > tx.now ? machine.maintenance_starts_at : null,
     },
   };

@@ -1,7 +1,7 @@
 import type { EnvEntry } from '../../domain/environment.js';
 import type { TemplatePort } from '../../domain/template-port.js';
 import { readStored, readStoredList } from '../../store/stored-json.js';
-import type { Sealer } from '../secrets/encryption.js';
+import type { Encryption } from '../secrets/encryption.js';
 import type { Row } from '../../store/schema.js';
 
 export type TemplateMode = 'ssh' | 'jupyter';
@@ -78,11 +78,11 @@ export function readPorts(text: string): TemplatePort[] {
   return readStoredList(PORT, JSON.parse(text));
 }
 
-export function openEnvironment(sealer: Sealer, sealed: Buffer): EnvEntry[] {
-  return readStoredList(ENTRY, sealer.open('template.env', sealed));
+export function openEnvironment(encryption: Encryption, sealed: Buffer): EnvEntry[] {
+  return readStoredList(ENTRY, encryption.decrypt('template.env', sealed));
 }
 
 /** Undefined where the template has none. */
-export function openRegistry(sealer: Sealer, sealed: Buffer | null): RegistryCredential | undefined {
-  return sealed === null ? undefined : readStored(REGISTRY, sealer.open('template.registry', sealed));
+export function openRegistry(encryption: Encryption, sealed: Buffer | null): RegistryCredential | undefined {
+  return sealed === null ? undefined : readStored(REGISTRY, encryption.decrypt('template.registry', sealed));
 }

@@ -1,4 +1,4 @@
-import { faultOfPorts } from '../../domain/template-port.js';
+import { validatePorts } from '../../domain/template-port.js';
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../../shared/image-reference.js';
 import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
@@ -141,7 +141,7 @@ function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): Templ
     throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
   if (!parseImageReference(content.image))
     throw invalidField('image', 'must be an image reference such as registry.example.com/name:tag');
-  const fault = faultOfPorts(content.ports);
+  const fault = validatePorts(content.ports);
   if (fault !== undefined) throw invalidField('ports', fault);
   if (content.kind === 'vm' && content.command.length > 0)
     throw invalidField('command', 'a virtual machine runs what is on its disk: use onstart');
@@ -200,16 +200,16 @@ function imitatesSystem(tx: Tx, name: string): boolean {
 }
 
 function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
-  const { sealer } = platform;
-  const { env_sealed, registry_sealed } = row;
+  const { encryption } = platform;
+  const { env_encrypted, registry_encrypted } = row;
   return {
     ...describeTemplate(platform, row),
-    env: openEnvironment(sealer, env_sealed),
-    registry: openRegistry(sealer, registry_sealed) ?? null,
+    env: openEnvironment(encryption, env_encrypted),
+    registry: openRegistry(encryption, registry_encrypted) ?? null,
   };
 }
 
-function columnsOf({ sealer }: Platform, content: TemplateContent) {
+function columnsOf({ encryption }: Platform, content: TemplateContent) {
   const { name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility } = content;
   return {
     ...{ name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility },
@@ -217,8 +217,8 @@ function columnsOf({ sealer }: Platform, content: TemplateContent) {
     mode: JSON.stringify(content.mode),
     command: JSON.stringify(content.command),
     ports: JSON.stringify(content.ports),
-    env_sealed: sealer.seal('template.env', content.env),
-    registry_sealed: content.registry && sealer.seal('template.registry', content.registry),
+    env_encrypted: encryption.encrypt('template.env', content.env),
+    registry_encrypted: content.registry && encryption.encrypt('template.registry', content.registry),
     uses_access_token: flag(usesAccessToken(content)),
     coming_soon: flag(content.coming_soon),
     recommended: flag(content.recommended),

@@ -96,11 +96,11 @@ export function describeWithPublisher(platform: Platform, tx: Tx, row: Row<'temp
 }
 
 export function describeTemplate(
-  { sealer }: Platform,
+  { encryption }: Platform,
   row: Row<'templates'>,
   publisher: string | null = null,
 ): TemplateDetails {
-  const env = openEnvironment(sealer, row.env_sealed);
+  const env = openEnvironment(encryption, row.env_encrypted);
   return {
     id: row.id,
     hash_id: row.hash_id,
@@ -122,7 +122,7 @@ export function describeTemplate(
     uses_access_token: row.uses_access_token === 1,
     coming_soon: row.coming_soon === 1,
     recommended: row.recommended === 1,
-    registry_private: row.registry_sealed !== null,
+    registry_private: row.registry_encrypted !== null,
     deactivated_at: row.deactivated_at,
     created_at: row.created_at,
   };

@@ -1,7 +1,7 @@
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import type { LogChunk } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
-import type { HostLinks } from './agent-connections.js';
+import type { AgentConnections } from './agent-connections.js';
 
 const KEPT_LINES = 1000;
 const KEPT_CHARS = 2 * 1024 * 1024;
@@ -39,14 +39,14 @@ interface Subscription extends FollowedWorkload {
  * The last lines of workloads whose logs are being polled. However often they are polled, a host follows each one once;
  * what nobody has polled for a while is forgotten.
  */
-export class LogHub {
+export class LogRelay {
   private readonly byInstance = new Map<string, Subscription>();
   private readonly byId = new Map<string, Subscription>();
 
   constructor(
     private readonly clock: Clock,
     private readonly ids: Ids,
-    private readonly hosts: HostLinks,
+    private readonly connections: AgentConnections,
   ) {}
 
   /** Up to 1000 newest lines, oldest first; null when the host cannot be asked and nothing is held. */
@@ -68,7 +68,8 @@ export class LogHub {
     const subscriptionId = this.ids.uuid();
     const { lines, chars, last } = held?.run === workload.run ? held : { lines: [], chars: 0, last: '' };
     const request = { subscriptionId, instanceId: workload.id, tail: KEPT_LINES, since: last };
-    if (!this.hosts.send(workload.machineId, { message: { $case: 'logSubscribe', value: request } })) return undefined;
+    if (!this.connections.send(workload.machineId, { message: { $case: 'logSubscribe', value: request } }))
+      return undefined;
     this.forget(workload.id);
     let onCaughtUp = () => {};
     const caughtUp = new Promise<void>((resolve) => (onCaughtUp = resolve));
@@ -105,7 +106,7 @@ export class LogHub {
     let room = KEPT_AWAY_CHARS;
     const ended = idle
       .sort((a, b) => b.polledAt - a.polledAt)
-      .filter(({ machineId, chars }) => this.hosts.isConnected(machineId) || (room -= chars) < 0);
+      .filter(({ machineId, chars }) => this.connections.isConnected(machineId) || (room -= chars) < 0);
     for (const { id } of ended) this.forget(id);
     return { ended: ended.length };
   }
@@ -119,7 +120,7 @@ export class LogHub {
   }
 
   private unsubscribe(machineId: string, subscriptionId: string): void {
-    this.hosts.send(machineId, { message: { $case: 'logUnsubscribe', value: { subscriptionId } } });
+    this.connections.send(machineId, { message: { $case: 'logUnsubscribe', value: { subscriptionId } } });
   }
 }
 

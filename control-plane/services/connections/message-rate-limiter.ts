@@ -1,4 +1,4 @@
-import { Allowance } from '../../domain/allowance.js';
+import { TokenBucket } from '../../domain/token-bucket.js';
 
 const FACTS_BURST = 4_000;
 const FACTS_A_SECOND = 200;
@@ -9,12 +9,12 @@ const LOGS_A_SECOND = 2_000;
  * What one host may say, over all of its streams, in units of a message or four KiB. An honest one repeats its results and reports
  * at once when it connects, and after that says something now and then; its logs come at a mebibyte a second.
  */
-export class Intake {
-  private readonly facts = new Allowance(FACTS_BURST, FACTS_A_SECOND);
-  private readonly logs = new Allowance(LOGS_BURST, LOGS_A_SECOND);
+export class MessageRateLimiter {
+  private readonly facts = new TokenBucket(FACTS_BURST, FACTS_A_SECOND);
+  private readonly logs = new TokenBucket(LOGS_BURST, LOGS_A_SECOND);
 
   /** False where the host says more than any honest one; `now` in monotonic milliseconds. */
-  takes(what: 'facts' | 'logs', units: number, now: number): boolean {
+  allows(what: 'facts' | 'logs', units: number, now: number): boolean {
     return this[what].take(units, now);
   }
 }

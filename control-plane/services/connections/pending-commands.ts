@@ -3,13 +3,13 @@ import { withTimeout, type Clock } from '../../../shared/clock.js';
 export type CommandAnswer = { kind: 'accepted' } | { kind: 'refused'; message: string } | { kind: 'none' };
 
 /** Lets the one synchronous use case, start, hear what a host says to its command. */
-export class CommandAnswers {
+export class PendingCommands {
   private readonly waiting = new Map<string, (answer: CommandAnswer) => void>();
 
   constructor(private readonly clock: Clock) {}
 
   /** The first answer to the command, or `none` after `timeoutMs`. */
-  async expect(commandId: string, timeoutMs: number): Promise<CommandAnswer> {
+  async wait(commandId: string, timeoutMs: number): Promise<CommandAnswer> {
     const answer = new Promise<CommandAnswer>((resolve) => this.waiting.set(commandId, resolve));
     try {
       return await withTimeout(this.clock, timeoutMs, answer, () => ({ kind: 'none' }));
@@ -18,7 +18,7 @@ export class CommandAnswers {
     }
   }
 
-  deliver(commandId: string, answer: CommandAnswer): void {
+  resolve(commandId: string, answer: CommandAnswer): void {
     this.waiting.get(commandId)?.(answer);
   }
 }

@@ -4,19 +4,19 @@ import type { Access, CommandResult } from '../../../shared/gen/gpurent/agent/v1
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
-import type { Sealer } from '../secrets/encryption.js';
+import type { Encryption } from '../secrets/encryption.js';
 import { findOpenChange, finishCommand, recordCommand, type CommandRow } from './commands.js';
 import { type Instance } from './queries.js';
 import { amend } from './transitions.js';
-import { openWorkload, type Workload } from './workload.js';
+import { decryptWorkload, type Workload } from './workload.js';
 import { recordEvent } from '../system/timeline.js';
 
 const KEY_STAYS =
   'the host takes only the new access token; the SSH key stays, for the container was made by an older agent: to end it, destroy the instance and deploy again';
 
-export function workloadOf(sealer: Sealer, { id, workload_sealed }: Instance): Workload {
-  if (!workload_sealed) throw new Error(`instance ${id} has nothing to run`);
-  return openWorkload(sealer, workload_sealed);
+export function workloadOf(encryption: Encryption, { id, workload_encrypted }: Instance): Workload {
+  if (!workload_encrypted) throw new Error(`instance ${id} has nothing to run`);
+  return decryptWorkload(encryption, workload_encrypted);
 }
 
 /** What does not run gets it with its next start; a stop that is still being tried goes on, and brings it along. */
@@ -30,16 +30,16 @@ export function tellHost(tx: Tx, ids: Ids, instance: Instance): Instance {
  * where the instance has no access token, or the agent is too old.
  */
 export function renewAccess(tx: Tx, ids: Ids, instance: Instance): Instance {
-  const { access_token_sealed, machine_id, access_revision } = instance;
-  if (access_token_sealed === null || findMachineRow(tx, machine_id).access_replaceable === 0) return instance;
+  const { access_token_encrypted, machine_id, access_revision } = instance;
+  if (access_token_encrypted === null || findMachineRow(tx, machine_id).access_replaceable === 0) return instance;
   const renewed = amend(tx, instance, { access_revision: access_revision + 1, access_replacement: 'pending' });
   return tellHost(tx, ids, renewed);
 }
 
 /** Returns what a host is told with each command of an instance whose access was ever replaced. */
-export function accessOf({ sealer }: Platform, instance: Instance | undefined): Access | undefined {
-  if (!instance?.workload_sealed || instance.access_revision === 0) return undefined;
-  const { accessToken, sshAuthorizedKey, env } = workloadOf(sealer, instance);
+export function accessOf({ encryption }: Platform, instance: Instance | undefined): Access | undefined {
+  if (!instance?.workload_encrypted || instance.access_revision === 0) return undefined;
+  const { accessToken, sshAuthorizedKey, env } = workloadOf(encryption, instance);
   return {
     revision: instance.access_revision,
     tokenHash: accessToken === '' ? '' : createHash('sha256').update(accessToken).digest('hex'),

@@ -32,7 +32,7 @@ export function findHolders(tx: Tx, instance: Instance): string[] {
 }
 
 /** Whether a workload in quarantine holds a GPU which this instance was given. */
-export function isSetApart(tx: Tx, instance: Instance): boolean {
+export function isQuarantined(tx: Tx, instance: Instance): boolean {
   const setApart = query
     .selectFrom('quarantine_gpus')
     .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
@@ -47,7 +47,7 @@ export function isSetApart(tx: Tx, instance: Instance): boolean {
  * quarantine, has one.
  */
 export function reclaimGpus(tx: Tx, instance: Instance): void {
-  if (isSetApart(tx, instance) || findHolders(tx, instance).length > 0) {
+  if (isQuarantined(tx, instance) || findHolders(tx, instance).length > 0) {
     throw new Refusal(
       'CAPACITY_UNAVAILABLE',
       'another renter now uses a GPU of this instance; the disk is kept, try again later',

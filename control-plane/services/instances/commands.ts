@@ -1,7 +1,7 @@
 import type { Ids } from '../../../shared/ids.js';
 import type { CommandKind, CommandState } from '../../domain/command.js';
 import { knownFailure } from '../../domain/command-failure.js';
-import type { CommandFailure } from '../../domain/counted.js';
+import type { CommandFailure } from '../../domain/metric-event.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

@@ -10,7 +10,7 @@ import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
 import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
-import { sealWorkload, type Workload } from './workload.js';
+import { encryptWorkload, type Workload } from './workload.js';
 
 /** Who an instance belongs to. */
 export interface Owner {
@@ -48,7 +48,7 @@ export function insertInstance(
 
 function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment): Omit<Instance, 'id' | 'sequence'> {
   const { request, offer } = deployment;
-  const { ids, sealer } = platform;
+  const { ids, encryption } = platform;
   const template = describeTemplate(platform, deployment.template);
   const accessToken = template.uses_access_token ? ids.hex(24) : null;
   return {
@@ -63,8 +63,8 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     price_per_hour_micro: offer.price_per_hour_micro,
     storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
     template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
-    workload_sealed: sealWorkload(sealer, workloadOf(platform, template, deployment, accessToken)),
-    access_token_sealed: accessToken === null ? null : sealer.seal('instance.access_token', accessToken),
+    workload_encrypted: encryptWorkload(encryption, workloadOf(platform, template, deployment, accessToken)),
+    access_token_encrypted: accessToken === null ? null : encryption.encrypt('instance.access_token', accessToken),
     ssh_user: template.ssh_user,
     ssh_host: null,
     ssh_port: null,
@@ -99,7 +99,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
 }
 
 function workloadOf(
-  { sealer }: Platform,
+  { encryption }: Platform,
   template: TemplateDetails,
   { request, template: row, offer, sshKey, gpus }: Deployment,
   accessToken: string | null,
@@ -108,8 +108,8 @@ function workloadOf(
   const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, gpus.length);
   return {
     image: template.image,
-    registry: openRegistry(sealer, row.registry_sealed),
-    env: mergeEnvironment(openEnvironment(sealer, row.env_sealed), request.env_overrides, {
+    registry: openRegistry(encryption, row.registry_encrypted),
+    env: mergeEnvironment(openEnvironment(encryption, row.env_encrypted), request.env_overrides, {
       numGpus: gpus.length,
       accessToken,
     }),

@@ -1,4 +1,4 @@
-import type { Sealer } from '../secrets/encryption.js';
+import type { Encryption } from '../secrets/encryption.js';
 
 /** What a renter has rented a workload for: no host and no later change of an offer makes it dearer. */
 export interface Terms {
@@ -23,15 +23,15 @@ export interface Origin extends Terms {
 export const MAX_ORIGIN_CHARS = 8_192;
 
 /** Seals it for a host, which keeps it with the workload and neither reads nor changes it. Returns base64. */
-export function sealOrigin(sealer: Sealer, origin: Origin): string {
-  return sealer.seal('workload.origin', origin).toString('base64');
+export function sealOrigin(encryption: Encryption, origin: Origin): string {
+  return encryption.encrypt('workload.origin', origin).toString('base64');
 }
 
 /** Opens what a host repeats of `instanceId`; undefined for what this store's key did not seal for that very instance. */
-export function openOrigin(sealer: Sealer, sealed: string | null, instanceId: string): Origin | undefined {
+export function openOrigin(encryption: Encryption, sealed: string | null, instanceId: string): Origin | undefined {
   if (!sealed) return undefined;
   try {
-    const origin = sealer.open('workload.origin', Buffer.from(sealed, 'base64')) as Origin;
+    const origin = encryption.decrypt('workload.origin', Buffer.from(sealed, 'base64')) as Origin;
     return origin.instance_id === instanceId ? origin : undefined;
   } catch {
     return undefined;

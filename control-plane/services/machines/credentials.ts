@@ -80,15 +80,15 @@ function recall(tx: Tx, hash: string, certified: Certified): void {
   const isKnown = tx.get(query.selectFrom('machines').select('id').where('id', '=', hostId)) !== undefined;
   if (!isKnown && issuedAt < restoredAt(tx)) {
     saveInventory(tx, hostId, Inventory.create({ name: hostId }));
-    tx.run(query.updateTable('machines').set({ is_ahead: 1 }).where('id', '=', hostId));
+    tx.run(query.updateTable('machines').set({ needs_resync: 1 }).where('id', '=', hostId));
   }
   if (isForgotten(tx, hash, certified)) addCredential(tx, hostId, { hash, expiresAt });
 }
 
 /** Of a machine that was not heard since a restore: not known, and newer than all that was said of its credentials. */
 function isForgotten(tx: Tx, hash: string, { hostId, issuedAt }: Certified): boolean {
-  const machine = tx.get(query.selectFrom('machines').select('is_ahead').where('id', '=', hostId));
-  if (machine?.is_ahead !== 1) return false;
+  const machine = tx.get(query.selectFrom('machines').select('needs_resync').where('id', '=', hostId));
+  if (machine?.needs_resync !== 1) return false;
   const known = tx.all(query.selectFrom('host_credentials').selectAll().where('machine_id', '=', hostId));
   return known.every((row) => row.hash !== hash && Math.max(row.issued_at, row.revoked_at ?? 0) < issuedAt);
 }
@@ -112,7 +112,7 @@ export function addCredential(tx: Tx, machineId: string, { hash, expiresAt }: Cr
 export async function renewCertificate(platform: Platform, proof: Proof, request: Uint8Array): Promise<string> {
   const { hash } = proof;
   const machineId = admitHost(platform, proof);
-  if (platform.hosts.isShunned(machineId) || !platform.hosts.takes(machineId, 'facts', RENEWAL_UNITS))
+  if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', RENEWAL_UNITS))
     throw new Refusal('RATE_LIMITED', 'this host has asked for too much at once; it may come back in a minute');
   const { pem, fingerprint, expiresAt } = await platform.authority.certifyHost(request, machineId);
   platform.store.transact((tx) => {
@@ -144,7 +144,7 @@ export function revokeCredentials(platform: Platform, operator: Operator, machin
     findMachine(tx, machineId);
     revoke(tx, machineId);
     recordAudit(tx, operator, 'machine.revoke_credentials', machineId);
-    tx.afterCommit(() => platform.hosts.close(machineId, 'an operator has revoked the credentials of this host'));
+    tx.afterCommit(() => platform.connections.close(machineId, 'an operator has revoked the credentials of this host'));
   });
 }
 

@@ -8,7 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
 import { requireNewMachine, type Belongings } from './gpu-owners.js';
-import { judgeEarlier, judgeInventory } from './message-validation.js';
+import { validateEarlierHosts, validateInventory } from './message-validation.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -29,7 +29,8 @@ export function createEnrollmentToken(
   request: { max_uses: number; expires_in_hours: number; machine_id?: string },
 ): Row<'enrollment_tokens'> & { token: string } {
   const secret = `enr_${platform.ids.hex(24)}`;
-  const token = platform.pin === null ? secret : withFingerprint(secret, platform.pin);
+  const token =
+    platform.authorityFingerprint === null ? secret : withFingerprint(secret, platform.authorityFingerprint);
   return platform.store.transact((tx) => {
     if (request.machine_id !== undefined) {
       findMachine(tx, request.machine_id);
@@ -113,8 +114,8 @@ export async function certifyHost(platform: Platform, newcomer: Newcomer, reques
 /** Who a host will be. */
 function hostFor(platform: Platform, newcomer: Newcomer): string {
   const { token, inventory, hostId, earlier } = newcomer;
-  judgeInventory(inventory);
-  judgeEarlier(earlier);
+  validateInventory(inventory);
+  validateEarlierHosts(earlier);
   const known = platform.store.transact((tx) => {
     const { machine_id } = findToken(tx, token);
     if (machine_id === null && hostId === '') requireNewMachine(platform, tx, belongingsOf(newcomer));
@@ -167,7 +168,7 @@ function register(platform: Platform, newcomer: Newcomer, hostId: string, creden
       findMachine(tx, known);
       revoke(tx, known);
       updateInventory(tx, known, inventory);
-      tx.afterCommit(() => platform.hosts.close(known, 'this host has enrolled anew'));
+      tx.afterCommit(() => platform.connections.close(known, 'this host has enrolled anew'));
     }
     addCredential(tx, hostId, credential);
   });

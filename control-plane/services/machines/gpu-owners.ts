@@ -23,7 +23,7 @@ export interface Belongings {
  * Refuses with MACHINE_IN_USE a host that is a machine already: one that has lost its state and enrols as a new one would have its
  * GPUs sold twice, while its workloads go on unmanaged. Agents of several machines may share a Docker while they are connected.
  */
-export function requireNewMachine({ hosts }: Platform, tx: Tx, { gpuUuids, earlier }: Belongings): void {
+export function requireNewMachine({ connections }: Platform, tx: Tx, { gpuUuids, earlier }: Belongings): void {
   const [owner] = claimantsOf(tx, gpuUuids);
   if (owner) throw isMachine(owner.machine_id, owner.name, `it has the GPU ${owner.uuid}`);
   const known = tx.all(
@@ -33,7 +33,7 @@ export function requireNewMachine({ hosts }: Platform, tx: Tx, { gpuUuids, earli
       .where('id', 'in', listOf(earlier))
       .where('removed_at', 'is', null),
   );
-  const lost = known.find(({ id }) => !hosts.isConnected(id));
+  const lost = known.find(({ id }) => !connections.isConnected(id));
   if (lost) throw isMachine(lost.id, lost.name, 'its Docker holds workloads of that machine');
 }
 

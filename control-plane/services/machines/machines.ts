@@ -110,8 +110,8 @@ export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
 export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
   return {
     ...machine,
-    connected: platform.hosts.isConnected(machine.id),
-    obstacle: platform.hosts.obstacleOf(machine.id),
+    connected: platform.connections.isConnected(machine.id),
+    obstacle: platform.connections.obstacleOf(machine.id),
     disk_available_gb: availableDiskGb(platform, tx, machine),
     gpus: findGpus(tx, machine.id),
   };
@@ -148,7 +148,11 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
  * What neither an instance nor a workload in quarantine has committed, and is really there: a disk is its own until it is
  * destroyed.
  */
-export function availableDiskGb({ hosts }: Platform, tx: Tx, machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>): number {
+export function availableDiskGb(
+  { connections }: Platform,
+  tx: Tx,
+  machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>,
+): number {
   const committed = tx.get(
     query
       .selectFrom('instances')
@@ -156,12 +160,12 @@ export function availableDiskGb({ hosts }: Platform, tx: Tx, machine: Pick<Row<'
       .where('machine_id', '=', machine.id)
       .where('status', '<>', sql.lit('destroyed')),
   );
-  const setApart = tx.get(
+  const quarantined = tx.get(
     query
       .selectFrom('quarantine')
       .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
       .where('machine_id', '=', machine.id),
   );
-  const uncommitted = machine.disk_gb - (committed?.gb ?? 0) - (setApart?.gb ?? 0);
-  return Math.max(Math.min(uncommitted, hosts.diskFreeGb(machine.id)), 0);
+  const uncommitted = machine.disk_gb - (committed?.gb ?? 0) - (quarantined?.gb ?? 0);
+  return Math.max(Math.min(uncommitted, connections.diskFreeGb(machine.id)), 0);
 }

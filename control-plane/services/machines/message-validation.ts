@@ -22,7 +22,7 @@ const TEXTS = {
 const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } as const;
 
 /** What a host says of itself before any of it is kept. Refuses with VALIDATION_FAILED what no honest host would say. */
-export function judgeInventory(inventory: Inventory): void {
+export function validateInventory(inventory: Inventory): void {
   for (const [name, longest] of entriesOf(TEXTS)) {
     if (inventory[name].length > longest) throw invalidField(name, `has more than ${longest} characters`);
   }
@@ -32,10 +32,10 @@ export function judgeInventory(inventory: Inventory): void {
   if (!isIP(inventory.publicAddress) && !HOST_NAME.test(inventory.publicAddress)) {
     throw invalidField('publicAddress', 'is neither an IP address nor a host name');
   }
-  judgeGpus(inventory.gpus);
+  validateGpus(inventory.gpus);
 }
 
-export function judgeGpus(gpus: readonly Gpu[]): void {
+export function validateGpus(gpus: readonly Gpu[]): void {
   if (gpus.length > MAX_GPUS) throw invalidField('gpus', `there are more than ${MAX_GPUS}`);
   if (new Set(gpus.map(({ uuid }) => uuid)).size < gpus.length) throw invalidField('gpus', 'a UUID stands there twice');
   if (
@@ -45,12 +45,12 @@ export function judgeGpus(gpus: readonly Gpu[]): void {
   }
 }
 
-export function judgeEarlier(earlier: readonly EarlierHost[]): void {
+export function validateEarlierHosts(earlier: readonly EarlierHost[]): void {
   if (earlier.length > MAX_EARLIER_HOSTS) throw invalidField('earlier', `there are more than ${MAX_EARLIER_HOSTS}`);
 }
 
-export function judgeHello({ inventory, instances, bootId, agentVersion }: Hello): void {
-  if (inventory) judgeInventory(inventory);
+export function validateHello({ inventory, instances, bootId, agentVersion }: Hello): void {
+  if (inventory) validateInventory(inventory);
   if (bootId.length > 64 || agentVersion.length > 64) throw invalidField('hello', 'boot id or version is too long');
   if (instances.length > MAX_INSTANCES) throw invalidField('instances', `there are more than ${MAX_INSTANCES}`);
   if (new Set(instances.map(({ instanceId }) => instanceId)).size < instances.length) {
@@ -66,8 +66,8 @@ export function judgeHello({ inventory, instances, bootId, agentVersion }: Hello
   }
 }
 
-export function judgeHeartbeat({ gpus, running }: Heartbeat): void {
-  judgeGpus(gpus);
+export function validateHeartbeat({ gpus, running }: Heartbeat): void {
+  validateGpus(gpus);
   if (running.length > MAX_INSTANCES) throw invalidField('running', `there are more than ${MAX_INSTANCES}`);
   if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {
     throw invalidField('running', `a run's id has more than ${MAX_RUN_ID_CHARS} characters`);

@@ -1,18 +1,18 @@
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { UNATTESTED, UNSETTLED } from './meters.js';
+import { UNREPORTED, UNSETTLED } from './meters.js';
 
 /**
  * The wall clock was set by `ms`: what is not settled yet keeps its duration. Times that were settled before stay as they
  * were written.
  */
-export function shiftMeters(tx: Tx, ms: number): void {
+export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   const shifted = (column: string) => sql<number>`${sql.ref(column)} + ${ms}`;
   const live = query.selectFrom('instances').select('id').where('status', '<>', 'destroyed');
   const intervals = query.updateTable('meter_intervals').where('instance_id', 'in', live);
   const times = { opened_at: shifted('opened_at'), closed_at: shifted('closed_at') };
   const known = { attested_to: shifted('attested_to'), settled_to: shifted('settled_to') };
-  tx.run(intervals.set({ ...times, ...known }).where((eb) => eb.or([UNSETTLED, UNATTESTED])));
+  tx.run(intervals.set({ ...times, ...known }).where((eb) => eb.or([UNSETTLED, UNREPORTED])));
   tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
   const window = { charge_from: shifted('charge_from'), charge_to: shifted('charge_to') };
   const held = { release_gpus_at: shifted('release_gpus_at') };
@@ -23,11 +23,11 @@ export function shiftMeters(tx: Tx, ms: number): void {
       .where('status', '<>', 'destroyed'),
   );
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
-  tx.run(query.updateTable('organizations').set({ low_since: sql<number | null>`low_since + ${ms}` }));
+  tx.run(query.updateTable('organizations').set({ exhausted_since: sql<number | null>`exhausted_since + ${ms}` }));
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
 }
 
 /** Who is at or below zero has the full time until an automatic destruction anew: nobody could pay meanwhile. */
-export function restartLowClocks(tx: Tx): void {
-  tx.run(query.updateTable('organizations').set({ low_since: tx.now }).where('low_since', 'is not', null));
+export function restartExhaustionClocks(tx: Tx): void {
+  tx.run(query.updateTable('organizations').set({ exhausted_since: tx.now }).where('exhausted_since', 'is not', null));
 }

@@ -22,10 +22,10 @@ export function meterDisks(tx: Tx, machineId: string, held: ReadonlySet<string>)
  * has not been heard since, from where they were last settled.
  */
 export function stopMeteringDisks(tx: Tx, machineId: string): void {
-  const machine = tx.get(query.selectFrom('machines').select('is_ahead').where('id', '=', machineId));
+  const machine = tx.get(query.selectFrom('machines').select('needs_resync').where('id', '=', machineId));
   for (const { id, organization_id } of stoppedOn(tx, machineId)) {
     const interval = openInterval(tx, id);
-    if (interval) endInterval(tx, interval, machine?.is_ahead ? interval.settled_to : tx.now);
+    if (interval) endInterval(tx, interval, machine?.needs_resync ? interval.settled_to : tx.now);
     settleSoon(tx, organization_id);
   }
 }

@@ -12,7 +12,7 @@ export type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 
 /** What is still to be charged or absorbed, or may become so: in the words of the partial indexes. */
 export const UNSETTLED = sql<boolean>`(closed_at IS NULL OR settled_to < closed_at)`;
 /** GPU time of which a host may still speak. */
-export const UNATTESTED = sql<boolean>`(meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at))`;
+export const UNREPORTED = sql<boolean>`(meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at))`;
 
 type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
 
@@ -26,7 +26,7 @@ export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredIns
   const isAfterStop = before === 'stopping' && is === 'gpu';
   const run = isAfterStop ? lastRun(tx, instance.id) : undefined;
   if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now, isAfterStop);
-  if (instance.status === 'destroyed') forgetUnattested(tx, 'instance_id', instance.id);
+  if (instance.status === 'destroyed') dropUnreported(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
 }
 
@@ -88,13 +88,13 @@ export function openInterval(tx: Tx, instanceId: string): IntervalRow | undefine
 }
 
 /** No host will speak any more of the GPU time that it has not attested yet: it is never charged. */
-export function forgetUnattested(tx: Tx, whose: 'instance_id' | 'machine_id', id: string): void {
+export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: string): void {
   tx.run(
     query
       .updateTable('meter_intervals')
       .set({ closed_at: sql`attested_to` })
       .where(whose, '=', id)
-      .where(UNATTESTED),
+      .where(UNREPORTED),
   );
 }
 

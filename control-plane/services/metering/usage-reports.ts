@@ -1,7 +1,7 @@
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { HeardRun as Run, HostLinks } from '../connections/agent-connections.js';
-import { UNATTESTED, settleSoon, type IntervalRow } from './meters.js';
+import type { ReportedRun as Run, AgentConnections } from '../connections/agent-connections.js';
+import { UNREPORTED, settleSoon, type IntervalRow } from './meters.js';
 
 /** For so long a host that has spoken is taken to have its workloads running still. */
 export const SILENCE_MS = 2 * 60_000;
@@ -9,23 +9,23 @@ export const SILENCE_MS = 2 * 60_000;
 const GRAIN_MS = 30_000;
 
 /** Of a run that has come up by a command, or was removed while it was up: the time up to now was had. */
-export function attestUp(tx: Tx, instanceId: string, run: Run): void {
-  for (const interval of unattestedOf(tx, instanceId)) attest(tx, interval, run, tx.now - run.ms);
+export function recordUsageUp(tx: Tx, instanceId: string, run: Run): void {
+  for (const interval of unreportedOf(tx, instanceId)) recordUsage(tx, interval, run, tx.now - run.ms);
 }
 
 /** Of a run that is known already. A word that has waited to be sent does not tell when a new run began; a heartbeat will. */
-export function attestKnown(tx: Tx, instanceId: string, run: Run): void {
-  for (const interval of unattestedOf(tx, instanceId)) {
-    if (interval.run_id === run.runId) attest(tx, interval, run, tx.now - run.ms);
+export function recordUsageOfKnownRun(tx: Tx, instanceId: string, run: Run): void {
+  for (const interval of unreportedOf(tx, instanceId)) {
+    if (interval.run_id === run.runId) recordUsage(tx, interval, run, tx.now - run.ms);
   }
 }
 
 /** A heartbeat: everything that runs on the host. */
-export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<string, Run>): void {
-  const intervals = tx.all(unattested().where('machine_id', '=', machineId).orderBy('id'));
+export function recordUsageOfRunning(tx: Tx, machineId: string, runs: ReadonlyMap<string, Run>): void {
+  const intervals = tx.all(unreported().where('machine_id', '=', machineId).orderBy('id'));
   for (const interval of intervals) {
     const run = runs.get(interval.instance_id);
-    if (run && isNews(tx, interval, run)) attest(tx, interval, run, tx.now - run.ms);
+    if (run && isNews(tx, interval, run)) recordUsage(tx, interval, run, tx.now - run.ms);
   }
 }
 
@@ -33,9 +33,9 @@ export function attestRunning(tx: Tx, machineId: string, runs: ReadonlyMap<strin
  * How far GPU time is certain: as far as it was written down, or as a heartbeat since has it, which is written down only at a
  * coarser grain.
  */
-export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow): number {
+export function certainTo(connections: AgentConnections, now: number, interval: IntervalRow): number {
   const { machine_id, instance_id, run_id, run_began_at, attested_to, closed_at } = interval;
-  const heard = hosts.lastHeard(machine_id, instance_id);
+  const heard = connections.lastHeard(machine_id, instance_id);
   if (run_id === null || run_began_at === null || heard?.runId !== run_id) return attested_to;
   const heardTo = Math.min(run_began_at + heard.ms, now - heard.agoMs);
   return Math.max(attested_to, Math.min(heardTo, closed_at ?? now));
@@ -45,14 +45,14 @@ export function certainTo(hosts: HostLinks, now: number, interval: IntervalRow):
  * A run has ended, after `run.ms` in all. Nothing more of it will be attested. A run that both began and ended in a gap is taken
  * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
  */
-export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
-  const intervals = unattestedOf(tx, instanceId);
+export function recordUsageAtEnd(tx: Tx, instanceId: string, run: Run): void {
+  const intervals = unreportedOf(tx, instanceId);
   const newest = intervals.at(-1);
   if (!newest) return;
   const unheard = (isSameRun(newest, run) ? newest.opened_at : endOf(tx, newest)) - run.ms;
-  const began = knownBeginning(tx, instanceId, run) ?? unheard;
+  const began = knownStart(tx, instanceId, run) ?? unheard;
   for (const interval of intervals) {
-    const attested = attest(tx, interval, run, began);
+    const attested = recordUsage(tx, interval, run, began);
     tx.run(
       query
         .updateTable('meter_intervals')
@@ -68,10 +68,10 @@ export function attestEnd(tx: Tx, instanceId: string, run: Run): void {
  * least delayed one tells best when that was, so no time is had twice however late a word comes. Answers the interval that is
  * the run's own.
  */
-function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
+function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
-  const run_began_at = Math.min(began, knownBeginning(tx, interval.instance_id, run) ?? Infinity);
+  const run_began_at = Math.min(began, knownStart(tx, interval.instance_id, run) ?? Infinity);
   if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
   // What lies before a run that is heard of for the first time was not had.
   const isFirst = interval.run_began_at === null;
@@ -87,7 +87,7 @@ function attest(tx: Tx, interval: IntervalRow, run: Run, began: number): number 
  * When a run began, as the control plane has heard before, of any interval: an answer that comes late may say that a run is up
  * whose end has been told, and charged, before.
  */
-function knownBeginning(tx: Tx, instanceId: string, { runId }: Run): number | null {
+function knownStart(tx: Tx, instanceId: string, { runId }: Run): number | null {
   const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
   return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
 }
@@ -126,10 +126,10 @@ function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }
 
-function unattestedOf(tx: Tx, instanceId: string): IntervalRow[] {
-  return tx.all(unattested().where('instance_id', '=', instanceId).orderBy('id'));
+function unreportedOf(tx: Tx, instanceId: string): IntervalRow[] {
+  return tx.all(unreported().where('instance_id', '=', instanceId).orderBy('id'));
 }
 
-function unattested() {
-  return query.selectFrom('meter_intervals').selectAll().where(UNATTESTED);
+function unreported() {
+  return query.selectFrom('meter_intervals').selectAll().where(UNREPORTED);
 }

@@ -2,7 +2,7 @@ import { WorkloadState, type InstanceState, type Observation } from '../../../sh
 import type { Ids } from '../../../shared/ids.js';
 import { isUp } from '../../domain/instance-state.js';
 import type { Tx } from '../../store/store.js';
-import { dropClaims, findHolders, isSetApart, reclaimGpus } from '../instances/claims.js';
+import { dropClaims, findHolders, isQuarantined, reclaimGpus } from '../instances/claims.js';
 import { closeOpenCommand, findOpenCommand, recordCommand, type CommandRow } from '../instances/commands.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { NO_RELEASE, endWorkload } from './command-outcomes.js';
@@ -27,7 +27,13 @@ interface Circumstances {
  * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. A stop that
  * its renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
  */
-export function catchUp(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, now: Circumstances): void {
+export function resumeAfterRestore(
+  tx: Tx,
+  ids: Ids,
+  instance: Instance,
+  state: InstanceState,
+  now: Circumstances,
+): void {
   const open = findOpenCommand(tx, instance);
   if (open && stands(open, now)) return void recordCommand(tx, ids, instance, open.kind);
   if (instance.status === 'error' || instance.status === 'destroying') return;
@@ -72,14 +78,14 @@ function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: 
 function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): boolean {
   const holders = findHolders(tx, instance).flatMap((id) => findInstance(tx, id) ?? []);
   const isTaken = holders.some(({ id, status }) => up.has(id) || isUp(status));
-  if (isTaken || isSetApart(tx, instance)) return false;
-  for (const holder of holders) giveWay(tx, holder);
+  if (isTaken || isQuarantined(tx, instance)) return false;
+  for (const holder of holders) giveUpGpus(tx, holder);
   reclaimGpus(tx, instance);
   return true;
 }
 
 /** What does not run cannot have the GPUs that another uses: the host has released them since. */
-function giveWay(tx: Tx, holder: Instance): void {
+function giveUpGpus(tx: Tx, holder: Instance): void {
   const released = { gpus_released: 1, gpu_release: 'released' } as const;
   switch (holder.status) {
     case 'stopped':

@@ -3,7 +3,7 @@ import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { findStep, forgetStep } from '../system/clock-steps.js';
 import { restartDeadlines } from '../instances/transitions.js';
-import { restartLowClocks } from '../metering/clock-shift.js';
+import { restartExhaustionClocks } from '../metering/clock-shift.js';
 import type { Platform } from '../system/platform.js';
 
 export interface ClockState {
@@ -33,9 +33,9 @@ export function confirmClock(platform: Platform, operator: Operator): ClockState
     const step = findStep(tx);
     if (!step) return readState(tx);
     forgetStep(tx);
-    tx.afterCommit(() => platform.clockWatch.confirmed());
+    tx.afterCommit(() => platform.clockSteps.confirmed());
     restartDeadlines(tx);
-    restartLowClocks(tx);
+    restartExhaustionClocks(tx);
     recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });
     return readState(tx);
   });

@@ -15,7 +15,7 @@ export interface Reason {
 }
 
 /** The host could not make it and has cleaned up after itself: the workload is down. */
-export function failProvision(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
+export function applyProvisionFailed(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'creating') return;
   dropClaims(tx, instance.id);
@@ -24,7 +24,7 @@ export function failProvision(tx: Tx, command: CommandRow, instance: Instance, r
 }
 
 /** The host took the start up and could not carry it through: the workload is down, its disk is kept. */
-export function failStart(tx: Tx, ids: Ids, command: CommandRow, instance: Instance, reason: Reason): void {
+export function applyStartFailed(tx: Tx, ids: Ids, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'starting') return;
   if (instance.gpus_released) dropClaims(tx, instance.id);
@@ -43,7 +43,7 @@ export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
  * The host refused, before touching anything: back to `stopped`. GPUs that this start had claimed anew go at once, unless an
  * earlier start may have landed and is still to be undone: then its undoing, which this start had closed, is recorded again.
  */
-export function undoRefusedStart(tx: Tx, ids: Ids, instance: Instance, command: CommandRow, reason: Reason): void {
+export function applyStartRefused(tx: Tx, ids: Ids, instance: Instance, command: CommandRow, reason: Reason): void {
   finishCommand(tx, command, 'refused', reason);
   if (instance.status !== 'starting') return;
   const error_code = startErrorOf(reason);

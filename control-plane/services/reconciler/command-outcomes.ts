@@ -3,8 +3,8 @@ import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import type { Tx } from '../../store/store.js';
 import type { Ids } from '../../../shared/ids.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
-import { attestEnd, attestUp } from '../metering/usage-reports.js';
-import { forgetUnattested } from '../metering/meters.js';
+import { recordUsageAtEnd, recordUsageUp } from '../metering/usage-reports.js';
+import { dropUnreported } from '../metering/meters.js';
 import { dropClaims } from '../instances/claims.js';
 import { finishCommand, type CommandRow } from '../instances/commands.js';
 import type { Instance } from '../instances/queries.js';
@@ -19,7 +19,7 @@ const MAX_KEPT_LINES = 1000;
 const MAX_IMAGE_CHARS = 1_024;
 
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
-export function landCommand(
+export function applyDone(
   tx: Tx,
   ids: Ids,
   command: CommandRow,
@@ -30,14 +30,14 @@ export function landCommand(
   switch (command.kind) {
     case 'provision':
       forgetSlowImage(tx, instance);
-      return landRunning(tx, instance, observation);
+      return applyRunning(tx, instance, observation);
     case 'start':
-      return landRunning(tx, instance, observation);
+      return applyRunning(tx, instance, observation);
     case 'stop':
     case 'release':
-      return landStopped(tx, ids, command, instance, observation);
+      return applyStopped(tx, ids, command, instance, observation);
     case 'destroy':
-      return landDestroyed(tx, instance, observation);
+      return applyDestroyed(tx, instance, observation);
     case 'access':
       return;
   }
@@ -47,7 +47,7 @@ const SSH_SILENT =
   'SSH has not answered yet; the workload is up and charged, and what it prints is in its logs. If SSH stays silent, look there for what keeps the machine busy or has replaced our SSH server';
 
 /** A workload that ended before it could be reached has still run: up and ended in one transaction. */
-function landRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+function applyRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   if (instance.status !== 'creating' && instance.status !== 'starting') return;
   const addresses = addressesOf(tx, instance, observation);
   const run_id = observation?.runId || null;
@@ -56,7 +56,7 @@ function landRunning(tx: Tx, instance: Instance, observation: Observation | unde
   const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
   recordEvent(tx, instance.id, 'running', image === '' ? 'the workload is up' : `the workload is up: ${image}`);
   if (observation?.sshSilent && isAlive(observation)) recordEvent(tx, instance.id, 'ssh_silent', SSH_SILENT);
-  attestObservation(tx, instance.id, observation);
+  recordObservedUsage(tx, instance.id, observation);
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }
 
@@ -67,7 +67,7 @@ function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | u
 }
 
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
-function landStopped(
+function applyStopped(
   tx: Tx,
   ids: Ids,
   command: CommandRow,
@@ -76,7 +76,7 @@ function landStopped(
 ): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
-  attestLast(tx, instance.id, observation);
+  recordLastUsage(tx, instance.id, observation);
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
   const changes: InstanceChanges = {
     ...keptLines(observation?.exit),
@@ -91,12 +91,12 @@ function landStopped(
   considerRelease(tx, ids, stopped);
 }
 
-function landDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {
-  attestObservation(tx, instance.id, observation);
+function applyDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {
+  recordObservedUsage(tx, instance.id, observation);
   // Also for one that did not wait for its lost machine: only now are its GPUs free.
   dropClaims(tx, instance.id);
   if (instance.status !== 'destroying') return;
-  transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+  transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
   recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
 }
 
@@ -105,21 +105,21 @@ export function endWorkload(tx: Tx, instance: Instance, observation: Observation
   const { error_code, error_message } = describeEnd(observation);
   dropClaims(tx, instance.id);
   fail(tx, instance, error_code, error_message, keptLines(observation.exit));
-  attestLast(tx, instance.id, observation);
+  recordLastUsage(tx, instance.id, observation);
 }
 
 /** What a host says of a run is what its GPU time is charged by. */
-function attestObservation(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+function recordObservedUsage(tx: Tx, instanceId: string, observation: Observation | undefined): void {
   if (!observation?.runId || observation.runId.length > MAX_RUN_ID_CHARS) return;
   const { runId, runningMs, exit } = observation;
-  if (exit) attestEnd(tx, instanceId, { runId, ms: exit.ranMs });
-  else attestUp(tx, instanceId, { runId, ms: runningMs });
+  if (exit) recordUsageAtEnd(tx, instanceId, { runId, ms: exit.ranMs });
+  else recordUsageUp(tx, instanceId, { runId, ms: runningMs });
 }
 
 /** The last word on a workload that is down: what it does not attest, nobody will. */
-function attestLast(tx: Tx, instanceId: string, observation: Observation | undefined): void {
-  attestObservation(tx, instanceId, observation);
-  forgetUnattested(tx, 'instance_id', instanceId);
+function recordLastUsage(tx: Tx, instanceId: string, observation: Observation | undefined): void {
+  recordObservedUsage(tx, instanceId, observation);
+  dropUnreported(tx, 'instance_id', instanceId);
 }
 
 function describeEnd({ state, exit }: Observation): { error_code: InstanceErrorCode; error_message: string } {

@@ -4,15 +4,15 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';
 import { findCommand, type CommandRow } from '../instances/commands.js';
-import { landCommand } from './command-outcomes.js';
+import { applyDone } from './command-outcomes.js';
 import type { Instance } from '../instances/queries.js';
 import { giveUpProvision } from './time-outs.js';
 import { amend } from '../instances/transitions.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
-import { landRemoval, renumberRemoval } from './quarantine.js';
+import { applyRemoved, renumberRemoval } from './quarantine.js';
 import { recordEvent } from '../system/timeline.js';
-import { failProvision, failStart, undoRefusedStart } from './command-failures.js';
+import { applyProvisionFailed, applyStartFailed, applyStartRefused } from './command-failures.js';
 import { MAX_WORDS_CHARS, findInstanceOfMachine } from './observations.js';
 
 const LATER_ORDERS =
@@ -30,21 +30,21 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
     if (!instance) return recordRemovalResult(tx, command, result);
     const answer = (kind: 'accepted' | 'refused') => {
       const message = result.message.slice(0, MAX_WORDS_CHARS);
-      tx.afterCommit(() => platform.answers.deliver(command.id, { kind, message }));
+      tx.afterCommit(() => platform.pendingCommands.resolve(command.id, { kind, message }));
     };
     switch (result.outcome) {
       case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
         tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
-        landCommand(tx, platform.ids, command, noteAccess(tx, instance, result), result.observation);
+        applyDone(tx, platform.ids, command, noteAccess(tx, instance, result), result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
         recordFailure(platform, tx, command, instance, result);
         return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_STALE:
-        return overtake(platform, tx, command, instance, result.highestSequence);
+        return renumber(platform, tx, command, instance, result.highestSequence);
       default:
         return;
     }
@@ -53,7 +53,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
 
 /** A workload in quarantine has no other end than being removed: what is not done is sent again. */
 function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequence }: CommandResult): void {
-  if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return landRemoval(tx, command);
+  if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return applyRemoved(tx, command);
   const stale = outcome === CommandOutcome.COMMAND_OUTCOME_STALE && isPlausible(command, highestSequence);
   if (!stale || highestSequence < command.sequence) return;
   renumberRemoval(tx, command, highestSequence + 1);
@@ -70,11 +70,11 @@ function recordFailure(
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {
     case 'provision':
-      return failProvision(tx, command, instance, reason);
+      return applyProvisionFailed(tx, command, instance, reason);
     case 'start':
       return refused
-        ? undoRefusedStart(tx, platform.ids, instance, command, reason)
-        : failStart(tx, platform.ids, command, instance, reason);
+        ? applyStartRefused(tx, platform.ids, instance, command, reason)
+        : applyStartFailed(tx, platform.ids, command, instance, reason);
     case 'access':
       return refuseAccess(tx, instance, command, reason);
     default:
@@ -87,7 +87,7 @@ function recordFailure(
  * The host has seen higher numbers than the store, which is an older copy then: the same command goes out above them. Only a
  * provision does not, for what was made and removed since is not made again.
  */
-function overtake(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
+function renumber(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;
   const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
   if (command.kind === 'provision') return giveUpProvision(tx, platform.ids, renumbered, LATER_ORDERS);

@@ -7,10 +7,10 @@ import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { accessOf } from '../instances/access.js';
 import { findInstance, gpusOf, type Instance } from '../instances/queries.js';
-import { openWorkload, type Workload } from '../instances/workload.js';
+import { decryptWorkload, type Workload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
 import type { Platform } from '../system/platform.js';
-import type { Sealer } from '../secrets/encryption.js';
+import type { Encryption } from '../secrets/encryption.js';
 import { sealOrigin } from '../instances/origin.js';
 
 /** Of one host at once, so that none takes what others wait for. */
@@ -25,7 +25,7 @@ const CONGESTED_RETRY_MS = 1_000;
 export function dispatchCommands(platform: Platform, logger: Logger): { sent: number; unsendable: number } {
   const prepared = platform.store.transact((tx) =>
     hostsWithDue(tx)
-      .filter((machineId) => platform.hosts.canTake(machineId))
+      .filter((machineId) => platform.connections.isWritable(machineId))
       .flatMap((machineId) => {
         const due = findDue(tx, machineId);
         if (due.length === BATCH_PER_HOST) tx.nudge('dispatch');
@@ -35,7 +35,7 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
   const ready = prepared.filter(({ message }) => message !== undefined);
   for (const { command, obstacle } of prepared) if (obstacle !== undefined) logUnsendable(logger, command, obstacle);
   const unsent = ready.filter(({ command, message }) => {
-    const isSent = message !== undefined && platform.hosts.send(command.machine_id, message);
+    const isSent = message !== undefined && platform.connections.send(command.machine_id, message);
     if (isSent) logSent(logger, command);
     return !isSent;
   });
@@ -127,18 +127,18 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
   }
 }
 
-function originOf(sealer: Sealer, instance: Instance, { sshAuthorizedKey }: Workload): string {
+function originOf(encryption: Encryption, instance: Instance, { sshAuthorizedKey }: Workload): string {
   const { id, organization_id, template_id, offer_id, label, disk_gb } = instance;
   const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = instance;
-  return sealOrigin(sealer, {
+  return sealOrigin(encryption, {
     ...{ instance_id: id, organization_id, template_id, offer_id, label, ssh_public_key: sshAuthorizedKey },
     ...{ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms },
   });
 }
 
-function specOf({ sealer }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
+function specOf({ encryption }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
-  if (!instance?.workload_sealed) throw new Error(`instance ${command.instance_id} has nothing to run`);
-  const workload = openWorkload(sealer, instance.workload_sealed);
-  return { ...workload, origin: originOf(sealer, instance, workload), gpuUuids: gpusOf(tx, instance.id) };
+  if (!instance?.workload_encrypted) throw new Error(`instance ${command.instance_id} has nothing to run`);
+  const workload = decryptWorkload(encryption, instance.workload_encrypted);
+  return { ...workload, origin: originOf(encryption, instance, workload), gpuUuids: gpusOf(tx, instance.id) };
 }

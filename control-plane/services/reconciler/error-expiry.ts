@@ -1,7 +1,7 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
@@ -25,7 +25,7 @@ export function errorExpirerOf(platform: Platform, afterMs: number): () => { des
   let dueAt = 0;
   return () => {
     const now = platform.clock.monotonic();
-    if (now < dueAt || now - platform.bootedAt < GRACE_MS || !platform.clockWatch.isTrusted()) return { destroyed: 0 };
+    if (now < dueAt || now - platform.bootedAt < GRACE_MS || !platform.clockSteps.isTrusted()) return { destroyed: 0 };
     dueAt = now + EVERY_MS;
     return expireErrors(platform, afterMs);
   };
@@ -54,7 +54,7 @@ function eachInError(
   found: readonly { id: string }[],
   work: (tx: Tx, instance: Instance) => void,
 ): number {
-  return oneByOne(platform, found, (tx, { id }) => {
+  return forEachInOwnTransaction(platform, found, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status === 'error') work(tx, instance);
   });

@@ -10,10 +10,10 @@ import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { gpusOf } from '../instances/queries.js';
 import { saveGpus } from '../machines/inventory.js';
-import { judgeHeartbeat } from '../machines/message-validation.js';
-import { reviewKnown } from './reconcile.js';
+import { validateHeartbeat } from '../machines/message-validation.js';
+import { reconcileLeftover } from './reconcile.js';
 import { findGpus } from '../machines/machines.js';
-import { attestRunning } from '../metering/usage-reports.js';
+import { recordUsageOfRunning } from '../metering/usage-reports.js';
 import type { Platform } from '../system/platform.js';
 import { runsUnheardOf } from './quarantine.js';
 import { MAX_WORDS_CHARS } from './observations.js';
@@ -50,20 +50,20 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
 
 /** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
-  judgeHeartbeat(heartbeat);
-  platform.hosts.setDockerAvailable(machineId, heartbeat.dockerAvailable);
-  platform.hosts.setDiskFree(machineId, heartbeat.diskFreeGb);
-  platform.hosts.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
+  validateHeartbeat(heartbeat);
+  platform.connections.setDockerAvailable(machineId, heartbeat.dockerAvailable);
+  platform.connections.setDiskFree(machineId, heartbeat.diskFreeGb);
+  platform.connections.setObstacle(machineId, heartbeat.obstacle.slice(0, MAX_WORDS_CHARS));
   const runs = new Map(
     heartbeat.running.map(({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }]),
   );
-  platform.hosts.setRunning(machineId, runs);
+  platform.connections.setRunning(machineId, runs);
   platform.store.transact((tx) => {
-    attestRunning(tx, machineId, runs);
+    recordUsageOfRunning(tx, machineId, runs);
     const ids = [...runs.keys()];
     // It says on connecting what it has, GPUs and all.
-    if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.hosts.close(machineId, SAY_AGAIN));
-    reviewKnown(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
+    if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.connections.close(machineId, SAY_AGAIN));
+    reconcileLeftover(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);
     const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
     if (present.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged)) {

@@ -1,5 +1,5 @@
 import { query } from '../../store/sql.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { findInstance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
@@ -11,7 +11,7 @@ export function releaseHeldGpus(platform: Platform): { considered: number } {
   const due = platform.store.transact((tx) =>
     tx.all(query.selectFrom('instances').select('id').where('release_gpus_at', '<=', tx.now).limit(BATCH)),
   );
-  const considered = oneByOne(platform, due, (tx, { id }) => {
+  const considered = forEachInOwnTransaction(platform, due, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance) considerRelease(tx, platform.ids, instance);
     tx.run(query.updateTable('instances').set({ release_gpus_at: null }).where('id', '=', id));

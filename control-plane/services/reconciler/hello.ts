@@ -10,14 +10,14 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { tellDisksBack } from './lost-disks.js';
 import { updateInventory } from '../machines/inventory.js';
-import { judgeHello } from '../machines/message-validation.js';
-import { reviewKnown, reviewLive } from './reconcile.js';
+import { validateHello } from '../machines/message-validation.js';
+import { reconcileLeftover, reconcileExpected } from './reconcile.js';
 import { findMachine } from '../machines/machines.js';
 import { meterDisks } from '../metering/disks.js';
 import type { Platform } from '../system/platform.js';
-import { reviewUnknown } from './quarantine.js';
+import { reconcileUnknown } from './quarantine.js';
 
-export interface Greeting {
+export interface HelloAnswer {
   floors: SequenceFloor[];
   /** The instances of which the host has a workload that the store has not heard of before. */
   quarantined: string[];
@@ -28,8 +28,8 @@ export interface Greeting {
  * Returns the sequence floors for its Welcome, and what it has that is new to quarantine. Refuses with VALIDATION_FAILED what no honest host would say, and with
  * MACHINE_NOT_FOUND.
  */
-export function greetHost(platform: Platform, machineId: string, hello: Hello): Greeting {
-  judgeHello(hello);
+export function handleHello(platform: Platform, machineId: string, hello: Hello): HelloAnswer {
+  validateHello(hello);
   return platform.store.transact((tx) => {
     // Also for a stream that was opened before an operator removed the machine.
     const machine = findMachine(tx, machineId);
@@ -40,10 +40,10 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
       last_seen_at: tx.now,
       lost_at: null,
       // One that cannot see what it has has not been heard.
-      is_ahead: hello.unseen ? machine.is_ahead : (0 as const),
+      needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    const quarantined = hello.unseen ? [] : review(platform, tx, machine, hello.instances);
+    const quarantined = hello.unseen ? [] : reconcile(platform, tx, machine, hello.instances);
     tx.run(
       query
         .updateTable('commands')
@@ -57,17 +57,17 @@ export function greetHost(platform: Platform, machineId: string, hello: Hello): 
 }
 
 /** Compares what a host has seen of its workloads with the store. Returns the instances that are new to quarantine. */
-function review(
+function reconcile(
   platform: Platform,
   tx: Tx,
-  { id: machineId, is_ahead }: Row<'machines'>,
+  { id: machineId, needs_resync }: Row<'machines'>,
   instances: readonly InstanceState[],
 ): string[] {
-  const restored = is_ahead ? restoredAt(tx) : undefined;
+  const restored = needs_resync ? restoredAt(tx) : undefined;
   const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
-  const quarantined = reviewUnknown(platform, tx, machineId, present);
-  reviewLive(tx, platform.ids, machineId, instances, restored);
-  reviewKnown(tx, platform.ids, machineId, present);
+  const quarantined = reconcileUnknown(platform, tx, machineId, present);
+  reconcileExpected(tx, platform.ids, machineId, instances, restored);
+  reconcileLeftover(tx, platform.ids, machineId, present);
   const held = new Set(present.map(({ instanceId }) => instanceId));
   meterDisks(tx, machineId, held);
   tellDisksBack(tx, machineId, held);

@@ -2,9 +2,9 @@ import type { Ids } from '../../../shared/ids.js';
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import { stopMeteringDisks } from '../metering/disks.js';
-import { forgetUnattested } from '../metering/meters.js';
+import { dropUnreported } from '../metering/meters.js';
 import type { Platform } from '../system/platform.js';
 import { recordCommand } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
@@ -19,7 +19,7 @@ const REASON = 'the machine was declared lost';
  * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start ({@link tellDisksGone}
  * tells of it); what is being destroyed is settled by {@link settleLostMachines}.
  */
-export function loseHost(tx: Tx, ids: Ids, instance: Instance): void {
+export function loseInstance(tx: Tx, ids: Ids, instance: Instance): void {
   switch (instance.status) {
     case 'creating':
       return endUnheard(tx, ids, instance, 'provision_failed');
@@ -49,7 +49,7 @@ function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: InstanceEr
  */
 export function writeOffUnheard(tx: Tx, machineId: string): void {
   stopMeteringDisks(tx, machineId);
-  forgetUnattested(tx, 'machine_id', machineId);
+  dropUnreported(tx, 'machine_id', machineId);
   closeChargeWindows(tx, machineId);
 }
 
@@ -65,10 +65,10 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
         .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
     ),
   );
-  const destroyed = oneByOne(platform, stranded, (tx, { id }) => {
+  const destroyed = forEachInOwnTransaction(platform, stranded, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
-    transition(tx, instance, 'destroyed', { workload_sealed: null, access_token_sealed: null });
+    transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
     const message = 'the machine is lost; what is left of it there is removed if it comes back';
     recordEvent(tx, id, 'destroyed', message);
   });

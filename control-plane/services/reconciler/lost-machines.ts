@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
-import { forgetHost, loseHost, writeOffUnheard } from './lost-instances.js';
+import { forgetHost, loseInstance, writeOffUnheard } from './lost-instances.js';
 import { tellDisksGone } from './lost-disks.js';
 import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from '../machines/machines.js';
@@ -21,17 +21,17 @@ const TO_EMPTY =
 export function declareLost(platform: Platform, operator: Operator, id: string): MachineDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
-    if (platform.hosts.isConnected(id)) {
+    if (platform.connections.isConnected(id)) {
       throw new Refusal('MACHINE_IN_USE', `the machine is connected, so it is not lost; to empty it, ${TO_EMPTY}`);
     }
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
-    for (const instance of liveInstances(tx, id)) loseHost(tx, platform.ids, instance);
+    for (const instance of liveInstances(tx, id)) loseInstance(tx, platform.ids, instance);
     writeOffUnheard(tx, id);
     tellDisksGone(tx, id, 'lost');
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
-    tx.afterCommit(() => platform.hosts.close(id, 'an operator has declared this host lost'));
+    tx.afterCommit(() => platform.connections.close(id, 'an operator has declared this host lost'));
     return describeMachine(platform, tx, { ...machine, ...changes });
   });
 }
@@ -56,7 +56,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
     recordAudit(tx, operator, 'machine.remove', id);
     tx.nudge('lost-machines');
-    tx.afterCommit(() => platform.hosts.close(id, 'an operator has removed this host'));
+    tx.afterCommit(() => platform.connections.close(id, 'an operator has removed this host'));
   });
 }
 

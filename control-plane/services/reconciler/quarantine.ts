@@ -33,14 +33,14 @@ export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation' | 'origi
   };
 
 /** What is kept of how a host sees it. */
-type Sight = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
+type Found = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
  * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
  * removal is under way. Returns the instances of those that were not in quarantine before.
  */
-export function reviewUnknown(
+export function reconcileUnknown(
   platform: Platform,
   tx: Tx,
   machineId: string,
@@ -120,7 +120,7 @@ function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quara
 }
 
 /** How a workload in quarantine goes on. */
-export function observeSetApart(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {
+export function observeQuarantined(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {
   tx.run(
     query
       .updateTable('quarantine')
@@ -145,7 +145,7 @@ export function listQuarantine(platform: Platform, request: PageRequest): Page<Q
     });
     const workloads = items.map(({ observation, origin, position: _, ...row }) => ({
       ...row,
-      ...describeOrigin(tx, openOrigin(platform.sealer, origin, row.instance_id)),
+      ...describeOrigin(tx, openOrigin(platform.encryption, origin, row.instance_id)),
       state: stateOf(observation),
       image: readSight(observation).image || null,
       gpu_uuids: gpusHeld(tx, row.id),
@@ -183,7 +183,7 @@ function sightOf(observation: Observation | undefined): string {
   } = observation ?? {};
   const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
   const links = { jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
-  const sight: Sight = { state, runId: short(runId), sshPort, image: short(image), ...links };
+  const sight: Found = { state, runId: short(runId), sshPort, image: short(image), ...links };
   return JSON.stringify(sight);
 }
 
@@ -192,7 +192,7 @@ const MAX_TEXT_CHARS = 512;
 /** What was last seen of a workload that is set apart. */
 export function readSight(stored: string): Observation {
   const state = WorkloadState.WORKLOAD_STATE_STOPPED;
-  return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Sight>) };
+  return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Found>) };
 }
 
 /** Whether the stored observation shows it running. */
@@ -232,7 +232,7 @@ export function removeQuarantined(platform: Platform, operator: Operator, id: st
 }
 
 /** The host has removed it. */
-export function landRemoval(tx: Tx, command: Row<'commands'>): void {
+export function applyRemoved(tx: Tx, command: Row<'commands'>): void {
   finishCommand(tx, command, 'done');
   tx.run(
     query

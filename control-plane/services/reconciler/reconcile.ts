@@ -4,18 +4,18 @@ import { isPlausible, type CommandKind } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
-import { catchUp } from './after-restore.js';
+import { resumeAfterRestore } from './after-restore.js';
 import { claimGpus } from '../instances/claims.js';
 import { findOpenChange, recordCommand } from '../instances/commands.js';
 import { NOTHING } from '../../../shared/observation.js';
-import { endWorkload, landCommand } from './command-outcomes.js';
+import { endWorkload, applyDone } from './command-outcomes.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';
 import { findInstanceOfMachine, isAlive } from './observations.js';
 
 /** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
-export function reviewLive(
+export function reconcileExpected(
   tx: Tx,
   ids: Ids,
   machineId: string,
@@ -48,7 +48,7 @@ function compare(
   if (state.sequence > instance.sequence) {
     if (!isPlausible(instance, state.sequence)) return;
     const raised = amend(tx, instance, { sequence: state.sequence });
-    return restoredAt === undefined ? undefined : catchUp(tx, ids, raised, state, { up, restoredAt });
+    return restoredAt === undefined ? undefined : resumeAfterRestore(tx, ids, raised, state, { up, restoredAt });
   }
   if (state.sequence === instance.sequence) return noticeEnd(tx, ids, instance, state);
   // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
@@ -61,7 +61,7 @@ function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation
   const open = findOpenChange(tx, instance);
   if (!open && instance.status === 'running') return endWorkload(tx, instance, observation);
   const hasRun = open?.sequence === sequence && (open.kind === 'provision' || open.kind === 'start');
-  if (hasRun) landCommand(tx, ids, open, instance, observation);
+  if (hasRun) applyDone(tx, ids, open, instance, observation);
 }
 
 /** What should be running there is not there any more, and no command of ours explains it. */
@@ -74,7 +74,7 @@ function noticeLoss(tx: Tx, instance: Instance): void {
  * Compares what a host has of known instances with the store: what it still has of a destroyed one is destroyed again, and what
  * runs of one that ended or was stopped is stopped. Until the host has done it, the GPUs are held.
  */
-export function reviewKnown(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
+export function reconcileLeftover(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
   for (const state of states) {
     const instance = findInstanceOfMachine(tx, machineId, state.instanceId);
     // An open command says already what is to become of it.

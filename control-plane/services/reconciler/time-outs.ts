@@ -2,7 +2,7 @@ import type { Ids } from '../../../shared/ids.js';
 import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { recordCommand } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
@@ -19,15 +19,17 @@ const ATTEMPT_MS = 10 * 60_000;
  * progress fails. Nothing ends while the wall clock is not to be believed. Answers how many.
  */
 export function expireTransitions(platform: Platform): { expired: number } {
-  if (!platform.clockWatch.isTrusted()) return { expired: 0 };
+  if (!platform.clockSteps.isTrusted()) return { expired: 0 };
   if (platform.clock.monotonic() - platform.bootedAt < GRACE_MS) return { expired: 0 };
   const overdue = platform.store.transact((tx) =>
     (Object.keys(DEADLINES_MS) as (keyof typeof DEADLINES_MS)[]).flatMap((status) => findOverdue(tx, status)),
   );
-  return { expired: oneByOne(platform, overdue, (tx, { id }) => expire(platform, tx, findInstance(tx, id))) };
+  return {
+    expired: forEachInOwnTransaction(platform, overdue, (tx, { id }) => expire(platform, tx, findInstance(tx, id))),
+  };
 }
 
-function expire({ ids, hosts }: Platform, tx: Tx, instance: Instance | undefined): void {
+function expire({ ids, connections }: Platform, tx: Tx, instance: Instance | undefined): void {
   switch (instance?.status) {
     case 'stopping': {
       // The stop itself stays open: it is sent until the host has done it.
@@ -35,7 +37,7 @@ function expire({ ids, hosts }: Platform, tx: Tx, instance: Instance | undefined
       transition(tx, instance, 'running', { error_code: 'stop_timed_out', error_message });
       recordEvent(tx, instance.id, 'stop_timed_out', error_message);
       // One that is away earns nothing.
-      if (hosts.isConnected(instance.machine_id) && !hasTriedToStop(tx, instance)) cordonUnheard(tx, instance);
+      if (connections.isConnected(instance.machine_id) && !hasTriedToStop(tx, instance)) cordonUnheard(tx, instance);
       return;
     }
     case 'starting': {

@@ -3,7 +3,7 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import { WAIT_WORDS, type HostTrouble } from '../../domain/wait.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { oneByOne } from '../system/for-each.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { recordEvent } from '../system/timeline.js';
 
@@ -55,7 +55,7 @@ export function waitTellerOf(platform: Platform): () => { told: number } {
       const spell = spells.get(id);
       return spell !== undefined && !spell.isTold && now - spell.since >= TELL_AFTER_MS;
     });
-    return { told: oneByOne(platform, due, (tx, command) => tell(tx, command, spells.get(command.id))) };
+    return { told: forEachInOwnTransaction(platform, due, (tx, command) => tell(tx, command, spells.get(command.id))) };
   };
 }
 
@@ -64,10 +64,10 @@ function spellOf(before: Spell | undefined, reason: Reason, now: number): Spell 
 }
 
 /** Commands of hosts that are not there for them now; a machine that was declared lost is waited for by nobody. */
-function findWaiting({ hosts }: Platform, tx: Tx): (Waiting & { reason: Reason })[] {
+function findWaiting({ connections }: Platform, tx: Tx): (Waiting & { reason: Reason })[] {
   const open = query.selectFrom('commands').where('commands.state', '=', sql.lit('open'));
   const machines = tx.all(open.select('machine_id').distinct()).flatMap(({ machine_id }) => {
-    const trouble = hosts.troubleOf(machine_id);
+    const trouble = connections.troubleOf(machine_id);
     return trouble === 'host_away' || trouble === 'docker_down' ? [[machine_id, trouble] as const] : [];
   });
   if (machines.length === 0) return [];

@@ -2,13 +2,13 @@ import { WorkloadState, type Progress, type WorkloadReport } from '../../../shar
 import type { Tx } from '../../store/store.js';
 import { dropClaims } from '../instances/claims.js';
 import { findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
-import { endWorkload, landCommand } from './command-outcomes.js';
+import { endWorkload, applyDone } from './command-outcomes.js';
 import type { Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
-import { attestKnown } from '../metering/usage-reports.js';
+import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
-import { observeSetApart } from './quarantine.js';
+import { observeQuarantined } from './quarantine.js';
 import { recordEvent, recordHostEvent } from '../system/timeline.js';
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
@@ -17,7 +17,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
   platform.store.transact((tx) => {
     if (!report.observation) return;
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
-    if (!found) return observeSetApart(tx, machineId, report.instanceId, report.observation);
+    if (!found) return observeQuarantined(tx, machineId, report.instanceId, report.observation);
     if (report.number <= found.report_number) return;
     const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
     if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
@@ -29,12 +29,12 @@ export function recordReport(platform: Platform, machineId: string, report: Work
         amend(tx, instance, changes);
         if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordEvent(tx, instance.id, 'ssh_ready', 'SSH answers');
       }
-      return attestKnown(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
+      return recordUsageOfKnownRun(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }
     const command = findOpenChange(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
     if (command && landsWith(tx, command, instance, report))
-      landCommand(tx, platform.ids, command, instance, observation);
+      applyDone(tx, platform.ids, command, instance, observation);
     else if (instance.status === 'running' && !command && endsRun(tx, instance, report)) {
       endWorkload(tx, instance, observation);
     }

@@ -3,7 +3,7 @@ import type { Ids } from '../../../shared/ids.js';
 import { CONTROL_PLANE_NAME } from '../../../shared/tls.js';
 import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
-import type { Sealer } from './encryption.js';
+import type { Encryption } from './encryption.js';
 import type { Root, Span } from './certificates.js';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -33,7 +33,7 @@ export class Authority {
 
   constructor(
     private readonly store: Store,
-    private readonly sealer: Sealer,
+    private readonly encryption: Encryption,
     private readonly clock: Clock,
     private readonly ids: Ids,
   ) {}
@@ -74,11 +74,11 @@ export class Authority {
       key: readMeta(tx, 'authority_key'),
     }));
     if (kept.pem !== undefined && kept.key !== undefined)
-      return readRoot(kept.pem, this.sealer.open('authority_key', Buffer.from(kept.key, 'base64')) as string);
+      return readRoot(kept.pem, this.encryption.decrypt('authority_key', Buffer.from(kept.key, 'base64')) as string);
     const made = await makeRoot(this.serialNumber(), `gpurent authority ${this.ids.hex(4)}`, this.from(ROOT_DAYS));
     this.store.transact((tx) => {
       writeMeta(tx, 'authority_certificate', made.pem);
-      writeMeta(tx, 'authority_key', this.sealer.seal('authority_key', made.pkcs8).toString('base64'));
+      writeMeta(tx, 'authority_key', this.encryption.encrypt('authority_key', made.pkcs8).toString('base64'));
     });
     return made;
   }

@@ -16,21 +16,21 @@ export type Purpose =
   | 'key-check';
 
 /** Encrypts what the database may hold but not show. Layout: nonce, tag, cipher text. */
-export class Sealer {
+export class Encryption {
   /** `key` is 32 bytes and is kept outside the database. */
   constructor(private readonly key: Buffer) {
     if (key.length !== KEY_BYTES) throw new Error(`the secret key has ${key.length} bytes, not ${KEY_BYTES}`);
   }
 
   /** `purpose` is authenticated with the value: what was sealed for one thing does not open as another. */
-  seal(purpose: Purpose, value: unknown): Buffer {
+  encrypt(purpose: Purpose, value: unknown): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.key, nonce).setAAD(Buffer.from(purpose));
     const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
-  open(purpose: Purpose, sealed: Buffer): unknown {
+  decrypt(purpose: Purpose, sealed: Buffer): unknown {
     const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
     const decipher = createDecipheriv(ALGORITHM, this.key, sealed.subarray(0, NONCE_BYTES))
       .setAAD(Buffer.from(purpose))

@@ -1,29 +1,29 @@
 import { SetupError } from '../../../shared/coded-error.js';
 import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
-import type { Sealer } from './encryption.js';
+import type { Encryption } from './encryption.js';
 
 /** What is sealed so that the key can be told; under this name, for this purpose. */
 export const KEY_CHECK = 'key-check';
 
 /** Throws SetupError when the database was sealed with another key: nothing is to be written with this one. */
-export function checkKey(store: Store, sealer: Sealer): void {
+export function checkKey(store: Store, encryption: Encryption): void {
   store.transact((tx) => {
     if (readMeta(tx, KEY_CHECK) === undefined)
-      writeMeta(tx, KEY_CHECK, sealer.seal(KEY_CHECK, true).toString('base64'));
+      writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));
   });
-  if (!isKeyOf(store, sealer))
+  if (!isKeyOf(store, encryption))
     throw new SetupError(
       'the secret key is not the one that this database was written with: put that one back; where it is lost for good, see "The key is lost" in docs/day-two.md',
     );
 }
 
 /** Whether the database was sealed with this key. */
-export function isKeyOf(store: Store, sealer: Sealer): boolean {
+export function isKeyOf(store: Store, encryption: Encryption): boolean {
   const known = store.transact((tx) => readMeta(tx, KEY_CHECK));
   if (known === undefined) return false;
   try {
-    return sealer.open(KEY_CHECK, Buffer.from(known, 'base64')) === true;
+    return encryption.decrypt(KEY_CHECK, Buffer.from(known, 'base64')) === true;
   } catch {
     return false;
   }

@@ -29,7 +29,7 @@ interface Step {
  * set. Nothing that cannot be taken back is decided upon a clock that was set by more than a minute, until an operator has
  * looked; the hold outlives the process.
  */
-export class ClockWatch {
+export class ClockStepDetector {
   private offset: number | undefined;
   private held: boolean | undefined;
   private seenAt = -Infinity;

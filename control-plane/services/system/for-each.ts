@@ -5,7 +5,7 @@ import type { Platform } from './platform.js';
  * Works through what a worker has found, each item in a transaction of its own: one that fails holds up no other. Throws what
  * went wrong, once all are through; `afterFailure` may put off what would only fail again.
  */
-export function oneByOne<Item>(
+export function forEachInOwnTransaction<Item>(
   { store }: Platform,
   items: readonly Item[],
   work: (tx: Tx, item: Item) => void,

@@ -21,10 +21,10 @@ export interface Overview {
   quarantined: number;
 }
 
-export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>): Overview {
+export function readOverview({ store, connections }: Pick<Platform, 'store' | 'connections'>): Overview {
   return store.transact((tx) => {
     return {
-      hosts: countHosts(tx, hosts),
+      hosts: countHosts(tx, connections),
       gpus: countGpus(tx),
       instances: countInstances(tx),
       openCommands: countCommands(tx),
@@ -36,7 +36,7 @@ export function readOverview({ store, hosts }: Pick<Platform, 'store' | 'hosts'>
   });
 }
 
-function countHosts(tx: Tx, links: Platform['hosts']): Overview['hosts'] {
+function countHosts(tx: Tx, links: Platform['connections']): Overview['hosts'] {
   const machines = tx.all(query.selectFrom('machines').select(['id', 'lost_at']).where('removed_at', 'is', null));
   const hosts = { connected: 0, away: 0, lost: 0 };
   for (const { id, lost_at } of machines)

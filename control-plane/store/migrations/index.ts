@@ -7,6 +7,7 @@ import { gpuOwners } from './0006-gpu-owners.js';
 import { money } from './0007-money.js';
 import { liveInstances } from './0008-live-instances.js';
 import { origin } from './0009-origin.js';
+import { plainNames } from './0010-plain-names.js';
 
 export interface Migration {
   name: string;
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   { name: '0007-money', sql: money },
   { name: '0008-live-instances', sql: liveInstances },
   { name: '0009-origin', sql: origin },
+  { name: '0010-plain-names', sql: plainNames },
 ];

@@ -40,7 +40,7 @@ export function tallyOf(file: string): Record<string, number> {
     .prepare<[], { kind: string; times: number }>('SELECT kind, count(*) AS times FROM instance_events GROUP BY kind')
     .all();
   const absorbed = database
-    .prepare<[], { times: number }>('SELECT count(*) AS times FROM meter_intervals WHERE absorbed_ms > 0')
+    .prepare<[], { times: number }>('SELECT count(*) AS times FROM meter_intervals WHERE written_off_ms > 0')
     .get();
   database.close();
   return { absorbed: absorbed?.times ?? 0, ...Object.fromEntries(rows.map(({ kind, times }) => [kind, times])) };

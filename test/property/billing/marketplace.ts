@@ -12,7 +12,7 @@ import { start } from '../../../control-plane/services/actions/start.js';
 import { stop } from '../../../control-plane/services/actions/stop.js';
 import { grantCredit } from '../../../control-plane/services/billing/credits.js';
 import { setDisputed } from '../../../control-plane/services/billing/disputes.js';
-import { enter } from '../../../control-plane/services/billing/ledger.js';
+import { appendEntry } from '../../../control-plane/services/billing/ledger.js';
 import { settleOrganizations } from '../../../control-plane/services/billing/settle.js';
 import { query } from '../../../control-plane/store/sql.js';
 import {
@@ -29,7 +29,7 @@ import { differencesIn, tallyOf } from './books.js';
 import { addPeople } from './people.js';
 import { Reference } from './reference.js';
 import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
-import { greetHost } from '../../../control-plane/services/reconciler/hello.js';
+import { handleHello } from '../../../control-plane/services/reconciler/hello.js';
 import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
 import { recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../../../control-plane/services/reconciler/heartbeat.js';
@@ -120,7 +120,7 @@ export class Marketplace {
 
   start(id: string): void {
     this.request(({ platform }) => {
-      platform.hosts.heard(this.machineId);
+      platform.connections.heard(this.machineId);
       // Its answer comes when the history is over.
       start(platform, this.renter, id).catch(() => undefined);
     });
@@ -141,7 +141,7 @@ export class Marketplace {
     this.request(({ platform }) => {
       const { organizationId } = this.renter;
       const entry = { organizationId, kind: 'refund', amountMicro: -amount, reason: null, authorId: null } as const;
-      platform.store.transact((tx) => enter(platform, tx, entry));
+      platform.store.transact((tx) => appendEntry(platform, tx, entry));
       this.reference.enter(-amount);
     });
   }
@@ -256,7 +256,7 @@ export class Marketplace {
     this.isReachable = true;
     if (!this.running) return;
     const { platform } = this.running;
-    platform.hosts.attach(this.machineId, {
+    platform.connections.attach(this.machineId, {
       congested: false,
       send: ({ message }) => {
         if (message?.$case === 'command') this.inbox.push(message.value);
@@ -272,7 +272,7 @@ export class Marketplace {
       diskGb: 0,
     }));
     const inventory = this.workloads.inventory();
-    greetHost(platform, this.machineId, Hello.fromPartial({ protocolMin: 1, protocolMax: 1, inventory, instances }));
+    handleHello(platform, this.machineId, Hello.fromPartial({ protocolMin: 1, protocolMax: 1, inventory, instances }));
     for (const result of this.unsaid.splice(0)) {
       recordResult(platform, this.machineId, { ...result, runs: this.workloads.endedRuns(result.instanceId) });
     }
@@ -349,7 +349,7 @@ export class Marketplace {
     if (!this.running) return this.settle();
     const { platform, workers } = this.running;
     if (this.isReachable) {
-      platform.hosts.heard(this.machineId);
+      platform.connections.heard(this.machineId);
       this.endAttempts();
       for (const command of this.inbox.splice(0)) this.obey(command);
       const up = [...this.workloads].filter(([, { isUp }]) => isUp);

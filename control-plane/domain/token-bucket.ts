@@ -1,5 +1,5 @@
 /** So much at once, and so much a second after that. */
-export class Allowance {
+export class TokenBucket {
   private left: number;
   private asOf: number | undefined;
 

@@ -1,5 +1,5 @@
 /** Something that has happened, for whoever watches the marketplace. */
-export type Counted =
+export type MetricEvent =
   | { what: 'command'; kind: string; outcome: string; failure?: CommandFailure }
   /** A payment, a refund, a credit, a dispute. */
   | { what: 'ledger'; kind: string };
