@@ -8,19 +8,19 @@ import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
 import { remedyOf } from './domain/link-remedy.js';
 import { Observer } from './observation/observer.js';
-import { Endpoints, type EndpointParts } from './endpoints/endpoints.js';
+import { GuardedPorts, type EndpointParts } from './guarded-ports/guarded-ports.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import { RunRecorder, type Remover } from './observation/run-recorder.js';
 import type { Dial } from './link/dial.js';
-import type { CommandCount, Snapshot } from './insight/snapshot.js';
+import type { CommandCount, Snapshot } from './status/snapshot.js';
 import { Link, type DatedFailure } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
 import type { DockerWatch, Runtime } from './runtime/workload.js';
 import { Session, obstacleOf } from './session.js';
 import { UnseenStart } from './unseen-start.js';
-import { Interruptions } from './interruptions/interruptions.js';
+import { OutageTracker } from './outages/outage-tracker.js';
 import { Upkeep } from './host/upkeep.js';
 import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
@@ -73,11 +73,11 @@ export interface Parts {
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
-  const interruptions = new Interruptions(parts.docker, runtime, journal, clock, () => link?.beatNow());
+  const outages = new OutageTracker(parts.docker, runtime, journal, clock, () => link?.beatNow());
   const observer = new Observer(runtime, clock);
   const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
   const remover = recorded(runtime);
-  const endpoints = new Endpoints({
+  const guardedPorts = new GuardedPorts({
     ...parts.web,
     sshAnswers: (port) => runtime.sshAnswers(port),
     observer,
@@ -92,9 +92,9 @@ export function assembleAgent(parts: Parts): Agent {
     isolated: recorded(parts.isolated),
     gpus,
     gpuAccess,
-    interruptions,
+    outages,
     observer,
-    endpoints,
+    guardedPorts,
     canary: parts.canary,
     journal,
     clock,
@@ -113,17 +113,17 @@ export function assembleAgent(parts: Parts): Agent {
 
   const begin = async () => {
     const boot = await parts.boot();
-    const isNewBoot = interruptions.isNewBoot(boot.id);
+    const isNewBoot = outages.isNewBoot(boot.id);
     journal.countCrashes(isNewBoot);
-    if (isNewBoot) await interruptions.noteBoot(boot);
+    if (isNewBoot) await outages.noteBoot(boot);
     if ((await parts.docker.startedAt()) === null) logger.warn(NO_PID_FILE);
     await rebuildJournal(runtime, journal, logger);
     const paidTimes = new PaidTimes(journal, clock);
-    const senses = { runtime, remover, docker: parts.docker, interruptions, observer, endpoints, gpuAccess, paidTimes };
+    const senses = { runtime, remover, docker: parts.docker, outages, observer, guardedPorts, gpuAccess, paidTimes };
     watcher = new Watcher(senses, executor, journal, outbox, clock, logger, paced);
-    endpoints.onLink = (instanceId) => watcher?.reportLink(instanceId);
+    guardedPorts.onLink = (instanceId) => watcher?.reportLink(instanceId);
     await watcher.compare();
-    endpoints.noteAll();
+    guardedPorts.noteAll();
     watcher.start();
     const { describe, diskFreeGb } = parts;
     const facts = { bootId: boot.id, describe, diskFreeGb };
@@ -147,14 +147,14 @@ export function assembleAgent(parts: Parts): Agent {
       link?.stop();
       upkeep.stop();
       watcher?.stop();
-      endpoints.stop();
+      guardedPorts.stop();
       logs.stopAll();
       // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
       await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
       journal.close();
     },
     async snapshot() {
-      const dockerAvailable = watcher !== undefined && interruptions.dockerAvailable;
+      const dockerAvailable = watcher !== undefined && outages.dockerAvailable;
       const listed = dockerAvailable ? await runtime.list() : [];
       return {
         ...(await gpus.inventory()),

@@ -11,8 +11,8 @@ import { agentSocket, parseConfig } from './config.js';
 import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
 import { readEnvironment, readNotifySocket } from './env.js';
-import { describeSnapshot, type Snapshot } from './insight/snapshot.js';
-import { askAgent } from './insight/status-server.js';
+import { describeSnapshot, type Snapshot } from './status/snapshot.js';
+import { askAgent } from './status/status-server.js';
 import { checkBeforeEnroll, enroll, type Enrollment } from './link/enrollment.js';
 import { loadIdentity } from './link/identity.js';
 

@@ -14,13 +14,13 @@ import { NOTHING } from '../shared/observation.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
-import type { Hands } from './commands/perform.js';
+import type { Dependencies } from './commands/reconcile.js';
 import { troubleOf } from './domain/failure.js';
 import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
 import type { LogStreams } from './logs/log-streams.js';
-import type { Listed } from './runtime/workload.js';
+import type { WorkloadSummary } from './runtime/workload.js';
 import type { Watcher } from './watch/watcher.js';
 
 const LOOK_MS = 5_000;
@@ -31,14 +31,14 @@ const HELLO_LOOK_MS = 20_000;
 type Sight = Pick<Hello, 'inventory' | 'instances' | 'unseen'>;
 
 /** What is down and meant to run was interrupted, and is about to be brought back, or its end is still to be reported. */
-function stateOf(listed: Listed['state'] | undefined, desired: Desired): WorkloadState {
+function stateOf(listed: WorkloadSummary['state'] | undefined, desired: Desired): WorkloadState {
   if (listed === 'running') return WorkloadState.WORKLOAD_STATE_RUNNING;
   if (listed !== 'stopped') return WorkloadState.WORKLOAD_STATE_ABSENT;
   return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;
 }
 
 /** Why this host takes nothing new; empty: it does. */
-export function obstacleOf({ canary, journal }: Pick<Hands, 'canary' | 'journal'>): string {
+export function obstacleOf({ canary, journal }: Pick<Dependencies, 'canary' | 'journal'>): string {
   return [canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
 }
 
@@ -101,7 +101,7 @@ export class Session implements Subscriber {
 
   constructor(
     private readonly facts: HostFacts,
-    private readonly hands: Hands,
+    private readonly hands: Dependencies,
     private readonly watcher: Watcher,
     private readonly journal: Journal,
     private readonly executor: Executor,
@@ -175,8 +175,8 @@ export class Session implements Subscriber {
    */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
-    const { interruptions } = this.hands;
-    const isAway = !interruptions.dockerAvailable;
+    const { outages } = this.hands;
+    const isAway = !outages.dockerAvailable;
     const [gpus, running, diskFreeGb] = await Promise.all([
       this.latestGpus(),
       isAway ? undefined : this.running(),
@@ -207,7 +207,7 @@ export class Session implements Subscriber {
   /** What cannot be seen at once is left out: it is attested later, or never. Undefined where Docker does not answer. */
   private async running(): Promise<Heartbeat['running'] | undefined> {
     const { runtime, observer } = this.hands;
-    const listed = await this.soon<Listed[] | undefined>(runtime.list(), undefined);
+    const listed = await this.soon<WorkloadSummary[] | undefined>(runtime.list(), undefined);
     if (!listed) return undefined;
     const up = listed.filter(({ state }) => state === 'running');
     const found = await Promise.all(up.map(({ instanceId }) => this.soon(runtime.find(instanceId), undefined)));
@@ -271,7 +271,7 @@ export class Session implements Subscriber {
   }
 
   /** Where it is reached and what it was made from: a store that has never heard of it, or an older copy, has that from here. */
-  private placeOf(workload: Listed | undefined): Partial<Observation> {
+  private placeOf(workload: WorkloadSummary | undefined): Partial<Observation> {
     if (workload?.state !== 'running') return {};
     const { instanceId, image, sshPort } = workload;
     return { image, sshPort: sshPort ?? 0, ...this.hands.observer.latestLinks(instanceId) };

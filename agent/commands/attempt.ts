@@ -19,7 +19,7 @@ export class Attempt {
     /** What the journal has of an earlier attempt, which a crash has cut short: what that one did is not known. */
     earlier: { runBefore: number | null; crashes: number } | undefined,
     /** Whether an earlier stop may still take the workload down. */
-    readonly isStopOut: () => boolean,
+    readonly stopMayBePending: () => boolean,
     private readonly says: {
       onAccept: () => void;
       onStart: (runBefore: number) => void;
@@ -69,22 +69,22 @@ export class Attempt {
   }
 
   /** Whether a workload that is down, and whose last run began at `startedAt`, has had its run under this very command. */
-  hasRun(startedAt: number): boolean {
+  alreadyRan(startedAt: number): boolean {
     return this.runBefore !== null && this.runBefore !== startedAt;
   }
 
   /** Whether this very command has started a run, which no earlier stop is out for. */
-  get hasStarted(): boolean {
+  get hasStartedRun(): boolean {
     return this.runBefore !== null;
   }
 
   /** The run that began at `startedAt` is none of this command's, which is about to start one, or to end what it started. */
-  comesAfter(startedAt: number): void {
+  recordPreviousRun(startedAt: number): void {
     this.runBefore = startedAt;
     this.says.onStart(startedAt);
   }
 
-  giveWay(reason: Error): void {
+  abort(reason: Error): void {
     this.superseded.abort(reason);
   }
 }

@@ -10,7 +10,7 @@ import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
 import type { Workload } from '../runtime/workload.js';
 import { Attempt } from './attempt.js';
-import { patiently, perform, undo, type Hands } from './perform.js';
+import { retryWhileDockerIsDown, reconcile, rollBack, type Dependencies } from './reconcile.js';
 
 interface Job {
   attempt: Attempt;
@@ -39,7 +39,7 @@ export class Executor {
   onFinished: (kind: string, outcome: string) => void = () => {};
 
   constructor(
-    private readonly hands: Hands,
+    private readonly dependencies: Dependencies,
     private readonly journal: Journal,
     private readonly outbox: Outbox,
   ) {}
@@ -74,7 +74,7 @@ export class Executor {
     this.stopping = true;
     this.journal.endAttempt();
     for (const { current } of this.lanes.values())
-      current?.attempt.giveWay(new Failure('SUPERSEDED', 'the agent is stopping'));
+      current?.attempt.abort(new Failure('SUPERSEDED', 'the agent is stopping'));
     await this.idle();
   }
 
@@ -111,7 +111,7 @@ export class Executor {
     lane.next = job;
     const current = lane.current?.attempt;
     if (current && !isDestroy(current.command)) {
-      current.giveWay(new Failure('SUPERSEDED', 'a newer command of the instance has come'));
+      current.abort(new Failure('SUPERSEDED', 'a newer command of the instance has come'));
     }
     void this.append(command.instanceId, async () => {
       // Another one has taken the place of this one while it waited.
@@ -138,12 +138,12 @@ export class Executor {
   private append(instanceId: string, work: () => Promise<void>): Promise<void> {
     const lane = this.lane(instanceId);
     const done = lane.tail.then(work).catch((error: unknown) => {
-      this.hands.logger.error({ instanceId, err: error }, `unexpected failure: ${messageOf(error)}`);
+      this.dependencies.logger.error({ instanceId, err: error }, `unexpected failure: ${messageOf(error)}`);
     });
     lane.tail = done.then(() => {
-      if (lane.tail === settled && !lane.next) this.lanes.delete(instanceId);
+      if (lane.tail === whenIdle && !lane.next) this.lanes.delete(instanceId);
     });
-    const settled = lane.tail;
+    const whenIdle = lane.tail;
     return done;
   }
 
@@ -183,10 +183,12 @@ export class Executor {
   private async achieve(attempt: Attempt): Promise<{ result: CommandResult; desired?: Desired }> {
     const { command } = attempt;
     const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
-    const workload = await patiently(this.hands, attempt, () => perform(this.hands, attempt));
+    const workload = await retryWhileDockerIsDown(this.dependencies, attempt, () =>
+      reconcile(this.dependencies, attempt),
+    );
     if (isKept(command)) return { result: doneBy(attempt) };
-    await this.hands.endpoints.note(command.instanceId, workload);
-    const { observer, remover } = this.hands;
+    await this.dependencies.guardedPorts.note(command.instanceId, workload);
+    const { observer, remover } = this.dependencies;
     // One that ended while it was brought up has run all the same.
     if (workload.state === 'stopped') remover.note(command.instanceId, workload);
     // What a dangerous one has printed is not read in this process either.
@@ -200,7 +202,7 @@ export class Executor {
 
   /** What is removed while it runs is paid for up to here. */
   private async lastRun(instanceId: string): Promise<{ runId?: string; runningMs?: number }> {
-    const { runtime, observer } = this.hands;
+    const { runtime, observer } = this.dependencies;
     const workload = await runtime.find(instanceId).catch(() => undefined);
     const last = workload?.state === 'running' ? observer.observe(workload) : undefined;
     return last ? { runId: last.runId, runningMs: last.runningMs } : {};
@@ -211,7 +213,7 @@ export class Executor {
     const { command } = attempt;
     const failure =
       error instanceof Failure ? error : new Failure('CONTAINER_FAILED', messageOf(error), { cause: error });
-    this.hands.logger.warn({ ...idsOf(command), code: failure.code }, failure.message);
+    this.dependencies.logger.warn({ ...idsOf(command), code: failure.code }, failure.message);
     // A stop or destroy has no other end than being done: left open, it is sent again.
     if (command.desired && command.desired.$case !== 'running') return;
     const reason = { code: failure.code, message: failure.message };
@@ -222,10 +224,10 @@ export class Executor {
         before ?? 'absent',
       );
     }
-    await undo(this.hands, attempt).catch(() => undefined);
+    await rollBack(this.dependencies, attempt).catch(() => undefined);
     if (attempt.signal.aborted) return;
-    const found = await this.hands.runtime.find(command.instanceId).catch(() => undefined);
-    if (found) await this.hands.endpoints.note(command.instanceId, found);
+    const found = await this.dependencies.runtime.find(command.instanceId).catch(() => undefined);
+    if (found) await this.dependencies.guardedPorts.note(command.instanceId, found);
     const result = { ...resultOf(command, CommandOutcome.COMMAND_OUTCOME_FAILED), ...reason };
     this.answer(job, result, found?.state === 'absent' ? 'absent' : 'stopped');
   }
@@ -235,7 +237,7 @@ export class Executor {
   }
 
   private answer({ attempt: { command } }: Job, result: CommandResult, desired?: Desired): void {
-    this.hands.logger.info({ ...idsOf(command), outcome: CommandOutcome[result.outcome] }, 'command finished');
+    this.dependencies.logger.info({ ...idsOf(command), outcome: CommandOutcome[result.outcome] }, 'command finished');
     // A newer command has said by now what the instance is meant to be.
     const isNewest = this.highestOf(command) === command.sequence;
     this.journal.finish(result, isNewest ? desired : undefined);

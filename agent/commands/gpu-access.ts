@@ -35,14 +35,14 @@ export class GpuAccess {
       );
       if (user) throw unavailable(`the GPU ${uuid} is in use on the host`);
     }
-    if (wanted.length > 0) await this.free(instanceId, wanted);
+    if (wanted.length > 0) await this.release(instanceId, wanted);
   }
 
   /**
    * Gives an instance GPUs by `work`, which brings its workload up, after a last check. Whoever else asks for one of them
    * meanwhile is refused, and as long as a call of Docker may still land.
    */
-  async give(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
+  async acquire(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
     if (wanted.some((uuid) => this.returning?.uuids.includes(uuid))) await this.returning?.done;
     for (const uuid of wanted) {
       const other = this.given.get(uuid);
@@ -55,7 +55,7 @@ export class GpuAccess {
       await this.check(instanceId, wanted);
       await work();
     } finally {
-      void this.runtime.settled(instanceId).then(() => {
+      void this.runtime.whenIdle(instanceId).then(() => {
         for (const uuid of wanted) this.given.delete(uuid);
         this.gives++;
       });
@@ -66,7 +66,7 @@ export class GpuAccess {
    * Resolves when those that an instance had are with the host, and nothing computes on them any more. What others have by now
    * is theirs. Throws Failure GPUS_UNAVAILABLE naming what is in the way.
    */
-  async free(instanceId: string, uuids: readonly string[]): Promise<void> {
+  async release(instanceId: string, uuids: readonly string[]): Promise<void> {
     const own = await this.withoutOthers(instanceId, uuids);
     await this.gpus.passthrough.giveBack(own);
     const deadline = this.clock.monotonic() + LINGER_MS;
@@ -83,7 +83,7 @@ export class GpuAccess {
    * Gives the host back what is away for no virtual machine that runs, or that `isMeant` to. One look at a time: a GPU that does
    * not come back must hold up nothing.
    */
-  async tidy(isMeant: (instanceId: string) => boolean): Promise<void> {
+  async reclaim(isMeant: (instanceId: string) => boolean): Promise<void> {
     if (this.tidying) return;
     this.tidying = true;
     try {

@@ -1,5 +1,5 @@
 /** The last run of a workload that is down, as Docker has it. */
-export interface Ending {
+export interface ExitedRun {
   instanceId: string;
   startedAt: number;
   finishedAt: number;
@@ -18,6 +18,6 @@ const SHUTDOWN_MS = 30_000;
  * Whether a run that is down after an outage went down with it: what was interrupted is brought back, what ended stays down.
  * Where the clock was set back meanwhile, nobody can tell, and everything did.
  */
-export function wentDownIn({ from, to }: Outage, { finishedAt }: Ending): boolean {
+export function wasKilledBy({ from, to }: Outage, { finishedAt }: ExitedRun): boolean {
   return to < from || (finishedAt >= from - SHUTDOWN_MS && finishedAt <= to);
 }

@@ -3,8 +3,8 @@ import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import { RUNNER_ID } from '../domain/virtual-machine.js';
 import { holdersOf } from './passthrough/device-holders.js';
-import { GpuNotes } from './passthrough/gpu-notes.js';
-import { PassableGpus } from './passthrough/passable-gpus.js';
+import { GpuStateFile } from './passthrough/gpu-state-file.js';
+import { VfioGpus } from './passthrough/vfio-gpus.js';
 import { PciBus } from './passthrough/pci-bus.js';
 import type { GpuDriver } from './gpus/driver.js';
 import { NvidiaGpus } from './nvidia/nvidia.js';
@@ -17,10 +17,10 @@ export function gpuDriver(
   warn: ((message: string) => void) | null = null,
 ): GpuDriver {
   if (gpus.kind === 'simulated') return new SimulatedGpus(gpus.count, name);
-  return new PassableGpus({
+  return new VfioGpus({
     gpus: new NvidiaGpus(clock, gpus.attach),
     bus: new PciBus(),
-    notes: new GpuNotes(join(stateDir, 'gpus.json'), warn),
+    notes: new GpuStateFile(join(stateDir, 'gpus.json'), warn),
     holders: (slots) => holdersOf(slots),
     runnerId: RUNNER_ID,
     clock,

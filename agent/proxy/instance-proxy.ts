@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
-import { admit, withoutDoorCookies } from './admission.js';
+import { authorize, withoutGateCookies } from './authorize.js';
 import type { GuardedPort } from './state.js';
 
 interface Open {
@@ -100,7 +100,7 @@ export class InstanceProxy {
   }
 
   private serve({ port, gate, server }: Open, request: IncomingMessage, response: ServerResponse): void {
-    const admission = admit(port, visitOf(request));
+    const admission = authorize(port, visitOf(request));
     if (!admission.admitted) return answer(response, 401, DENIED);
     gate.prove(peerOf(request.socket));
     if (admission.cookie !== undefined) {
@@ -118,7 +118,7 @@ export class InstanceProxy {
 
   private upgrade({ port, gate }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    if (!admit(port, visitOf(request)).admitted) {
+    if (!authorize(port, visitOf(request)).admitted) {
       const refusal = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
       return void socket.end(refusal, () => socket.destroy());
     }
@@ -153,13 +153,13 @@ function visitOf({ url = '/', headers, socket }: IncomingMessage) {
 }
 
 /**
- * What opens this host's doors is none of the workload's business; where a visitor comes from is ours to say; and a trailer that
+ * What opens this host's gates is none of the workload's business; where a visitor comes from is ours to say; and a trailer that
  * is announced where none can follow makes Node throw where nobody catches it.
  */
 function strip({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers))
     if (/^(forwarded$|x-forwarded-|x-real-ip$|trailer$)/.test(name)) Reflect.deleteProperty(headers, name);
-  const left = withoutDoorCookies(headers.cookie);
+  const left = withoutGateCookies(headers.cookie);
   if (left === undefined) delete headers.cookie;
   else headers.cookie = left;
 }

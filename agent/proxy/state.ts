@@ -1,8 +1,8 @@
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
-import type { Door } from './admission.js';
+import type { PortGate } from './authorize.js';
 
 /** A guarded port, and where its workload listens. */
-export interface GuardedPort extends Door {
+export interface GuardedPort extends PortGate {
   /** Of the workload, as this host reaches it. */
   target: { host: string; port: number };
 }

@@ -7,11 +7,17 @@ import type { UnansweredCall } from '../domain/unanswered-call.js';
 export type Workload =
   | { state: 'absent' }
   /** Created and never started: it holds nothing of a renter's. */
-  | (Traits & { state: 'created' })
-  | (Traits & { state: 'running'; startedAt: number; address: string })
-  | (Traits & { state: 'stopped'; startedAt: number; finishedAt: number; exitCode: number; outOfMemory: boolean });
+  | (WorkloadInfo & { state: 'created' })
+  | (WorkloadInfo & { state: 'running'; startedAt: number; address: string })
+  | (WorkloadInfo & {
+      state: 'stopped';
+      startedAt: number;
+      finishedAt: number;
+      exitCode: number;
+      outOfMemory: boolean;
+    });
 
-export interface Traits {
+export interface WorkloadInfo {
   instanceId: string;
   kind: 'container' | 'vm';
   /** The command sequence that created it. */
@@ -32,18 +38,18 @@ export interface Traits {
 }
 
 /** The labels alone: what has replaced the access token is found with the workload. */
-export type Listed = Omit<Traits, 'tokenHash'> & { state: 'created' | 'running' | 'stopped' };
+export type WorkloadSummary = Omit<WorkloadInfo, 'tokenHash'> & { state: 'created' | 'running' | 'stopped' };
 
-export type Placed = Exclude<Workload, { state: 'absent' }>;
+export type ExistingWorkload = Exclude<Workload, { state: 'absent' }>;
 
 /** What stays the same for the life of a workload. */
-export function traitsOnly(workload: Placed): Traits {
+export function infoOf(workload: ExistingWorkload): WorkloadInfo {
   const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin } = workload;
   return { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin };
 }
 
 /** Every port of the host that is the workload's. */
-export function portsOf({ sshPort, ports }: Pick<Traits, 'sshPort' | 'ports'>): number[] {
+export function portsOf({ sshPort, ports }: Pick<WorkloadInfo, 'sshPort' | 'ports'>): number[] {
   return [...(sshPort === null ? [] : [sshPort]), ...ports.map(({ hostPort }) => hostPort)];
 }
 
@@ -58,12 +64,12 @@ export type OnProgress = (kind: string, message: string) => void;
 
 /**
  * Runs workloads. Every call has a deadline; one that misses it throws Failure DOCKER_TIMEOUT and may still land, which
- * {@link settled} waits for. A workload that has ever started is never recreated: its disk is the renter's.
+ * {@link whenIdle} waits for. A workload that has ever started is never recreated: its disk is the renter's.
  */
 export interface Runtime {
   find(instanceId: string): Promise<Workload>;
   /** Every workload of this host, in few words: it answers also when a single one is stuck. */
-  list(): Promise<Listed[]>;
+  list(): Promise<WorkloadSummary[]>;
   /** Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** Creates and starts, on a free port of the range. Leaves nothing behind when it throws. */
@@ -86,13 +92,13 @@ export interface Runtime {
   /** Whether our SSH answers on the published port. */
   sshAnswers(port: number): Promise<boolean>;
   /** Throws Failure PORT_TAKEN naming the port when something else listens on one of a workload that is down. */
-  checkPorts(workload: Traits): Promise<void>;
+  checkPorts(workload: WorkloadInfo): Promise<void>;
   /** Whether a call that brings something of the instance up has missed its deadline, and may still land. */
   hasUnanswered(instanceId: string): boolean;
   /** All of them, and those that are still within their deadline. */
   unansweredCalls(): UnansweredCall[];
   /** Resolves once no call of the instance is unanswered. */
-  settled(instanceId: string): Promise<void>;
+  whenIdle(instanceId: string): Promise<void>;
 }
 
 /** Docker as a whole, for what no command asks for. */

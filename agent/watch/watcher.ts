@@ -8,24 +8,24 @@ import { troubleOf } from '../domain/failure.js';
 import type { GpuAccess } from '../commands/gpu-access.js';
 import type { Observer } from '../observation/observer.js';
 import type { RunRecorder } from '../observation/run-recorder.js';
-import type { Endpoints } from '../endpoints/endpoints.js';
+import type { GuardedPorts } from '../guarded-ports/guarded-ports.js';
 import type { Desired, Journal } from '../journal/journal.js';
 import type { Outbox } from '../link/outbox.js';
-import type { DockerWatch, Runtime, Traits, Workload } from '../runtime/workload.js';
-import { CONFIRM_MS, type Interruptions } from '../interruptions/interruptions.js';
+import type { DockerWatch, Runtime, WorkloadInfo, Workload } from '../runtime/workload.js';
+import { CONFIRM_MS, type OutageTracker } from '../outages/outage-tracker.js';
 import type { PaidTimes } from './paid-times.js';
 
 const COMPARE_EVERY_MS = 30_000;
 const RECONNECT_MS = 1_000;
 
 /** How this host and what runs on it is seen. */
-export interface Senses {
+export interface Dependencies {
   runtime: Omit<Runtime, 'stop' | 'remove'>;
   remover: RunRecorder;
   docker: DockerWatch;
-  interruptions: Interruptions;
+  outages: OutageTracker;
   observer: Observer;
-  endpoints: Endpoints;
+  guardedPorts: GuardedPorts;
   gpuAccess: GpuAccess;
   paidTimes: PaidTimes;
 }
@@ -45,7 +45,7 @@ export class Watcher {
   private timers = new Set<Timer>();
 
   constructor(
-    private readonly senses: Senses,
+    private readonly dependencies: Dependencies,
     private readonly executor: Executor,
     private readonly journal: Journal,
     private readonly outbox: Outbox,
@@ -66,16 +66,16 @@ export class Watcher {
 
   /** Compares every workload that should run with Docker's word. */
   async compare(): Promise<void> {
-    if (!(await this.senses.interruptions.look())) return;
+    if (!(await this.dependencies.outages.look())) return;
     const instances = this.journal.instances();
     const running = new Set(
       instances.flatMap(({ instanceId, desired }) => (desired === 'running' ? [instanceId] : [])),
     );
     for (const noted of [this.doubted, this.halted])
       for (const instanceId of noted.keys()) if (!running.has(instanceId)) noted.delete(instanceId);
-    this.senses.paidTimes.count([...running]);
+    this.dependencies.paidTimes.count([...running]);
     await Promise.all([...running].map((instanceId) => this.check(instanceId)));
-    const listed = await this.senses.runtime.list();
+    const listed = await this.dependencies.runtime.list();
     const desiredOf = new Map(instances.map(({ instanceId, desired }) => [instanceId, desired]));
     const unwanted = listed.filter(({ instanceId, state }) => {
       const desired = desiredOf.get(instanceId);
@@ -83,7 +83,7 @@ export class Watcher {
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
     // Not waited for: a GPU may be slow to come back.
-    void this.attempt(() => this.senses.gpuAccess.tidy((instanceId) => this.isMeantToRun(instanceId)));
+    void this.attempt(() => this.dependencies.gpuAccess.reclaim((instanceId) => this.isMeantToRun(instanceId)));
   }
 
   private isMeantToRun(instanceId: string): boolean {
@@ -103,7 +103,7 @@ export class Watcher {
 
   /** The control plane has said for how long instances are paid for. */
   hearPaidTimes(told: readonly PaidTime[]): void {
-    const { paidTimes } = this.senses;
+    const { paidTimes } = this.dependencies;
     const wasOver = told.some(({ instanceId }) => paidTimes.isOver(instanceId));
     paidTimes.hear(told);
     if (wasOver) void this.attempt(() => this.compare());
@@ -111,16 +111,16 @@ export class Watcher {
 
   /** It is marked as interrupted, and so brought back once the control plane says that it is paid for. */
   private async haltUnpaid(instanceId: string, workload: Extract<Workload, { state: 'running' }>): Promise<void> {
-    if (!this.senses.paidTimes.isOver(instanceId)) return;
+    if (!this.dependencies.paidTimes.isOver(instanceId)) return;
     this.logger.warn({ instanceId }, 'nothing was heard of the control plane since the paid time ended: it is stopped');
-    this.senses.interruptions.markStopped(workload);
+    this.dependencies.outages.markStopped(workload);
     this.halted.set(instanceId, workload.startedAt);
-    await this.senses.remover.stop(instanceId);
+    await this.dependencies.remover.stop(instanceId);
   }
 
   private async found(instanceId: string): Promise<Workload> {
-    const workload = await this.senses.runtime.find(instanceId);
-    await this.senses.endpoints.note(instanceId, workload);
+    const workload = await this.dependencies.runtime.find(instanceId);
+    await this.dependencies.guardedPorts.note(instanceId, workload);
     return workload;
   }
 
@@ -128,9 +128,9 @@ export class Watcher {
   reportLink(instanceId: string): void {
     void this.attempt(() =>
       this.executor.exclusively(instanceId, async () => {
-        const workload = await this.senses.runtime.find(instanceId);
+        const workload = await this.dependencies.runtime.find(instanceId);
         if (workload.state !== 'running' || this.journal.instance(instanceId)?.desired !== 'running') return;
-        const observation = this.senses.observer.observe(workload);
+        const observation = this.dependencies.observer.observe(workload);
         this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now()));
       }),
     );
@@ -144,14 +144,16 @@ export class Watcher {
       if (desired !== 'absent' && !isDown(desired)) return;
       const message = 'a workload is there that should not be';
       this.paced.write('warn', message, { instanceId, desired }, `${instanceId} ${message}`);
-      await (desired === 'absent' ? this.senses.remover.remove(instanceId) : this.senses.remover.stop(instanceId));
+      await (desired === 'absent'
+        ? this.dependencies.remover.remove(instanceId)
+        : this.dependencies.remover.stop(instanceId));
     });
   }
 
   /** What was made, never started, and is not `known` to the control plane holds nothing of a renter's: it is removed. */
   dropUnstarted(known: ReadonlySet<string>): void {
     void this.attempt(async () => {
-      const listed = await this.senses.runtime.list();
+      const listed = await this.dependencies.runtime.list();
       const orphans = listed.filter(({ instanceId, state }) => state === 'created' && !known.has(instanceId));
       await Promise.all(orphans.map(({ instanceId }) => this.drop(instanceId)));
     });
@@ -160,15 +162,15 @@ export class Watcher {
   private async drop(instanceId: string): Promise<void> {
     if (this.executor.isBusy(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
-      if ((await this.senses.runtime.find(instanceId)).state !== 'created') return;
+      if ((await this.dependencies.runtime.find(instanceId)).state !== 'created') return;
       this.logger.warn({ instanceId }, 'a workload that was never started is not known any more');
       this.journal.setDesired(instanceId, 'absent');
-      await this.senses.remover.remove(instanceId);
+      await this.dependencies.remover.remove(instanceId);
     });
   }
 
   private async judge(instanceId: string, workload: Extract<Workload, { state: 'stopped' }>): Promise<void> {
-    const available = await this.senses.docker.isAvailable();
+    const available = await this.dependencies.docker.isAvailable();
     const age = Math.max(
       this.clock.monotonic() - this.noticed(instanceId, workload),
       this.clock.now() - workload.finishedAt,
@@ -176,10 +178,10 @@ export class Watcher {
     const settled = age >= CONFIRM_MS;
     // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
     // A start that was given up may still land, and the workload run after all.
-    const mayStart = this.senses.runtime.hasUnanswered(instanceId);
-    if (!available || !this.senses.interruptions.dockerAvailable || !settled || mayStart) return this.compareSoon();
-    if (!this.senses.interruptions.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
-    if (this.senses.paidTimes.isOver(instanceId)) return;
+    const mayStart = this.dependencies.runtime.hasUnanswered(instanceId);
+    if (!available || !this.dependencies.outages.dockerAvailable || !settled || mayStart) return this.compareSoon();
+    if (!this.dependencies.outages.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
+    if (this.dependencies.paidTimes.isOver(instanceId)) return;
     // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
@@ -205,28 +207,28 @@ export class Watcher {
 
   private async reportEnd(instanceId: string, workload: Workload): Promise<void> {
     this.doubted.delete(instanceId);
-    this.senses.remover.note(instanceId, workload);
-    const observation = await this.senses.observer.observeWithLog(instanceId, workload);
+    this.dependencies.remover.note(instanceId, workload);
+    const observation = await this.dependencies.observer.observeWithLog(instanceId, workload);
     this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
 
   private async bringBack(instanceId: string): Promise<void> {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
-    const workload = await this.senses.runtime.find(instanceId);
+    const workload = await this.dependencies.runtime.find(instanceId);
     if (!isStillWanted || workload.state !== 'stopped') return;
     await this.startAgain(workload);
-    const observation = this.senses.observer.observe(await this.found(instanceId));
+    const observation = this.dependencies.observer.observe(await this.found(instanceId));
     const note = this.halted.get(instanceId) === workload.startedAt ? PAID_AGAIN : CAME_BACK;
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
 
   /** Not while something else computes on its GPUs. Its renter is told why it is not back yet. */
-  private async startAgain({ instanceId, gpuUuids }: Traits): Promise<void> {
-    const { gpuAccess, runtime } = this.senses;
+  private async startAgain({ instanceId, gpuUuids }: WorkloadInfo): Promise<void> {
+    const { gpuAccess, runtime } = this.dependencies;
     try {
-      await gpuAccess.give(instanceId, gpuUuids, () => runtime.start(instanceId));
+      await gpuAccess.acquire(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
       const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
@@ -235,12 +237,12 @@ export class Watcher {
   }
 
   private listen(): void {
-    this.senses.docker
+    this.dependencies.docker
       .events(() => void this.attempt(() => this.compare()), this.stopping.signal)
       .catch((error: unknown) => this.fails("Docker's events cannot be followed", error))
       .finally(() => {
         if (this.stopping.signal.aborted) return;
-        this.senses.interruptions.lost();
+        this.dependencies.outages.lost();
         this.later(RECONNECT_MS, async () => {
           this.listen();
           await this.compare();

@@ -23,7 +23,7 @@ it('a crash while a failed start is undone leaves a start that is sent again to 
   host.executor.receive(halt);
   await host.answered(halt, 'DONE');
   host.clock.advance(1_000);
-  vi.spyOn(host.endpoints, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
+  vi.spyOn(host.guardedPorts, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
   const again = await start(host, 3);
   host.runtime.hold('stop');
   host.executor.receive(again);

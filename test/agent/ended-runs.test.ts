@@ -45,7 +45,7 @@ it('a run is told of that nobody was ever shown: of an attempt that failed, and 
   expect(runs[0]?.ranMs).toBeGreaterThanOrEqual(4_000);
   host.runtime.sshUp = true;
   const other = await provision(host, 1, {}, 'j');
-  vi.spyOn(host.endpoints, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
+  vi.spyOn(host.guardedPorts, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
   host.clock.advance(1_000);
   host.executor.receive(other);
   expect((await host.answered(other, 'FAILED')).runs).toHaveLength(1);

@@ -110,7 +110,7 @@ describe('refusals and failures', () => {
     await host.executor.idle();
     await host.runtime.create('i', 1, specOf('image:1'));
     host.restart();
-    vi.spyOn(host.endpoints, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
+    vi.spyOn(host.guardedPorts, 'note').mockRejectedValueOnce(new Error('a failure after the start'));
     host.executor.receive(command);
     await host.answered(command, 'FAILED');
     expect((await host.runtime.find('i')).state).toBe('stopped');

@@ -142,7 +142,7 @@ it.each(['host', 'Docker'] as const)('a provision whose %s went away under it is
   release();
   await host.answered(command, 'DONE');
   await crashed.idle();
-  await host.interruptions.look();
+  await host.outages.look();
   host.runtime.exit('i', 0);
   host.clock.advance(60_000);
   host.restart();

@@ -30,9 +30,11 @@ describe('A GPU', () => {
 
   it('is not given to a second workload while a call of Docker for the first one may still land', async () => {
     const answer = host.runtime.leaveUnanswered('first');
-    const late = host.gpuAccess.give('first', [gpu], () => Promise.reject(new Error('Docker did not answer in time')));
+    const late = host.gpuAccess.acquire('first', [gpu], () =>
+      Promise.reject(new Error('Docker did not answer in time')),
+    );
     await expect(late).rejects.toThrow('in time');
-    const give = () => host.gpuAccess.give('second', [gpu], async () => {});
+    const give = () => host.gpuAccess.acquire('second', [gpu], async () => {});
     await expect(give()).rejects.toThrow('is being given to another workload');
     answer();
     await eventually('the GPU', () =>

@@ -8,9 +8,9 @@ import { Outbox } from '../../agent/link/outbox.js';
 import type { DockerWatch } from '../../agent/runtime/workload.js';
 import { GpuAccess } from '../../agent/commands/gpu-access.js';
 import { Observer } from '../../agent/observation/observer.js';
-import { Endpoints } from '../../agent/endpoints/endpoints.js';
+import { GuardedPorts } from '../../agent/guarded-ports/guarded-ports.js';
 import type { GuardedPort } from '../../agent/proxy/state.js';
-import { Interruptions } from '../../agent/interruptions/interruptions.js';
+import { OutageTracker } from '../../agent/outages/outage-tracker.js';
 import { PaidTimes } from '../../agent/watch/paid-times.js';
 import { Watcher } from '../../agent/watch/watcher.js';
 import {
@@ -40,7 +40,7 @@ export class TestHost {
   guardFails = false;
   /** Container ports at which something speaks. */
   readonly speaking = new Set<number>();
-  readonly endpoints = new Endpoints({
+  readonly guardedPorts = new GuardedPorts({
     portGuard: {
       scheme: 'http',
       set: async (instanceId, ports) => {
@@ -81,7 +81,7 @@ export class TestHost {
   dockerKeepsWorkloads = false;
   journal: Journal;
   executor: Executor;
-  interruptions: Interruptions;
+  outages: OutageTracker;
   gpuAccess: GpuAccess;
   readonly docker: DockerWatch = {
     isAvailable: async () => this.dockerUp,
@@ -108,7 +108,7 @@ export class TestHost {
       return true;
     });
     this.gpuAccess = new GpuAccess(this.gpus, this.runtime, this.clock);
-    ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
+    ({ journal: this.journal, executor: this.executor, outages: this.outages } = this.boot());
   }
 
   /** Deploys the workload `i`, with command number 1. */
@@ -122,7 +122,7 @@ export class TestHost {
   /** The host boots: everything is down. */
   async boots(): Promise<void> {
     this.journal.setMeta('boot_id', 'the one before');
-    await this.interruptions.noteBoot({ id: 'this one', at: 0 });
+    await this.outages.noteBoot({ id: 'this one', at: 0 });
   }
 
   /** The agent's process has died and starts again; Docker has noticed nothing. */
@@ -130,7 +130,7 @@ export class TestHost {
     for (const watcher of this.watchers.splice(0)) watcher.stop();
     this.journal.close();
     this.gpuAccess = new GpuAccess(this.gpus, this.runtime, this.clock);
-    ({ journal: this.journal, executor: this.executor, interruptions: this.interruptions } = this.boot());
+    ({ journal: this.journal, executor: this.executor, outages: this.outages } = this.boot());
   }
 
   /** Begins to watch. */
@@ -139,7 +139,7 @@ export class TestHost {
     const paidTimes = new PaidTimes(journal, clock);
     const senses = { ...this.senses(), remover: this.recorded(this.runtime, journal), paidTimes };
     const watcher = new Watcher(senses, executor, journal, outbox, clock, silentLogger);
-    this.endpoints.onLink = (instanceId) => watcher.reportLink(instanceId);
+    this.guardedPorts.onLink = (instanceId) => watcher.reportLink(instanceId);
     this.watchers.push(watcher);
     watcher.start();
     return watcher;
@@ -185,23 +185,23 @@ export class TestHost {
   }
 
   private senses() {
-    const { runtime, docker, interruptions, observer, endpoints, gpuAccess } = this;
-    return { runtime, docker, interruptions, observer, endpoints, gpuAccess };
+    const { runtime, docker, outages, observer, guardedPorts, gpuAccess } = this;
+    return { runtime, docker, outages, observer, guardedPorts, gpuAccess };
   }
 
-  private boot(): { journal: Journal; executor: Executor; interruptions: Interruptions } {
+  private boot(): { journal: Journal; executor: Executor; outages: OutageTracker } {
     const journal = new Journal(join(this.folder, 'journal.db'));
-    const { runtime, gpus, gpuAccess, clock, outbox, observer, endpoints } = this;
-    const interruptions = new Interruptions(this.docker, runtime, journal, clock);
+    const { runtime, gpus, gpuAccess, clock, outbox, observer, guardedPorts } = this;
+    const outages = new OutageTracker(this.docker, runtime, journal, clock);
     const hands = {
       runtime,
       remover: this.recorded(runtime, journal),
       isolated: this.recorded(this.isolated, journal),
       gpus,
       gpuAccess,
-      interruptions,
+      outages,
       observer,
-      endpoints,
+      guardedPorts,
       canary: this.canary,
       journal,
       clock,
@@ -210,7 +210,7 @@ export class TestHost {
     };
     journal.countCrashes(false);
     const executor = new Executor(hands, journal, outbox);
-    return { journal, executor, interruptions };
+    return { journal, executor, outages };
   }
 }
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Gpu } from '../../agent/host/gpus/driver.js';
 import { holdersOf } from '../../agent/host/passthrough/device-holders.js';
-import { GpuNotes } from '../../agent/host/passthrough/gpu-notes.js';
-import { PassableGpus, type HostGpus } from '../../agent/host/passthrough/passable-gpus.js';
+import { GpuStateFile } from '../../agent/host/passthrough/gpu-state-file.js';
+import { VfioGpus, type HostGpus } from '../../agent/host/passthrough/vfio-gpus.js';
 import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { PciTree } from '../rig/pci-tree.js';
@@ -43,14 +43,14 @@ const driverOf = (slots: string[]): HostGpus => ({
     return { gpus: present, driverVersion: '590', cudaVersion: '13.0' };
   },
   attachment: () => ({ env: [], deviceRequests: [] }),
-  letGo: async (uuid) => void awake.push(`${uuid} let go`),
-  keepAgain: async (uuid) => void awake.push(`${uuid} kept again`),
+  disablePersistence: async (uuid) => void awake.push(`${uuid} let go`),
+  restorePersistence: async (uuid) => void awake.push(`${uuid} kept again`),
 });
 
 /** The agent's view; made anew as after a restart of it. */
-function make(slots = SLOTS): PassableGpus {
-  const notes = new GpuNotes(join(tree.folder, 'gpus.json'), () => {});
-  return new PassableGpus({
+function make(slots = SLOTS): VfioGpus {
+  const notes = new GpuStateFile(join(tree.folder, 'gpus.json'), () => {});
+  return new VfioGpus({
     gpus: driverOf(slots),
     bus: tree,
     notes,
@@ -71,7 +71,7 @@ async function asTimePasses<T>(work: Promise<T>): Promise<T> {
   return work;
 }
 
-const shown = async (gpus: PassableGpus) =>
+const shown = async (gpus: VfioGpus) =>
   (await gpus.inventory()).gpus.map(({ uuid, healthy }) => `${uuid} ${healthy ? 'well' : 'not well'}`);
 
 it('a GPU that a virtual machine has is still one of the host’s, also after a restart of the agent', async () => {

@@ -235,16 +235,16 @@ it.each([
 
 it('takes for interrupted what went down with a Docker whose restart was noticed late', async () => {
   host.dockerStartedAt = 1;
-  await host.interruptions.look();
+  await host.outages.look();
   host.clock.advance(1_000);
   host.runtime.exit('i', 0);
   // Nothing in the agent gets a turn.
   host.clock.advance(45_000);
   host.dockerStartedAt = host.clock.now() - 20_000;
-  host.interruptions.lost();
-  await host.interruptions.look();
+  host.outages.lost();
+  await host.outages.look();
   const workload = await host.runtime.find('i');
-  expect(workload.state === 'stopped' && host.interruptions.wasInterrupted(workload)).toBe(true);
+  expect(workload.state === 'stopped' && host.outages.wasInterrupted(workload)).toBe(true);
 });
 
 it('brings nothing back onto a GPU that something else computes on, and says so', async () => {

@@ -9,7 +9,7 @@ import {
   type ApiDocument,
   type JsonSchema,
   type Operation,
-} from '../harness/conformity.js';
+} from '../harness/openapi-conformance.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

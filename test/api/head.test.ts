@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
-import { fetchDocument, type ApiDocument } from '../harness/conformity.js';
+import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
 let test: TestControlPlane;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
-import { fetchDocument, type ApiDocument } from '../harness/conformity.js';
+import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
 import { INSTANCE_ORDER, instancesOf } from '../../control-plane/services/actions/read.js';
 import { restOf } from '../../control-plane/services/system/pages.js';

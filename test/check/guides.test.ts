@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchDocument } from '../harness/conformity.js';
+import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Metrics } from '../../agent/insight/metrics.js';
+import { Metrics } from '../../agent/status/metrics.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
-import { fetchDocument } from '../harness/conformity.js';
+import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { makePublicKey } from '../harness/keys.js';
 import { ROUTES, type ObjectKind, type Route } from './routes.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { fetchDocument } from '../harness/conformity.js';
+import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 /** Programs that use generated clients by what the contract says of its fields. */

@@ -7,7 +7,7 @@ import type { StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
-import { checkAgainstDocument } from './conformity.js';
+import { checkAgainstDocument } from './openapi-conformance.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
 import { memoryFolder } from './memory-folder.js';

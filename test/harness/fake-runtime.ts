@@ -5,18 +5,18 @@ import { Failure } from '../../agent/domain/failure.js';
 import { publishPorts } from '../../agent/domain/ports.js';
 import {
   portsOf,
-  traitsOnly,
-  type Listed,
+  infoOf,
+  type WorkloadSummary,
   type LogLine,
   type OnProgress,
-  type Placed,
+  type ExistingWorkload,
   type Runtime,
-  type Traits,
+  type WorkloadInfo,
   type Workload,
 } from '../../agent/runtime/workload.js';
 
 interface FakeContainer {
-  workload: Placed;
+  workload: ExistingWorkload;
   lines: LogLine[];
   ended: (() => void)[];
 }
@@ -88,7 +88,7 @@ export class FakeRuntime implements Runtime {
   /** The agent that made it has died before it could start it. */
   unstart(instanceId: string): void {
     const container = this.get(instanceId);
-    container.workload = { ...traitsOnly(container.workload), state: 'created' };
+    container.workload = { ...infoOf(container.workload), state: 'created' };
   }
 
   /** Somebody removes it behind the agent's back. */
@@ -107,7 +107,7 @@ export class FakeRuntime implements Runtime {
     return this.containers.get(instanceId)?.workload ?? { state: 'absent' };
   }
 
-  async list(): Promise<Listed[]> {
+  async list(): Promise<WorkloadSummary[]> {
     await this.gates.get('list');
     return [...this.containers.values()].map(({ workload }) => workload);
   }
@@ -129,15 +129,15 @@ export class FakeRuntime implements Runtime {
     const { gpuUuids, diskGb, image, origin } = spec;
     const ports = publishPorts(spec.ports, hostPorts);
     const kind = spec.virtualMachine ? ('vm' as const) : ('container' as const);
-    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image, origin };
-    this.containers.set(instanceId, { workload: this.run(traits), lines: [], ended: [] });
+    const info = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash: '', image, origin };
+    this.containers.set(instanceId, { workload: this.run(info), lines: [], ended: [] });
   }
 
   async start(instanceId: string): Promise<void> {
     this.calls.push(`start ${instanceId}`);
     await this.enter('start');
     const container = this.get(instanceId);
-    container.workload = this.run(traitsOnly(container.workload));
+    container.workload = this.run(infoOf(container.workload));
   }
 
   async stop(instanceId: string): Promise<void> {
@@ -182,7 +182,7 @@ export class FakeRuntime implements Runtime {
     return this.sshUp;
   }
 
-  async checkPorts(workload: Traits): Promise<void> {
+  async checkPorts(workload: WorkloadInfo): Promise<void> {
     const port = portsOf(workload).find((each) => this.takenPorts.has(each));
     if (port !== undefined) throw new Failure('PORT_TAKEN', `port ${port} of this instance is used by another process`);
   }
@@ -197,7 +197,7 @@ export class FakeRuntime implements Runtime {
     return this.unanswered.has(instanceId);
   }
 
-  async settled(instanceId: string): Promise<void> {
+  async whenIdle(instanceId: string): Promise<void> {
     if (this.unanswered.has(instanceId)) this.settledAsked += 1;
     await this.unanswered.get(instanceId)?.answered;
   }
@@ -212,8 +212,8 @@ export class FakeRuntime implements Runtime {
     throw new Failure('NO_FREE_PORT', `no port of ${this.ports.first}-${this.ports.last} is free on this host`);
   }
 
-  private run(traits: Traits): Placed {
-    return { ...traits, state: 'running', startedAt: this.clock.now(), address: '127.0.0.1' };
+  private run(info: WorkloadInfo): ExistingWorkload {
+    return { ...info, state: 'running', startedAt: this.clock.now(), address: '127.0.0.1' };
   }
 
   private async enter(call: Call): Promise<void> {

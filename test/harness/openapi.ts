@@ -1,4 +1,4 @@
-import { fetchDocument } from './conformity.js';
+import { fetchDocument } from './openapi-conformance.js';
 import { TestControlPlane } from './control-plane.js';
 
 /** Nothing is ever asked of it: a provider is there so that its webhook is. */

@@ -28,7 +28,7 @@ export interface BalanceTransaction {
   source: object | string | null;
 }
 
-/** The endpoints of Stripe that gpurent uses, on loopback: checkout sessions, idempotency keys, and events signed by the SDK. */
+/** The guardedPorts of Stripe that gpurent uses, on loopback: checkout sessions, idempotency keys, and events signed by the SDK. */
 export class StripeDouble {
   readonly sessions: OpenedSession[] = [];
   /** What went into each payout, newest first. */

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { ApiDocument, JsonSchema, Operation } from '../harness/conformity.js';
+import type { ApiDocument, JsonSchema, Operation } from '../harness/openapi-conformance.js';
 
 /** One request to be sent. Ids are put in when it is sent, out of what earlier answers have named. */
 export interface FuzzRequest {

@@ -1,5 +1,5 @@
 import type { Attempt } from '../../agent/commands/attempt.js';
-import type { Hands } from '../../agent/commands/perform.js';
+import type { Dependencies } from '../../agent/commands/reconcile.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -11,10 +11,11 @@ const SERVICES = 'control-plane/services';
 const dropClaims = (platform: Platform, id: string) =>
   platform.store.transact((tx) => tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', id)));
 
-const performing = (change: (hands: Hands, attempt: Attempt, perform: Call) => unknown): Change => [
-  'agent/commands/perform',
+const performing = (change: (dependencies: Dependencies, attempt: Attempt, reconcile: Call) => unknown): Change => [
+  'agent/commands/reconcile',
   (module) => ({
-    perform: (hands: Hands, attempt: Attempt) => change(hands, attempt, original(module, 'perform')),
+    reconcile: (dependencies: Dependencies, attempt: Attempt) =>
+      change(dependencies, attempt, original(module, 'reconcile')),
   }),
 ];
 
@@ -136,16 +137,16 @@ export const BUGS: readonly Bug[] = [
     bug: 'neither side looks who uses a GPU',
     changes: [
       noClaims,
-      performing((hands, attempt, perform) => {
-        const blind = new Proxy(hands.gpuAccess, {
+      performing((dependencies, attempt, reconcile) => {
+        const blind = new Proxy(dependencies.gpuAccess, {
           get: (access, name) => {
             const value: unknown = Reflect.get(access, name);
             if (name === 'check') return async () => {};
-            if (name === 'give') return (_: string, __: string[], work: () => Promise<void>) => work();
+            if (name === 'acquire') return (_: string, __: string[], work: () => Promise<void>) => work();
             return typeof value === 'function' ? (value.bind(access) as unknown) : value;
           },
         });
-        return perform({ ...hands, gpuAccess: blind }, attempt);
+        return reconcile({ ...dependencies, gpuAccess: blind }, attempt);
       }),
     ],
   },
@@ -153,13 +154,13 @@ export const BUGS: readonly Bug[] = [
     invariant: 'a container that has been up is never made anew',
     bug: 'a start makes the container anew',
     changes: [
-      performing(async (hands, attempt, perform) => {
+      performing(async (dependencies, attempt, reconcile) => {
         const { instanceId, desired } = attempt.command;
         if (desired?.$case === 'running' && !desired.value.mayCreate) {
-          await hands.remover.remove(instanceId);
+          await dependencies.remover.remove(instanceId);
           desired.value.mayCreate = true;
         }
-        return perform(hands, attempt);
+        return reconcile(dependencies, attempt);
       }),
     ],
   },
@@ -167,10 +168,10 @@ export const BUGS: readonly Bug[] = [
     invariant: 'no disk is removed that nobody gave up',
     bug: 'a stop removes the container',
     changes: [
-      performing(async (hands, attempt, perform) => {
+      performing(async (dependencies, attempt, reconcile) => {
         const { instanceId, desired } = attempt.command;
-        if (desired?.$case === 'stopped') await hands.remover.remove(instanceId);
-        return perform(hands, attempt);
+        if (desired?.$case === 'stopped') await dependencies.remover.remove(instanceId);
+        return reconcile(dependencies, attempt);
       }),
     ],
   },
@@ -178,9 +179,7 @@ export const BUGS: readonly Bug[] = [
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
     seed: 6,
-    changes: [
-      overriding('agent/interruptions/interruptions', 'Interruptions', () => ({ wasInterrupted: () => false })),
-    ],
+    changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
     invariant: 'committed disk is within the machine’s',

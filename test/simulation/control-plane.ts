@@ -7,15 +7,15 @@ import type { Ids } from '../../shared/ids.js';
 import { silentLogger } from '../../shared/logger.js';
 import { PLAIN_TEXT } from '../harness/plain-text.js';
 import { Crash } from './host.js';
-import type { Fate } from './fate.js';
-import { Life, SimClock, type Timeline } from './timeline.js';
+import type { Faults } from './faults.js';
+import { ProcessHandle, SimClock, type Timeline } from './timeline.js';
 import type { Accept } from './wire.js';
 
 export const TICK_MS = 10_000;
 
 /** The control plane as a process that can be killed at any commit and started again on its file. */
 export class SimControlPlane {
-  life = new Life();
+  life = new ProcessHandle();
   readonly wall = { offset: 0 };
   crashRate = 0;
   crashes = 0;
@@ -26,7 +26,7 @@ export class SimControlPlane {
   constructor(
     readonly database: string,
     private readonly timeline: Timeline,
-    private readonly fate: Fate,
+    private readonly fate: Faults,
     private readonly ids: Ids,
     private readonly onCrash: () => void,
   ) {
@@ -53,7 +53,7 @@ export class SimControlPlane {
 
   start(): void {
     if (this.life.alive) return;
-    const life = new Life();
+    const life = new ProcessHandle();
     this.life = life;
     const clock = new SimClock(this.timeline, life, this.wall);
     const config = {
@@ -97,7 +97,7 @@ export class SimControlPlane {
     }
   }
 
-  private tick(life: Life): void {
+  private tick(life: ProcessHandle): void {
     this.timeline.schedule(life, TICK_MS, () => {
       this.running?.workers.runAll();
       this.tick(life);
@@ -105,7 +105,7 @@ export class SimControlPlane {
   }
 
   /** Killed before a commit it has not happened; after it it has, and nobody was told. */
-  private interrupt(platform: Platform, life: Life): void {
+  private interrupt(platform: Platform, life: ProcessHandle): void {
     const { store } = platform;
     const transact = store.transact.bind(store);
     const faulty = <T>(work: (tx: Tx) => T): T => {

@@ -1,20 +1,20 @@
 import { Failure } from '../../agent/domain/failure.js';
 import {
-  traitsOnly,
+  infoOf,
   type DockerWatch,
-  type Listed,
+  type WorkloadSummary,
   type LogLine,
   type OnProgress,
-  type Placed,
+  type ExistingWorkload,
   type Runtime,
   type Workload,
 } from '../../agent/runtime/workload.js';
 import type { Clock } from '../../shared/clock.js';
 import type { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Fate, Moment } from './fate.js';
+import type { Faults, Moment } from './faults.js';
 import type { Random } from './random.js';
-import { Life, type Timeline } from './timeline.js';
-import type { Witness } from './witness.js';
+import { ProcessHandle, type Timeline } from './timeline.js';
+import type { Witness } from './machine-view.js';
 
 export interface DockerFaults {
   /** Probabilities a call. */
@@ -25,7 +25,7 @@ export interface DockerFaults {
 }
 
 interface Container {
-  workload: Placed;
+  workload: ExistingWorkload;
   generation: number;
 }
 
@@ -36,7 +36,7 @@ const PORTS = { first: 20_000, last: 20_999 };
 export class SimDocker {
   readonly containers = new Map<string, Container>();
   /** The daemon; a new life for each of its runs. */
-  daemon = new Life();
+  daemon = new ProcessHandle();
   up = true;
   startedAt = 0;
   /** Instances that were given a container after an earlier one of theirs had been up for their renters, and when. */
@@ -56,14 +56,14 @@ export class SimDocker {
   constructor(
     readonly timeline: Timeline,
     readonly random: Random,
-    readonly fate: Fate,
+    readonly fate: Faults,
     readonly faults: DockerFaults,
     readonly wall: Clock,
     readonly witness: Witness,
     readonly note: (what: string) => void,
   ) {}
 
-  running(): Placed[] {
+  running(): ExistingWorkload[] {
     return [...this.containers.values()].map(({ workload }) => workload).filter(({ state }) => state === 'running');
   }
 
@@ -73,7 +73,7 @@ export class SimDocker {
     const { workload } = container;
     if (workload.state === 'running') return;
     const { gpuUuids } = workload;
-    container.workload = { ...traitsOnly(workload), state: 'running', startedAt: this.wall.now(), address: '' };
+    container.workload = { ...infoOf(workload), state: 'running', startedAt: this.wall.now(), address: '' };
     this.everStarted.add(instanceId);
     this.note(`docker starts ${instanceId}`);
     this.witness.processes(instanceId, true, this.timeline.now);
@@ -99,8 +99,8 @@ export class SimDocker {
     if (spec.sshAuthorizedKey !== '') for (sshPort = PORTS.first; used.includes(sshPort); sshPort++);
     const { gpuUuids, diskGb, image, origin } = spec;
     const kind = 'container' as const;
-    const traits = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image, origin };
-    const workload = { ...traits, state: 'created' as const };
+    const info = { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports: [], tokenHash: '', image, origin };
+    const workload = { ...info, state: 'created' as const };
     this.containers.set(instanceId, { workload, generation: this.generation++ });
     this.note(`docker creates ${instanceId}`);
   }
@@ -119,7 +119,7 @@ export class SimDocker {
     this.witness.processes(instanceId, false, this.timeline.now);
     const { startedAt } = container.workload;
     const ended = { finishedAt: this.wall.now(), exitCode, outOfMemory: false };
-    container.workload = { ...traitsOnly(container.workload), state: 'stopped', startedAt, ...ended };
+    container.workload = { ...infoOf(container.workload), state: 'stopped', startedAt, ...ended };
     this.event();
   }
 
@@ -149,7 +149,7 @@ export class SimDocker {
     if (this.up) return;
     this.up = true;
     this.startedAt = this.wall.now();
-    this.daemon = new Life();
+    this.daemon = new ProcessHandle();
   }
 
   /** The kernel goes away under everything. */
@@ -164,7 +164,7 @@ export class SimDocker {
       this.witness.interrupted(instanceId);
       this.witness.processes(instanceId, false, this.timeline.now);
       const ended = { finishedAt: this.wall.now(), exitCode: 137, outOfMemory: false };
-      container.workload = { ...traitsOnly(container.workload), state: 'stopped', startedAt, ...ended };
+      container.workload = { ...infoOf(container.workload), state: 'stopped', startedAt, ...ended };
     }
   }
 
@@ -183,7 +183,7 @@ export class SimRuntime implements Runtime, DockerWatch {
 
   constructor(
     private readonly docker: SimDocker,
-    private readonly agent: Life,
+    private readonly agent: ProcessHandle,
     /** What interrupts an agent in the middle of a call: before or after it has taken effect. */
     private readonly interrupt: (moment: Moment, what: string) => void,
   ) {}
@@ -193,7 +193,7 @@ export class SimRuntime implements Runtime, DockerWatch {
     return this.docker.containers.get(instanceId)?.workload ?? { state: 'absent' };
   }
 
-  async list(): Promise<Listed[]> {
+  async list(): Promise<WorkloadSummary[]> {
     await this.reach();
     return [...this.docker.containers.values()].map(({ workload }) => workload);
   }
@@ -264,7 +264,7 @@ export class SimRuntime implements Runtime, DockerWatch {
     return this.unanswered.has(instanceId);
   }
 
-  async settled(instanceId: string): Promise<void> {
+  async whenIdle(instanceId: string): Promise<void> {
     await this.unanswered.get(instanceId);
   }
 
@@ -337,7 +337,7 @@ export class SimRuntime implements Runtime, DockerWatch {
     const target = this.targetOf(instanceId, name);
     const known = new Promise<void>((resolve) => {
       // It is the daemon's now: it lands though the agent is gone, unless the daemon is, too.
-      timeline.schedule(new Life(), DEADLINE_MS + random.between(1, 60_000), () => {
+      timeline.schedule(new ProcessHandle(), DEADLINE_MS + random.between(1, 60_000), () => {
         if (daemon.alive && lands && this.targetOf(instanceId, name) === target) {
           try {
             effect();

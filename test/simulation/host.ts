@@ -7,11 +7,11 @@ import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
-import type { Fate, Moment } from './fate.js';
+import type { Faults, Moment } from './faults.js';
 import type { Random } from './random.js';
-import { Life, SimClock, type Timeline } from './timeline.js';
+import { ProcessHandle, SimClock, type Timeline } from './timeline.js';
 import type { Network } from './wire.js';
-import type { Witness } from './witness.js';
+import type { Witness } from './machine-view.js';
 
 /** Thrown where a program is killed in the middle of something; what catches it can do no more harm. */
 export class Crash extends Error {}
@@ -32,7 +32,7 @@ export class SimHost {
   machineId = '';
   credential = '';
   crashes = 0;
-  agent = new Life();
+  agent = new ProcessHandle();
   /** How likely the agent is killed at a step of a command. */
   crashRate = 0;
   network: Network | undefined;
@@ -45,12 +45,12 @@ export class SimHost {
     readonly options: HostOptions,
     private readonly timeline: Timeline,
     private readonly random: Random,
-    private readonly fate: Fate,
+    private readonly fate: Faults,
     faults: DockerFaults,
     private readonly witness: Witness,
     private readonly note: (what: string) => void,
   ) {
-    const clock = new SimClock(timeline, new Life(), this.wall);
+    const clock = new SimClock(timeline, new ProcessHandle(), this.wall);
     this.docker = new SimDocker(timeline, random, fate, faults, clock, witness, note);
     this.agent.alive = false;
     this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
@@ -91,7 +91,7 @@ export class SimHost {
 
   startAgent(): void {
     if (this.agent.alive || !this.network) return;
-    const life = new Life();
+    const life = new ProcessHandle();
     this.agent = life;
     const clock = new SimClock(this.timeline, life, this.wall);
     const runtime = new SimRuntime(this.docker, life, (moment, what) => this.mayCrash(life, moment, what));
@@ -156,7 +156,7 @@ export class SimHost {
       this.journal?.close();
     }
     this.machine.alive = false;
-    this.machine = new Life();
+    this.machine = new ProcessHandle();
     this.network?.reap(false);
     this.timeline.schedule(this.machine, awayMs, () => {
       this.boots += 1;
@@ -172,15 +172,15 @@ export class SimHost {
     this.machine.alive = false;
   }
 
-  private machine = new Life();
+  private machine = new ProcessHandle();
 
-  private mayCrash(life: Life, moment: Moment, what: string): void {
+  private mayCrash(life: ProcessHandle, moment: Moment, what: string): void {
     if (!life.alive || !this.fate.strikes(moment, this.crashRate)) return;
     this.note(`agent killed ${moment}: ${what}`);
     this.crashAgent(life);
   }
 
-  private mayDie(life: Life, moment: Moment, what: string): void {
+  private mayDie(life: ProcessHandle, moment: Moment, what: string): void {
     this.mayCrash(life, moment, what);
     if (!life.alive) throw new Crash('the agent was killed');
   }
@@ -192,7 +192,7 @@ export class SimHost {
   }
 
   /** Killed before a write it has not happened, after it it has. */
-  private interrupted(journal: Journal, life: Life): Journal {
+  private interrupted(journal: Journal, life: ProcessHandle): Journal {
     return new Proxy(journal, {
       get: (target, name: keyof Journal) => {
         const value: unknown = Reflect.get(target, name);

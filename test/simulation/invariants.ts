@@ -3,7 +3,7 @@ import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { LEDGER } from './ledger.js';
 import { first, type Claim, type Invariants, type View } from './view.js';
-import type { Sight } from './witness.js';
+import type { MachineView } from './machine-view.js';
 
 const HOLDS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running', 'stopping'];
 const STOP_LIMIT_MS = 30 * 60_000;
@@ -204,7 +204,7 @@ function mismatch(
   return `${instanceId} uses ${gpuUuids.join()} and holds ${held.join()}`;
 }
 
-function witnessed(...sights: readonly Sight[]): Invariants {
+function witnessed(...sights: readonly MachineView[]): Invariants {
   return Object.fromEntries(sights.map((sight) => [sight, ({ world }: View) => world.witness.wrongs.get(sight)]));
 }
 

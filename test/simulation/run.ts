@@ -1,4 +1,4 @@
-import { MINUTE_MS, act, confirm, removeSetApart } from './acts.js';
+import { MINUTE_MS, act, confirm, removeSetApart } from './actions.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
 import { look, type Invariants } from './view.js';
 import { World, type Counts, type Scale } from './world.js';

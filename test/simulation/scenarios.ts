@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { adopt } from '../../control-plane/services/actions/adopt.js';
-import { MINUTE_MS, cut, dispute, exit, loseJournal, lose, request, restartDocker, vanish } from './acts.js';
+import { MINUTE_MS, cut, dispute, exit, loseJournal, lose, request, restartDocker, vanish } from './actions.js';
 import type { SimHost } from './host.js';
 import type { Attempted, World } from './world.js';
 import { deploy } from '../../control-plane/services/actions/deploy.js';

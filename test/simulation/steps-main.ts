@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { MOMENTS } from './fate.js';
+import { MOMENTS } from './faults.js';
 import { partOf } from './part.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { step } from './steps.js';

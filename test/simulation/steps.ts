@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
-import { MINUTE_MS, request } from './acts.js';
-import type { Moment } from './fate.js';
+import { MINUTE_MS, request } from './actions.js';
+import type { Moment } from './faults.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
 import { heal } from './run.js';
 import { deployOne, type Scenario } from './scenarios.js';

@@ -4,12 +4,12 @@ import type { Clock, Timer } from '../../shared/clock.js';
 interface Event {
   at: number;
   order: number;
-  owner: Life;
+  owner: ProcessHandle;
   run: () => void;
 }
 
 /** What a program's timers and messages hang on: when it ends, nothing of it happens any more. */
-export class Life {
+export class ProcessHandle {
   alive = true;
 }
 
@@ -22,7 +22,7 @@ export class Timeline {
   private readonly events: Event[] = [];
   private order = 0;
 
-  schedule(owner: Life, delayMs: number, run: () => void): Timer {
+  schedule(owner: ProcessHandle, delayMs: number, run: () => void): Timer {
     const event = { at: this.now + Math.max(delayMs, 0), order: this.order++, owner, run };
     this.insert(event);
     return {
@@ -72,7 +72,7 @@ export class SimClock implements Clock {
   /** How far the wall clock is from true time, in milliseconds. */
   constructor(
     private readonly timeline: Timeline,
-    private readonly owner: Life,
+    private readonly owner: ProcessHandle,
     private readonly wall: { offset: number },
   ) {}
 

@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import type { Dial, Wire } from '../../agent/link/dial.js';
 import type { HostStream } from '../../control-plane/grpc/host-session.js';
 import { AgentMessage, ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Fate } from './fate.js';
+import type { Faults } from './faults.js';
 import type { Random } from './random.js';
-import { Life, type Timeline } from './timeline.js';
+import { ProcessHandle, type Timeline } from './timeline.js';
 
 export interface WireFaults {
   /** Probabilities. */
@@ -32,18 +32,18 @@ export class Network {
   constructor(
     private readonly timeline: Timeline,
     private readonly random: Random,
-    private readonly fate: Fate,
+    private readonly fate: Faults,
     readonly faults: WireFaults,
-    private readonly controlPlane: () => { life: Life; accept: Accept } | undefined,
+    private readonly controlPlane: () => { life: ProcessHandle; accept: Accept } | undefined,
     /** Hears what a control plane sends, at the moment at which it does. */
-    private readonly overhear: (message: ControlMessage, from: Life) => void,
+    private readonly overhear: (message: ControlMessage, from: ProcessHandle) => void,
   ) {}
 
-  dialFor(host: Life, credential: string): Dial {
+  dialFor(host: ProcessHandle, credential: string): Dial {
     return () => {
       const agentSide = new EventEmitter() as EventEmitter & Pick<Wire, 'write' | 'cancel'>;
       const serverSide = new EventEmitter() as EventEmitter & Pick<HostStream, 'write' | 'end'>;
-      const connection = new Life();
+      const connection = new ProcessHandle();
       const peer = this.controlPlane();
       const fail = (details: string) => {
         if (!connection.alive) return;
@@ -102,10 +102,14 @@ export class Network {
     }
   }
 
-  private readonly open: { host: Life; peer: Life | undefined; connection: Life; fail: (details: string) => void }[] =
-    [];
+  private readonly open: {
+    host: ProcessHandle;
+    peer: ProcessHandle | undefined;
+    connection: ProcessHandle;
+    fail: (details: string) => void;
+  }[] = [];
 
-  private send(connection: Life, to: Life, passes: () => boolean, deliver: () => void): void {
+  private send(connection: ProcessHandle, to: ProcessHandle, passes: () => boolean, deliver: () => void): void {
     this.messages += 1;
     const arrive = () => {
       if (connection.alive && passes()) deliver();
@@ -120,7 +124,7 @@ export class Network {
     this.later(to, arrive, this.random.between(1, 5_000));
   }
 
-  private later(owner: Life, run: () => void, delayMs = 1): void {
+  private later(owner: ProcessHandle, run: () => void, delayMs = 1): void {
     this.timeline.schedule(owner, delayMs, run);
   }
 }

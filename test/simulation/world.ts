@@ -14,11 +14,11 @@ import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js'
 import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
-import { Fate } from './fate.js';
+import { Faults } from './faults.js';
 import { Random } from './random.js';
-import { EPOCH_MS, Life, Timeline, settle } from './timeline.js';
+import { EPOCH_MS, ProcessHandle, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
-import { Witness } from './witness.js';
+import { Witness } from './machine-view.js';
 
 export interface Scale {
   hosts: number;
@@ -52,7 +52,7 @@ const CREDITS_MICRO = [1_000_000_000_000, 90_000_000, 70_000_000];
 export class World {
   readonly timeline = new Timeline();
   readonly random: Random;
-  readonly fate: Fate;
+  readonly fate: Faults;
   readonly hosts: SimHost[] = [];
   readonly networks: Network[] = [];
   readonly controlPlane: SimControlPlane;
@@ -87,7 +87,7 @@ export class World {
     private readonly tell: (line: string) => void = () => {},
   ) {
     this.random = new Random(seed);
-    this.fate = new Fate(this.random);
+    this.fate = new Faults(this.random);
     this.folder = memoryFolder('gpurent-sim-');
     this.controlPlane = new SimControlPlane(
       join(this.folder, 'gpurent.db'),
@@ -176,7 +176,7 @@ export class World {
     }
     const misled = this.hosts.filter((host) => host.network?.misled === true);
     this.witness.storeRestored(misled.map(({ machineId }) => machineId));
-    this.timeline.schedule(new Life(), this.random.between(1_000, 1_200_000), () => this.endRival());
+    this.timeline.schedule(new ProcessHandle(), this.random.between(1_000, 1_200_000), () => this.endRival());
   }
 
   /** It is stopped, and its hosts are told by a raised epoch who is in charge. */
@@ -269,7 +269,7 @@ export class World {
   private onControlPlaneCrash(): void {
     for (const network of this.networks) network.reap(false);
     const awayMs = Math.max(this.downUntil - this.timeline.now, this.random.between(1_000, 60_000));
-    this.timeline.schedule(new Life(), awayMs, () => {
+    this.timeline.schedule(new ProcessHandle(), awayMs, () => {
       if (this.timeline.now >= this.downUntil) this.controlPlane.start();
     });
   }
@@ -286,7 +286,7 @@ export class World {
   }
 
   /** What is sent must stand in the store already; what a host hears of a restored store, it has spoken to. */
-  private overhear(machineId: string, { message }: ControlMessage, from: Life): void {
+  private overhear(machineId: string, { message }: ControlMessage, from: ProcessHandle): void {
     if (from !== this.controlPlane.life) return;
     if (message?.$case === 'welcome') this.witness.unheard.delete(machineId);
     if (message?.$case !== 'command') return;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Placed, Runtime } from '../../agent/runtime/workload.js';
+import type { ExistingWorkload, Runtime } from '../../agent/runtime/workload.js';
 import { eventually } from '../../scripts/eventually.js';
 
 export interface RuntimeUnderTest {
@@ -163,7 +163,7 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
   it('says which port is taken, and uses another one', async () => {
     const { runtime, ports } = test;
     const id = await create();
-    const workload = (await runtime.find(id)) as Placed & { sshPort: number };
+    const workload = (await runtime.find(id)) as ExistingWorkload & { sshPort: number };
     const { sshPort } = workload;
     await runtime.stop(id);
     await runtime.checkPorts(workload);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { egressMbit, ipv4Rules } from '../../agent/domain/egress.js';
 import { nameOfReport } from '../../agent/domain/ended-run.js';
-import { wentDownIn } from '../../agent/domain/exit.js';
+import { wasKilledBy } from '../../agent/domain/exit.js';
 import { isRentedOut } from '../../agent/domain/local-images.js';
 import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
 import { capacityOf, freeSubnets, networkOf, overlap, parseSubnet } from '../../agent/domain/subnets.js';
@@ -102,7 +102,7 @@ describe('lines of a log', () => {
 });
 
 describe('a container', () => {
-  const traits = {
+  const info = {
     instanceId: '12345678-0000',
     kind: 'container' as const,
     sequence: 1,
@@ -116,7 +116,7 @@ describe('a container', () => {
   };
   const placement = {
     hostId: 'host',
-    traits,
+    info,
     imageId: 'sha256:1',
     network: 'gpurent-12345678-0000',
     guestTools: '/tools',
@@ -167,7 +167,7 @@ describe('a container', () => {
       { port: 8000, protocol: 'tcp', hostPort: 20_002, guarded: false, link: 'open' },
       { port: 54, protocol: 'udp', hostPort: 20_003, guarded: false, link: null },
     ]);
-    const options = containerOptions(specOf('image:1'), image, { ...placement, traits: { ...traits, ports } });
+    const options = containerOptions(specOf('image:1'), image, { ...placement, info: { ...info, ports } });
     expect(Object.keys(options.HostConfig?.PortBindings as object)).toEqual(['22022/tcp', '8000/tcp', '54/udp']);
     expect(options.Env).toEqual(
       expect.arrayContaining(['PUBLIC_ADDRESS=203.0.113.9', 'PUBLIC_TCP_PORT_8888=20001', 'PUBLIC_UDP_PORT_54=20003']),
@@ -221,12 +221,12 @@ describe('a run that is down after an outage', () => {
 
   it('went down with it in its time, or while Docker was shutting down', () => {
     const times = [69_999, 70_000, 150_000, 200_000, 200_001];
-    expect(times.map((at) => wentDownIn(outage, ended(at)))).toEqual([false, true, true, true, false]);
+    expect(times.map((at) => wasKilledBy(outage, ended(at)))).toEqual([false, true, true, true, false]);
   });
 
   it('went down with it whenever it was, where the clock was set back meanwhile', () => {
-    expect(wentDownIn({ from: 200_000, to: 199_999 }, ended(5))).toBe(true);
-    expect(wentDownIn({ from: 200_000, to: 200_000 }, ended(5))).toBe(false);
+    expect(wasKilledBy({ from: 200_000, to: 199_999 }, ended(5))).toBe(true);
+    expect(wasKilledBy({ from: 200_000, to: 200_000 }, ended(5))).toBe(false);
   });
 });
 

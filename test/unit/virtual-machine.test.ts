@@ -166,7 +166,7 @@ describe('a machine', () => {
 describe('the container of a machine', () => {
   const placement: VmPlacement = {
     hostId: 'host',
-    traits: {
+    info: {
       instanceId: '12345678-0000',
       kind: 'vm',
       sequence: 1,

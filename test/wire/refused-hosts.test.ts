@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Agent } from '../../agent/assemble.js';
 import { parseConfig } from '../../agent/config.js';
 import { linkChecks } from '../../agent/doctor/link-checks.js';
-import { describeSnapshot } from '../../agent/insight/snapshot.js';
+import { describeSnapshot } from '../../agent/status/snapshot.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { dialer } from '../../agent/link/dial.js';
 import { enroll } from '../../agent/link/enrollment.js';

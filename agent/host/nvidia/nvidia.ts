@@ -30,14 +30,14 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   ) {}
 
   /** What keeps a GPU awake that nobody uses holds it, too. */
-  async letGo(uuid: string): Promise<void> {
+  async disablePersistence(uuid: string): Promise<void> {
     const [gpu] = (await this.query('-i', uuid)).gpus;
     if (!gpu?.isKeptAwake) return;
     await run('nvidia-smi', ['-i', uuid, '-pm', '0'], { ...OUTPUT, timeout: TIMEOUT_MS });
     this.letGone.add(uuid);
   }
 
-  async keepAgain(uuid: string): Promise<void> {
+  async restorePersistence(uuid: string): Promise<void> {
     if (!this.letGone.delete(uuid)) return;
     await run('nvidia-smi', ['-i', uuid, '-pm', '1'], { ...OUTPUT, timeout: TIMEOUT_MS });
   }

@@ -2,7 +2,7 @@ import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { addressesOf } from '../../domain/ports.js';
 import type { GpuAttachment } from '../../host/gpus/driver.js';
-import type { Traits } from '../workload.js';
+import type { WorkloadInfo } from '../workload.js';
 import { hostnameOf } from './etc-files.js';
 import type { BindMount } from './instance-folders.js';
 import { labelsOf } from './labels.js';
@@ -35,10 +35,10 @@ const DOCKER_CPU_UNIT = 1_000_000;
 const LEAST_SHM_MB = 64;
 
 /** What this host adds to what is asked for. */
-export interface Placement {
+export interface HostSettings {
   hostId: string;
   /** Of the workload to be. */
-  traits: Traits;
+  info: WorkloadInfo;
   /** The image by its own identity. */
   imageId: string;
   /** Of the instance's own network. */
@@ -84,22 +84,22 @@ export interface ImageDefaults {
 export function containerOptions(
   spec: WorkloadSpec,
   image: ImageDefaults,
-  placement: Placement,
+  placement: HostSettings,
 ): ContainerCreateOptions {
-  const { traits, gpuAttachment } = placement;
+  const { info, gpuAttachment } = placement;
   const memory = spec.memoryMb * MIB;
-  const published = publishedBy(traits, placement.bindAddress);
+  const published = publishedBy(info, placement.bindAddress);
   return {
-    name: containerName(traits.instanceId),
+    name: containerName(info.instanceId),
     Image: placement.imageId,
-    Hostname: hostnameOf(traits.instanceId),
+    Hostname: hostnameOf(info.instanceId),
     User: '0:0',
     // To our init, which ends the command with the image's own signal.
     StopSignal: 'SIGTERM',
     Entrypoint: [`${TOOLS_DIR}/bin/sh`, `${TOOLS_DIR}/init`],
     Cmd: spec.command.length > 0 ? spec.command : [...image.entrypoint, ...image.command],
     Env: environmentOf(spec, image, placement),
-    Labels: labelsOf(placement.hostId, traits),
+    Labels: labelsOf(placement.hostId, info),
     // Init goes to the image's own, as any process of the container may: what Docker enters is resolved outside of it, and has led
     // to the host's files.
     WorkingDir: '/',
@@ -144,7 +144,7 @@ export function containerName(instanceId: string): string {
 
 /** What Docker publishes: SSH, and what no proxy guards. */
 export function publishedBy(
-  { sshPort, ports }: Traits,
+  { sshPort, ports }: WorkloadInfo,
   HostIp: string,
 ): Record<string, { HostIp: string; HostPort: string }[]> {
   const open = ports
@@ -159,7 +159,7 @@ export function publishedBy(
   );
 }
 
-function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Placement): string[] {
+function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: HostSettings): string[] {
   const own = {
     GPURENT_SSH_PORT: String(SSH_CONTAINER_PORT),
     GPURENT_SSH_USER: spec.sshUser,
@@ -175,7 +175,7 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Plac
   return [
     ...renters.map(({ key, value }) => `${key}=${value}`),
     ...placement.gpuAttachment.env,
-    ...addressesOf(placement.publicAddress, placement.traits.ports).map(({ key, value }) => `${key}=${value}`),
+    ...addressesOf(placement.publicAddress, placement.info.ports).map(({ key, value }) => `${key}=${value}`),
     ...Object.entries(own).map(([key, value]) => `${key}=${value}`),
   ];
 }

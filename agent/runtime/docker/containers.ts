@@ -3,14 +3,14 @@ import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js
 import { Failure } from '../../domain/failure.js';
 import type { GpuDriver } from '../../host/gpus/driver.js';
 import { openFilesLimit } from '../../host/limits.js';
-import type { OnProgress, Placed, Traits } from '../workload.js';
+import type { OnProgress, ExistingWorkload, WorkloadInfo } from '../workload.js';
 import type { AccessFiles } from './access-files.js';
 import { checkAccountFiles } from './account-files.js';
 import { containerOptions } from './container-options.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import type { EtcFiles } from './etc-files.js';
 import type { Images, LocalImage } from './images.js';
-import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
+import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
 
 /** Workloads that are containers of their renter's image. */
 export class Containers implements WorkloadKind {
@@ -30,14 +30,14 @@ export class Containers implements WorkloadKind {
     await this.images.fetch({ spec, onProgress, signal });
   }
 
-  async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
+  async prepareWorkload(spec: WorkloadSpec): Promise<PreparedWorkload> {
     const image = await this.images.require(spec.image);
     await this.checkVolumes(image);
     checkWorkingDir(image);
-    return { reference: image.reference, create: (traits, network) => this.create(spec, image, traits, network) };
+    return { reference: image.reference, create: (info, network) => this.create(spec, image, info, network) };
   }
 
-  async prepare({ instanceId, state }: Placed): Promise<void> {
+  async prepare({ instanceId, state }: ExistingWorkload): Promise<void> {
     if (state !== 'running') await checkAccountFiles(this.engine, instanceId);
     await this.etcFiles.provide(instanceId);
     await this.accessFiles.provide(instanceId);
@@ -51,19 +51,19 @@ export class Containers implements WorkloadKind {
     return this.etcFiles.prune(kept);
   }
 
-  private async create(spec: WorkloadSpec, image: LocalImage, traits: Traits, network: string): Promise<void> {
+  private async create(spec: WorkloadSpec, image: LocalImage, info: WorkloadInfo, network: string): Promise<void> {
     const options = containerOptions(spec, image.defaults, {
       ...this.host,
       publicAddress: await this.host.publicAddress(),
-      traits,
+      info,
       imageId: image.id,
       network,
       openFiles: await openFilesLimit(),
-      mounts: [...(await this.etcFiles.provide(traits.instanceId)), await this.accessFiles.provide(traits.instanceId)],
+      mounts: [...(await this.etcFiles.provide(info.instanceId)), await this.accessFiles.provide(info.instanceId)],
       hasDiskQuota: await this.host.hasDiskQuota(),
       gpuAttachment: this.gpus.attachment(spec.gpuUuids),
     });
-    await this.engine.bring(traits.instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
+    await this.engine.callTracked(info.instanceId, 'create the container', DEADLINE_MS.create, (docker) =>
       docker.createContainer(options),
     );
   }

@@ -12,12 +12,12 @@ import { graceOf } from '../../domain/stop-grace.js';
 import type { PortAllocator } from '../../host/ports.js';
 import {
   portsOf,
-  type Listed,
+  type WorkloadSummary,
   type LogLine,
   type OnProgress,
-  type Placed,
+  type ExistingWorkload,
   type Runtime,
-  type Traits,
+  type WorkloadInfo,
   type Workload,
 } from '../workload.js';
 import { ACCESS_DIR, type AccessFiles } from './access-files.js';
@@ -27,7 +27,7 @@ import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { LABEL, traitsOf } from './labels.js';
 import { LineReader, readLines } from './log-lines.js';
 import type { InstanceNetworks } from './networks.js';
-import type { Blueprint, DockerHost, WorkloadKind } from './workload-kind.js';
+import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
 
 const PORT_TRIES = 5;
 /** For Docker to say that it has killed what did not end. */
@@ -35,7 +35,7 @@ const KILL_MS = 15_000;
 const POLL_MS = 200;
 const SSH_PROBE_MS = 2_000;
 /** How Docker's list names a state; what it names otherwise does not run. */
-const LISTED_STATES: Readonly<Record<string, Listed['state']>> = {
+const LISTED_STATES: Readonly<Record<string, WorkloadSummary['state']>> = {
   running: 'running',
   restarting: 'running',
   paused: 'running',
@@ -54,7 +54,7 @@ export interface DockerRuntimeParts {
   engine: Engine;
   clock: Clock;
   host: Pick<DockerHost, 'hostId' | 'bindAddress'>;
-  kinds: Readonly<Record<Traits['kind'], WorkloadKind>>;
+  kinds: Readonly<Record<WorkloadInfo['kind'], WorkloadKind>>;
   ports: PortAllocator;
   networks: InstanceNetworks;
   guard: Guard;
@@ -86,7 +86,7 @@ export class DockerRuntime implements Runtime {
   }
 
   /** One call, whatever a single container may be stuck in. */
-  async list(): Promise<Listed[]> {
+  async list(): Promise<WorkloadSummary[]> {
     const containers = await this.parts.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.parts.host.hostId}`] } }),
     );
@@ -99,17 +99,17 @@ export class DockerRuntime implements Runtime {
   }
 
   async create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void> {
-    const blueprint = await this.parts.kinds[kindOf(spec)].blueprint(spec);
+    const prepareWorkload = await this.parts.kinds[kindOf(spec)].prepareWorkload(spec);
     const hasSsh = spec.sshAuthorizedKey !== '';
     const count = publishable(spec.ports).length + (hasSsh ? 1 : 0);
     const refused = new Set<number>();
     for (let attempt = 1; ; attempt++) {
       const hostPorts = await this.parts.ports.choose(count, instanceId, refused);
       const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
-      const traits = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, blueprint.reference, others) };
+      const info = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, prepareWorkload.reference, others) };
       try {
         await this.parts.dataRoot.note(instanceId);
-        await this.createContainer(blueprint, traits);
+        await this.createContainer(prepareWorkload, info);
         await this.start(instanceId);
         return;
       } catch (error) {
@@ -123,9 +123,9 @@ export class DockerRuntime implements Runtime {
     }
   }
 
-  private async createContainer(blueprint: Blueprint, traits: Traits): Promise<void> {
-    const { name: network } = await this.parts.networks.ensure(traits.instanceId);
-    await blueprint.create(traits, network);
+  private async createContainer(prepareWorkload: PreparedWorkload, info: WorkloadInfo): Promise<void> {
+    const { name: network } = await this.parts.networks.ensure(info.instanceId);
+    await prepareWorkload.create(info, network);
   }
 
   /** Not before its packets are guarded. */
@@ -135,7 +135,7 @@ export class DockerRuntime implements Runtime {
     if (workload.state !== 'absent') await this.parts.kinds[workload.kind].prepare(workload);
     try {
       await this.parts.networks.restore(instanceId, containerName(instanceId));
-      await this.parts.engine.bring(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
+      await this.parts.engine.callTracked(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
       );
     } catch (error) {
@@ -246,7 +246,7 @@ export class DockerRuntime implements Runtime {
     });
   }
 
-  async checkPorts(workload: Traits): Promise<void> {
+  async checkPorts(workload: WorkloadInfo): Promise<void> {
     for (const port of portsOf(workload)) await this.parts.ports.check(port);
   }
 
@@ -258,8 +258,8 @@ export class DockerRuntime implements Runtime {
     return this.parts.engine.hasUnanswered(instanceId);
   }
 
-  settled(instanceId: string): Promise<void> {
-    return this.parts.engine.settled(instanceId);
+  whenIdle(instanceId: string): Promise<void> {
+    return this.parts.engine.whenIdle(instanceId);
   }
 
   /** Docker's word on a container of ours; a container of another host of the same Docker is none. Throws where Docker cannot know. */
@@ -285,14 +285,14 @@ function takesKey({ Config, Mounts }: ContainerInspectInfo, key: string): boolea
   );
 }
 
-function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): Placed {
-  const traits = traitsOf(Config.Labels);
-  if (State.StartedAt === NEVER) return { ...traits, state: 'created' };
+function describe({ Config, State, NetworkSettings }: ContainerInspectInfo): ExistingWorkload {
+  const info = traitsOf(Config.Labels);
+  if (State.StartedAt === NEVER) return { ...info, state: 'created' };
   const startedAt = Date.parse(State.StartedAt);
   const [network] = Object.values(NetworkSettings.Networks);
-  if (State.Running) return { ...traits, state: 'running', startedAt, address: network?.IPAddress ?? '' };
+  if (State.Running) return { ...info, state: 'running', startedAt, address: network?.IPAddress ?? '' };
   return {
-    ...traits,
+    ...info,
     state: 'stopped',
     startedAt,
     finishedAt: Date.parse(State.FinishedAt),
@@ -308,7 +308,7 @@ function traitsOfSpec(spec: WorkloadSpec, image: string, hostPorts: readonly num
   return { kind: kindOf(spec), gpuUuids, diskGb, image, origin, tokenHash, ports };
 }
 
-function kindOf({ virtualMachine }: WorkloadSpec): Traits['kind'] {
+function kindOf({ virtualMachine }: WorkloadSpec): WorkloadInfo['kind'] {
   return virtualMachine ? 'vm' : 'container';
 }
 

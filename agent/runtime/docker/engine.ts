@@ -82,7 +82,12 @@ export class Engine {
   }
 
   /** A call that brings something of `owner` into being: when its deadline passes it may still land, and is remembered. */
-  async bring<T>(owner: string, what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
+  async callTracked<T>(
+    owner: string,
+    what: string,
+    deadlineMs: number,
+    call: (docker: Docker) => Promise<T>,
+  ): Promise<T> {
     const promise = call(this.docker);
     const calls = this.unanswered.get(owner) ?? new Map<Promise<unknown>, { what: string; since: number }>();
     this.unanswered.set(owner, calls.set(promise, { what, since: this.clock.monotonic() }));
@@ -108,7 +113,7 @@ export class Engine {
   }
 
   /** Resolves once every such call of the owner is answered. */
-  async settled(owner: string): Promise<void> {
+  async whenIdle(owner: string): Promise<void> {
     await Promise.allSettled([...(this.unanswered.get(owner)?.keys() ?? [])]);
   }
 

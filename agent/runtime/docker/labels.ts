@@ -1,5 +1,5 @@
 import type { PublishedPort } from '../../domain/ports.js';
-import type { Traits } from '../workload.js';
+import type { WorkloadInfo } from '../workload.js';
 
 /** What a container says of itself: enough to make everything else again. */
 export const LABEL = {
@@ -22,23 +22,23 @@ export const CANARY_OF = 'canary of ';
 /** What a label of an older release does not say of a port: guarded, it is open to nobody. */
 const PORT: PublishedPort = { port: 0, protocol: 'tcp', hostPort: 0, guarded: true, link: null };
 
-export function labelsOf(hostId: string, traits: Traits): Record<string, string> {
+export function labelsOf(hostId: string, info: WorkloadInfo): Record<string, string> {
   return {
     [LABEL.host]: hostId,
-    [LABEL.instance]: traits.instanceId,
-    [LABEL.kind]: traits.kind,
-    [LABEL.sequence]: String(traits.sequence),
-    [LABEL.gpus]: traits.gpuUuids.join(','),
-    [LABEL.diskGb]: String(traits.diskGb),
-    [LABEL.sshPort]: traits.sshPort === null ? '' : String(traits.sshPort),
-    [LABEL.ports]: JSON.stringify(traits.ports),
-    [LABEL.tokenHash]: traits.tokenHash,
-    [LABEL.image]: traits.image,
-    [LABEL.origin]: traits.origin,
+    [LABEL.instance]: info.instanceId,
+    [LABEL.kind]: info.kind,
+    [LABEL.sequence]: String(info.sequence),
+    [LABEL.gpus]: info.gpuUuids.join(','),
+    [LABEL.diskGb]: String(info.diskGb),
+    [LABEL.sshPort]: info.sshPort === null ? '' : String(info.sshPort),
+    [LABEL.ports]: JSON.stringify(info.ports),
+    [LABEL.tokenHash]: info.tokenHash,
+    [LABEL.image]: info.image,
+    [LABEL.origin]: info.origin,
   };
 }
 
-export function traitsOf(labels: Record<string, string>): Traits {
+export function traitsOf(labels: Record<string, string>): WorkloadInfo {
   const label = (name: string) => labels[name] ?? '';
   return {
     instanceId: label(LABEL.instance),

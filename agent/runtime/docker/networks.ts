@@ -38,7 +38,9 @@ export class InstanceNetworks {
     await this.engine
       .call('leave the network', DEADLINE_MS.remove, () => network.disconnect({ Container, Force: true }))
       .catch(() => undefined);
-    await this.engine.bring(instanceId, 'join the network', DEADLINE_MS.create, () => network.connect({ Container }));
+    await this.engine.callTracked(instanceId, 'join the network', DEADLINE_MS.create, () =>
+      network.connect({ Container }),
+    );
   }
 
   async remove(instanceId: string): Promise<void> {
@@ -104,7 +106,7 @@ export class InstanceNetworks {
 
   private async create(instanceId: string, name: string, subnet: string): Promise<void> {
     const bridge = BRIDGE_PREFIX + createHash('sha256').update(instanceId).digest('hex').slice(0, BRIDGE_DIGITS);
-    await this.engine.bring(instanceId, 'create the network', DEADLINE_MS.create, (docker) =>
+    await this.engine.callTracked(instanceId, 'create the network', DEADLINE_MS.create, (docker) =>
       docker.createNetwork({
         Name: name,
         Driver: 'bridge',

@@ -1,5 +1,5 @@
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { OnProgress, Placed, Traits } from '../workload.js';
+import type { OnProgress, ExistingWorkload, WorkloadInfo } from '../workload.js';
 
 /** How Docker makes one kind of workload. */
 export interface WorkloadKind {
@@ -10,20 +10,20 @@ export interface WorkloadKind {
   /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
   fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
   /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */
-  blueprint(spec: WorkloadSpec): Promise<Blueprint>;
+  prepareWorkload(spec: WorkloadSpec): Promise<PreparedWorkload>;
   /** Right before each start. Throws Failure GPUS_UNAVAILABLE, CONTAINER_FAILED. */
-  prepare(workload: Placed): Promise<void>;
+  prepare(workload: ExistingWorkload): Promise<void>;
   /** What is kept for it outside of Docker goes with it. */
   forget(instanceId: string): Promise<void>;
   /** The same of all that are not `kept`. */
   forgetAllBut(kept: ReadonlySet<string>): Promise<void>;
 }
 
-export interface Blueprint {
+export interface PreparedWorkload {
   /** Its image, with its digest where a registry has given it one. */
   reference: string;
   /** Makes the container, and leaves it to be started. */
-  create(traits: Traits, network: string): Promise<void>;
+  create(info: WorkloadInfo, network: string): Promise<void>;
 }
 
 /** What every kind needs to know of its host. */

@@ -6,11 +6,11 @@ import { RUNNER_ID, machineSize, type VmSettings } from '../../../domain/virtual
 import { addressesOf } from '../../../domain/ports.js';
 import type { Passthrough } from '../../../host/gpus/driver.js';
 import { openFilesLimit } from '../../../host/limits.js';
-import type { OnProgress, Traits } from '../../workload.js';
+import type { OnProgress, WorkloadInfo } from '../../workload.js';
 import { containerName } from '../container-options.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
 import type { Images } from '../images.js';
-import type { Blueprint, DockerHost, WorkloadKind } from '../workload-kind.js';
+import type { PreparedWorkload, DockerHost, WorkloadKind } from '../workload-kind.js';
 import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';
 import { hostNamespace } from './host-namespace.js';
@@ -57,14 +57,14 @@ export class VirtualMachines implements WorkloadKind {
     onProgress('prepared', 'the disk is ready; the machine is powered on, and runs once its SSH answers');
   }
 
-  async blueprint(spec: WorkloadSpec): Promise<Blueprint> {
+  async prepareWorkload(spec: WorkloadSpec): Promise<PreparedWorkload> {
     const image = await this.parts.images.require(spec.image);
     const disk = await this.parts.disks.find(image);
     if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
-    return { reference: image.reference, create: (traits, network) => this.create(spec, disk, traits, network) };
+    return { reference: image.reference, create: (info, network) => this.create(spec, disk, info, network) };
   }
 
-  async prepare({ instanceId, gpuUuids }: Traits): Promise<void> {
+  async prepare({ instanceId, gpuUuids }: WorkloadInfo): Promise<void> {
     await this.checkDevices(instanceId, gpuUuids);
     await this.parts.passthrough.take(gpuUuids);
   }
@@ -89,7 +89,7 @@ export class VirtualMachines implements WorkloadKind {
       );
   }
 
-  private async create(spec: WorkloadSpec, disk: PreparedDisk, traits: Traits, network: string): Promise<void> {
+  private async create(spec: WorkloadSpec, disk: PreparedDisk, info: WorkloadInfo, network: string): Promise<void> {
     const accelerator = this.parts.settings.accelerator ?? 'kvm';
     const size = machineSize(spec, accelerator);
     if (!size) throw new Failure('CONTAINER_FAILED', `${spec.memoryMb} MB are too little for a virtual machine`);
@@ -97,7 +97,7 @@ export class VirtualMachines implements WorkloadKind {
     const passed = await this.parts.passthrough.devices(spec.gpuUuids);
     const options = vmOptions(spec, {
       ...this.parts.host,
-      ...{ traits, disk, size, accelerator, network },
+      ...{ info, disk, size, accelerator, network },
       stopSeconds: this.parts.settings.stopSeconds,
       graceS: this.graceS,
       openFiles: await openFilesLimit(),
@@ -107,20 +107,20 @@ export class VirtualMachines implements WorkloadKind {
       namespace: await hostNamespace(this.parts.engine),
       passed: passed.addresses,
     });
-    const container = await this.parts.engine.bring(
-      traits.instanceId,
+    const container = await this.parts.engine.callTracked(
+      info.instanceId,
       'create the machine',
       DEADLINE_MS.create,
       (docker) => docker.createContainer(options),
     );
-    const seed = seedOf({ ...spec, instanceId: traits.instanceId, env: await this.environmentOf(spec, traits) });
+    const seed = seedOf({ ...spec, instanceId: info.instanceId, env: await this.environmentOf(spec, info) });
     const files = Object.fromEntries(Object.entries(seed).map(([name, text]) => [`vm/seed/${name}`, text]));
-    await this.parts.engine.bring(traits.instanceId, 'write the seed', DEADLINE_MS.create, () =>
+    await this.parts.engine.callTracked(info.instanceId, 'write the seed', DEADLINE_MS.create, () =>
       container.putArchive(archiveOf(files, RUNNER_ID), { path: '/' }),
     );
   }
 
-  private async environmentOf(spec: WorkloadSpec, { ports }: Traits) {
+  private async environmentOf(spec: WorkloadSpec, { ports }: WorkloadInfo) {
     return [...spec.env, ...addressesOf(await this.parts.host.publicAddress(), ports)];
   }
 }

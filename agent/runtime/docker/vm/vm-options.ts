@@ -1,7 +1,7 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Accelerator, MachineSize } from '../../../domain/virtual-machine.js';
-import type { Traits } from '../../workload.js';
+import type { WorkloadInfo } from '../../workload.js';
 import { SSH_CONTAINER_PORT, containerName, logConfig, publishedBy } from '../container-options.js';
 import { labelsOf } from '../labels.js';
 import type { PreparedDisk } from './base-disks.js';
@@ -19,7 +19,7 @@ const OWN_BYTES = 64 * MIB;
 /** What this host adds to what is asked for. */
 export interface VmPlacement {
   hostId: string;
-  traits: Traits;
+  info: WorkloadInfo;
   disk: PreparedDisk;
   size: MachineSize;
   accelerator: Accelerator;
@@ -41,16 +41,16 @@ export interface VmPlacement {
 
 /** The container of a virtual machine, which holds QEMU and the disk: no privilege, and no device beyond those named. */
 export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): ContainerCreateOptions {
-  const { traits, disk, network, bindAddress, openFiles, devices, passed, namespace } = placement;
+  const { info, disk, network, bindAddress, openFiles, devices, passed, namespace } = placement;
   const memory = spec.memoryMb * MIB;
-  const published = publishedBy(traits, bindAddress);
+  const published = publishedBy(info, bindAddress);
   const openFilesLimit = { Name: 'nofile', Soft: openFiles, Hard: openFiles };
   // What a device writes to must stay where it is.
   const locked = passed.length > 0 ? [{ Name: 'memlock', Soft: -1, Hard: -1 }] : [];
   return {
-    name: containerName(traits.instanceId),
+    name: containerName(info.instanceId),
     Image: disk.imageId,
-    Hostname: traits.instanceId.slice(0, 8),
+    Hostname: info.instanceId.slice(0, 8),
     User: namespace.user,
     StopSignal: 'SIGTERM',
     // For a Docker that shuts down with its host.
@@ -61,7 +61,7 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
       ...Object.entries(settingsOf(spec, placement)).map(([key, value]) => `GPURENT_VM_${key}=${value}`),
       passedSetting(passed),
     ],
-    Labels: labelsOf(placement.hostId, traits),
+    Labels: labelsOf(placement.hostId, info),
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
       Init: true,
@@ -97,11 +97,11 @@ export function passedSetting(addresses: readonly string[]): string {
   return `GPURENT_VM_DEVICES=${addresses.join(' ')}`;
 }
 
-function settingsOf(spec: WorkloadSpec, { traits, disk, size, accelerator, stopSeconds }: VmPlacement) {
-  const ssh = traits.sshPort === null ? [] : [`tcp::${SSH_CONTAINER_PORT}-:${SSH_PORT}`];
-  const forwards = [...ssh, ...traits.ports.map(({ protocol, port }) => `${protocol}::${port}-:${port}`)];
+function settingsOf(spec: WorkloadSpec, { info, disk, size, accelerator, stopSeconds }: VmPlacement) {
+  const ssh = info.sshPort === null ? [] : [`tcp::${SSH_CONTAINER_PORT}-:${SSH_PORT}`];
+  const forwards = [...ssh, ...info.ports.map(({ protocol, port }) => `${protocol}::${port}-:${port}`)];
   return {
-    ID: traits.instanceId,
+    ID: info.instanceId,
     ACCEL: accelerator,
     CPUS: size.cpus,
     MEMORY_MB: size.memoryMb,

@@ -11,7 +11,7 @@ import {
   type SysfsWrite,
 } from '../../domain/passthrough.js';
 import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, PassedDevices, Passthrough } from '../gpus/driver.js';
-import type { GpuNotes } from './gpu-notes.js';
+import type { GpuStateFile } from './gpu-state-file.js';
 import type { PciBus } from './pci-bus.js';
 
 const WRITE_MS = 30_000;
@@ -23,14 +23,14 @@ const VFIO_CONTROL = '/dev/vfio/vfio';
 /** GPUs that the host's driver has. */
 export type HostGpus = Omit<GpuDriver, 'passthrough'> & {
   /** Keeps one awake no longer that nobody uses, for that holds it; and does so again, if it did. */
-  letGo(uuid: string): Promise<void>;
-  keepAgain(uuid: string): Promise<void>;
+  disablePersistence(uuid: string): Promise<void>;
+  restorePersistence(uuid: string): Promise<void>;
 };
 
-export interface PassableHost {
+export interface VfioHost {
   gpus: HostGpus;
   bus: PciBus;
-  notes: GpuNotes;
+  notes: GpuStateFile;
   /** Processes that have a GPU of these slots open. Throws where that cannot be known. */
   holders: (slots: readonly string[]) => Promise<number[]>;
   /** The account that QEMU runs as. */
@@ -42,7 +42,7 @@ export interface PassableHost {
  * GPUs that are with the host, or away from it for a virtual machine. One that is away stays in the inventory, for it is rented,
  * not gone; one that does not come back is unhealthy until it does.
  */
-export class PassableGpus implements GpuDriver {
+export class VfioGpus implements GpuDriver {
   readonly passthrough: Passthrough;
   /** Why one has not come back. */
   private readonly lost = new Map<string, string>();
@@ -50,7 +50,7 @@ export class PassableGpus implements GpuDriver {
   private readonly underway = new Set<string>();
   private moving: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly host: PassableHost) {
+  constructor(private readonly host: VfioHost) {
     this.passthrough = {
       obstacle: () => this.obstacle(),
       devices: (uuids) => this.devices(uuids),
@@ -136,7 +136,7 @@ export class PassableGpus implements GpuDriver {
     const present = uuids.filter((uuid) => !away.some((gpu) => gpu.uuid === uuid));
     if (present.length === 0) return;
     // Not every driver knows how; who has it open counts.
-    for (const uuid of present) await gpus.letGo(uuid).catch(() => undefined);
+    for (const uuid of present) await gpus.disablePersistence(uuid).catch(() => undefined);
     const slots = (await this.known(present)).map(({ pciAddress }) => pciAddress);
     const deadline = clock.monotonic() + HELD_MS;
     for (;;) {
@@ -171,7 +171,7 @@ export class PassableGpus implements GpuDriver {
       this.lost.set(uuid, reason);
       throw unavailable(reason);
     }
-    await this.host.gpus.keepAgain(uuid).catch(() => undefined);
+    await this.host.gpus.restorePersistence(uuid).catch(() => undefined);
   }
 
   private async untilBack(uuid: string, patienceMs: number): Promise<void> {

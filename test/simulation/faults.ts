@@ -16,7 +16,7 @@ export const MOMENTS = [
 export type Moment = (typeof MOMENTS)[number];
 
 /** Decides whether it does: by chance, or at one moment that was chosen before. */
-export class Fate {
+export class Faults {
   private planned: { moment: Moment; nth: number } | undefined;
   private seen = 0;
   private resting = false;

@@ -3,7 +3,7 @@ import { messageOf } from '../../../shared/coded-error.js';
 import type { GpuInventory } from '../gpus/driver.js';
 
 /** Which GPU is in which slot: the driver does not know one that is away. */
-export class GpuNotes {
+export class GpuStateFile {
   private noted: GpuInventory | undefined;
 
   constructor(

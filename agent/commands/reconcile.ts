@@ -11,24 +11,24 @@ import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
 import type { Journal } from '../journal/journal.js';
 import type { Observer } from '../observation/observer.js';
-import type { Endpoints } from '../endpoints/endpoints.js';
+import type { GuardedPorts } from '../guarded-ports/guarded-ports.js';
 import type { Remover, RunRecorder } from '../observation/run-recorder.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
-import type { Interruptions } from '../interruptions/interruptions.js';
+import type { OutageTracker } from '../outages/outage-tracker.js';
 
 /** All of it but what brings workloads down. */
 export type Bringer = Omit<Runtime, 'stop' | 'remove'>;
 
-export interface Hands {
+export interface Dependencies {
   runtime: Bringer;
   remover: RunRecorder;
   /** The same in a process of its own, which may crash. */
   isolated: RunRecorder;
   gpus: GpuDriver;
   gpuAccess: GpuAccess;
-  interruptions: Interruptions;
+  outages: OutageTracker;
   observer: Observer;
-  endpoints: Endpoints;
+  guardedPorts: GuardedPorts;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
   journal: Pick<Journal, 'obstacle'>;
   clock: Clock;
@@ -60,17 +60,19 @@ const TRYING: Partial<Record<string, Trying>> = {
 };
 
 /** Brings the instance to what the command wants and answers how it stands then. Throws Failure. */
-export async function perform(hands: Hands, attempt: Attempt): Promise<Workload> {
+export async function reconcile(dependencies: Dependencies, attempt: Attempt): Promise<Workload> {
   const trying = TRYING[attempt.command.desired?.$case ?? 'kept'];
-  return trying ? tellingOfTrying(hands, attempt, trying, () => bring(hands, attempt)) : bring(hands, attempt);
+  return trying
+    ? tellingOfTrying(dependencies, attempt, trying, () => bringToDesired(dependencies, attempt))
+    : bringToDesired(dependencies, attempt);
 }
 
-async function bring(hands: Hands, attempt: Attempt): Promise<Workload> {
+async function bringToDesired(dependencies: Dependencies, attempt: Attempt): Promise<Workload> {
   const { instanceId, desired } = attempt.command;
-  const [unanswered] = callsOf(hands, instanceId);
+  const [unanswered] = callsOf(dependencies, instanceId);
   if (unanswered) attempt.tellOfWaiting(`it waits for Docker of the host, which does not ${unanswered.what}`);
-  await hands.runtime.settled(instanceId);
-  await replaceAccess(hands, attempt);
+  await dependencies.runtime.whenIdle(instanceId);
+  await replaceAccess(dependencies, attempt);
   switch (desired?.$case) {
     case 'running':
       if (attempt.isDangerous)
@@ -78,16 +80,16 @@ async function bring(hands: Hands, attempt: Attempt): Promise<Workload> {
           'AGENT_CRASHED',
           'the agent of this host has ended twice while it was bringing the workload up',
         );
-      return toRunning(hands, attempt, desired.value);
+      return toRunning(dependencies, attempt, desired.value);
     case 'stopped':
-      return untilDone(hands, attempt, (remover) =>
-        toStopped(remover, hands.gpuAccess, instanceId, desired.value.releaseGpus),
+      return untilDone(dependencies, attempt, (remover) =>
+        toStopped(remover, dependencies.gpuAccess, instanceId, desired.value.releaseGpus),
       );
     case 'absent':
-      return untilDone(hands, attempt, absence(hands.gpuAccess, instanceId));
+      return untilDone(dependencies, attempt, absence(dependencies.gpuAccess, instanceId));
     case 'kept': {
-      const found = await hands.runtime.find(instanceId);
-      await hands.endpoints.readmit(found);
+      const found = await dependencies.runtime.find(instanceId);
+      await dependencies.guardedPorts.readmit(found);
       return found;
     }
     default:
@@ -96,12 +98,12 @@ async function bring(hands: Hands, attempt: Attempt): Promise<Workload> {
 }
 
 /** Whatever else the command wants: from here on nobody gets in by what was replaced. */
-async function replaceAccess({ runtime, endpoints, logger }: Hands, attempt: Attempt): Promise<void> {
+async function replaceAccess({ runtime, guardedPorts, logger }: Dependencies, attempt: Attempt): Promise<void> {
   const { instanceId, access, desired } = attempt.command;
   if (!access) return;
   try {
     const { sshKeyStays } = await runtime.replaceAccess(instanceId, access);
-    await endpoints.note(instanceId, await runtime.find(instanceId));
+    await guardedPorts.note(instanceId, await runtime.find(instanceId));
     attempt.access = { accessRevision: access.revision, sshKeyStays };
   } catch (error) {
     // What is to end ends all the same, and takes its ports with it; the next start brings the access along.
@@ -114,37 +116,41 @@ async function replaceAccess({ runtime, endpoints, logger }: Hands, attempt: Att
  * What a failed attempt has begun is undone: a workload that it has made, or that has never started, is removed; any other
  * may hold a renter's disk and is stopped.
  */
-export async function undo(hands: Hands, attempt: Attempt): Promise<void> {
+export async function rollBack(dependencies: Dependencies, attempt: Attempt): Promise<void> {
   const { instanceId, desired } = attempt.command;
   if (desired?.$case !== 'running') return;
-  await untilDone(hands, attempt, async (remover) => {
+  await untilDone(dependencies, attempt, async (remover) => {
     const found = await remover.find(instanceId);
     if (attempt.created || found.state === 'created') return remover.remove(instanceId);
-    if (found.state === 'running') attempt.comesAfter(found.startedAt);
+    if (found.state === 'running') attempt.recordPreviousRun(found.startedAt);
     return remover.stop(instanceId);
   });
 }
 
-async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Running): Promise<Workload> {
-  const { runtime, remover } = hands;
+async function toRunning(
+  dependencies: Dependencies,
+  attempt: Attempt,
+  { mayCreate, spec }: Running,
+): Promise<Workload> {
+  const { runtime, remover } = dependencies;
   const { command, signal, onProgress } = attempt;
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
 
-  if (attempt.isStopOut() && !attempt.hasStarted) await remover.stop(instanceId);
+  if (attempt.stopMayBePending() && !attempt.hasStartedRun) await remover.stop(instanceId);
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
     attempt.accept();
   } else if (found.state === 'stopped') {
     // What is sent again after its workload has run and ended has taken effect.
-    const hasRun = mayCreate || attempt.hasRun(found.startedAt);
-    if (hasRun && (await hands.interruptions.judge(found, signal)) === 'ended') return found;
-    requireJournal(hands);
+    const hasRun = mayCreate || attempt.alreadyRan(found.startedAt);
+    if (hasRun && (await dependencies.outages.judge(found, signal)) === 'ended') return found;
+    requireJournal(dependencies);
     await runtime.checkPorts(found);
-    await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
+    await dependencies.gpuAccess.acquire(instanceId, spec.gpuUuids, async () => {
       signal.throwIfAborted();
       attempt.accept();
-      attempt.comesAfter(found.startedAt);
+      attempt.recordPreviousRun(found.startedAt);
       await runtime.start(instanceId);
     });
   } else {
@@ -155,21 +161,21 @@ async function toRunning(hands: Hands, attempt: Attempt, { mayCreate, spec }: Ru
       );
     }
     if (found.state === 'created') await remover.remove(instanceId);
-    requireJournal(hands);
-    await hands.gpuAccess.check(instanceId, spec.gpuUuids);
+    requireJournal(dependencies);
+    await dependencies.gpuAccess.check(instanceId, spec.gpuUuids);
     attempt.accept();
     await runtime.fetchImage(spec, onProgress, signal);
-    await hands.gpuAccess.give(instanceId, spec.gpuUuids, async () => {
+    await dependencies.gpuAccess.acquire(instanceId, spec.gpuUuids, async () => {
       signal.throwIfAborted();
       attempt.created = true;
       await runtime.create(instanceId, sequence, spec);
     });
   }
-  return untilReached(hands, attempt, spec.sshAuthorizedKey !== '');
+  return untilReached(dependencies, attempt, spec.sshAuthorizedKey !== '');
 }
 
 /** What is brought up without a record of it, an agent that restarts would take for something that should not be there. */
-function requireJournal({ journal, logger }: Hands): void {
+function requireJournal({ journal, logger }: Dependencies): void {
   if (journal.obstacle === '') return;
   logger.error(journal.obstacle);
   throw new Failure(
@@ -187,7 +193,7 @@ async function toStopped(
 ): Promise<void> {
   await remover.stop(instanceId);
   const found = await remover.find(instanceId);
-  if (releasesGpus && found.state !== 'absent') await gpuAccess.free(instanceId, found.gpuUuids);
+  if (releasesGpus && found.state !== 'absent') await gpuAccess.release(instanceId, found.gpuUuids);
 }
 
 /** Removes the workload; also when that is tried again, what it had is known. */
@@ -197,7 +203,7 @@ function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) =
     const found = await remover.find(instanceId);
     if (found.state !== 'absent') ({ gpuUuids } = found);
     await remover.remove(instanceId);
-    await gpuAccess.free(instanceId, gpuUuids);
+    await gpuAccess.release(instanceId, gpuUuids);
   };
 }
 
@@ -206,7 +212,7 @@ function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) =
  * because of this host: then nothing is charged.
  */
 async function untilReached(
-  { runtime, remover, interruptions, observer, canary, clock }: Hands,
+  { runtime, remover, outages, observer, canary, clock }: Dependencies,
   { command: { instanceId }, signal }: Attempt,
   hasSsh: boolean,
 ): Promise<Workload> {
@@ -214,7 +220,7 @@ async function untilReached(
   for (;;) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
-      if ((await interruptions.judge(workload, signal)) === 'ended') return workload;
+      if ((await outages.judge(workload, signal)) === 'ended') return workload;
       await runtime.start(instanceId);
       continue;
     }
@@ -238,7 +244,7 @@ async function untilReached(
 
 /** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
 async function untilDone(
-  { runtime, remover: own, isolated, clock, logger, paced }: Hands,
+  { runtime, remover: own, isolated, clock, logger, paced }: Dependencies,
   attempt: Attempt,
   act: (remover: Remover) => Promise<void>,
 ): Promise<Workload> {
@@ -254,7 +260,7 @@ async function untilDone(
   for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
     try {
       // A call that has passed its deadline may still land: nothing is done before its outcome is known.
-      await runtime.settled(instanceId);
+      await runtime.whenIdle(instanceId);
       await act(remover);
       return await remover.find(instanceId);
     } catch (error) {
@@ -267,18 +273,23 @@ async function untilDone(
 }
 
 /** Says every minute that a stop or destroy is still tried: a host that says nothing is taken for one that does nothing. */
-async function tellingOfTrying<T>(hands: Hands, attempt: Attempt, trying: Trying, work: () => Promise<T>): Promise<T> {
-  const { clock, interruptions, paced } = hands;
+async function tellingOfTrying<T>(
+  dependencies: Dependencies,
+  attempt: Attempt,
+  trying: Trying,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { clock, outages, paced } = dependencies;
   const { commandId, instanceId } = attempt.command;
   const done = new AbortController();
   const telling = (async () => {
     for (let minutes = 1; ; minutes++) {
       await sleep(clock, ATTEMPT_TOLD_MS, done.signal);
-      const gpusFree = trying.kind === 'destroy_attempt' && (await hasLeftGpus(hands, instanceId));
+      const gpusFree = trying.kind === 'destroy_attempt' && (await hasLeftGpus(dependencies, instanceId));
       done.signal.throwIfAborted();
-      const message = `${trying.words} for ${minutes} minutes${obstacleOf(hands, instanceId, gpusFree)}`;
+      const message = `${trying.words} for ${minutes} minutes${obstacleOf(dependencies, instanceId, gpusFree)}`;
       const level = minutes < MINUTES_UNTIL_ERROR ? 'warn' : 'error';
-      const trouble = interruptions.dockerAvailable ? `${instanceId} ${trying.kind}` : `Docker ${trying.kind}`;
+      const trouble = outages.dockerAvailable ? `${instanceId} ${trying.kind}` : `Docker ${trying.kind}`;
       paced.write(level, message, { commandId, instanceId }, trouble);
       attempt.tellOfTrying(trying.kind, message, gpusFree);
     }
@@ -297,25 +308,25 @@ function tellOfDocker(attempt: Attempt, error: unknown): void {
 }
 
 /** What is in the way, and what to do about it. */
-function obstacleOf({ runtime, interruptions }: Hands, instanceId: string, gpusFree: boolean): string {
+function obstacleOf({ runtime, outages }: Dependencies, instanceId: string, gpusFree: boolean): string {
   const [call] = callsOf({ runtime }, instanceId);
   if (call)
     return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / 60_000)} minutes: its owner has to restart it ("systemctl restart docker")`;
-  if (!interruptions.dockerAvailable)
+  if (!outages.dockerAvailable)
     return '; Docker of the host does not answer: its owner has to look ("systemctl status docker")';
   return gpusFree ? '; nothing of it is on its GPUs any more' : '';
 }
 
-function callsOf({ runtime }: Pick<Hands, 'runtime'>, instanceId: string): UnansweredCall[] {
+function callsOf({ runtime }: Pick<Dependencies, 'runtime'>, instanceId: string): UnansweredCall[] {
   return runtime.unansweredCalls().filter((each) => each.instanceId === instanceId);
 }
 
 /** Whether no process of the workload is left, and none can come up: Docker answers for it, and owes no answer. */
-async function hasLeftGpus({ runtime, gpuAccess }: Hands, instanceId: string): Promise<boolean> {
+async function hasLeftGpus({ runtime, gpuAccess }: Dependencies, instanceId: string): Promise<boolean> {
   try {
     const found = await runtime.find(instanceId);
     if (found.state === 'running') return false;
-    await gpuAccess.free(instanceId, found.state === 'absent' ? [] : found.gpuUuids);
+    await gpuAccess.release(instanceId, found.state === 'absent' ? [] : found.gpuUuids);
     return !runtime.hasUnanswered(instanceId);
   } catch {
     return false;
@@ -323,7 +334,11 @@ async function hasLeftGpus({ runtime, gpuAccess }: Hands, instanceId: string): P
 }
 
 /** Runs `work` again while Docker is away for a short time, as it is when it restarts. */
-export async function patiently<T>({ clock, runtime }: Hands, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+export async function retryWhileDockerIsDown<T>(
+  { clock, runtime }: Dependencies,
+  attempt: Attempt,
+  work: () => Promise<T>,
+): Promise<T> {
   const { command, signal } = attempt;
   const deadline = clock.monotonic() + DOCKER_PATIENCE_MS;
   for (;;) {
@@ -334,7 +349,7 @@ export async function patiently<T>({ clock, runtime }: Hands, attempt: Attempt, 
       if (!passing || clock.monotonic() > deadline) throw error;
       tellOfDocker(attempt, error);
       await sleep(clock, 1_000, signal);
-      await runtime.settled(command.instanceId);
+      await runtime.whenIdle(command.instanceId);
     }
   }
 }

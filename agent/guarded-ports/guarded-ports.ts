@@ -36,7 +36,7 @@ const LINKS = { jupyter: 'jupyterUrl', open: 'openUrl' } as const;
 const PATHS = { jupyter: 'lab', open: '' } as const;
 
 /** Opens the guarded ports of what runs, and finds out when SSH, JupyterLab and apps answer. */
-export class Endpoints {
+export class GuardedPorts {
   /** Tells the control plane how a workload stands, once a link has appeared. */
   onLink: (instanceId: string) => void = () => {};
   private readonly known = new Map<string, { startedAt: number }>();

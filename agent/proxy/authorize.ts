@@ -1,14 +1,14 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 /** What a guarded port lets through. */
-export interface Door {
+export interface PortGate {
   hostPort: number;
   /** Of the access token, SHA-256 in hex. */
   tokenHash: string;
 }
 
 /** What a visitor brings along. */
-export interface Visit {
+export interface ProxyRequest {
   /** Path and query. */
   url: string;
   /** Lower-case names, as Node has them. */
@@ -22,7 +22,7 @@ export interface Visit {
 }
 
 /** `cookie` is to be set, so that the next visit needs no token. */
-export type Admission = { admitted: false } | { admitted: true; cookie?: string };
+export type Authorization = { admitted: false } | { admitted: true; cookie?: string };
 
 const COOKIE = /^gpurent_\d+=/;
 
@@ -31,19 +31,19 @@ const COOKIE = /^gpurent_\d+=/;
  * a cookie, which is good at this port and from this address only: the cookies of a host are sent to all of its ports, also to
  * those of other renters. A cookie does not speak for a page from elsewhere.
  */
-export function admit(door: Door, { url, headers, address }: Visit): Admission {
-  if (door.tokenHash === '') return { admitted: false };
-  const cookie = `${cookieName(door)}=${seal(door, address)}`;
+export function authorize(gate: PortGate, { url, headers, address }: ProxyRequest): Authorization {
+  if (gate.tokenHash === '') return { admitted: false };
+  const cookie = `${cookieName(gate)}=${seal(gate, address)}`;
   const token = new URLSearchParams(url.split('?')[1] ?? '').get('token');
-  if (token !== null && fits(door, token)) return { admitted: true, cookie };
+  if (token !== null && fits(gate, token)) return { admitted: true, cookie };
   const bearer = /^(?:Bearer|token) +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (bearer !== undefined && fits(door, bearer)) return { admitted: true };
+  if (bearer !== undefined && fits(gate, bearer)) return { admitted: true };
   const hasCookie = cookiesOf(headers.cookie).some((pair) => isEqual(pair, cookie));
   return { admitted: hasCookie && isSameOrigin(headers) };
 }
 
-/** A cookie header without the cookies of any door; undefined where nothing is left. */
-export function withoutDoorCookies(header: string | undefined): string | undefined {
+/** A cookie header without the cookies of any gate; undefined where nothing is left. */
+export function withoutGateCookies(header: string | undefined): string | undefined {
   return (
     cookiesOf(header)
       .filter((pair) => !COOKIE.test(pair))
@@ -51,19 +51,19 @@ export function withoutDoorCookies(header: string | undefined): string | undefin
   );
 }
 
-function cookieName({ hostPort }: Door): string {
+function cookieName({ hostPort }: PortGate): string {
   return `gpurent_${hostPort}`;
 }
 
-function seal({ hostPort, tokenHash }: Door, address: string): string {
+function seal({ hostPort, tokenHash }: PortGate, address: string): string {
   return createHmac('sha256', tokenHash).update(`${hostPort} ${address}`).digest('hex');
 }
 
-function fits({ tokenHash }: Door, token: string): boolean {
+function fits({ tokenHash }: PortGate, token: string): boolean {
   return isEqual(createHash('sha256').update(token).digest('hex'), tokenHash);
 }
 
-function isSameOrigin({ host, origin }: Visit['headers']): boolean {
+function isSameOrigin({ host, origin }: ProxyRequest['headers']): boolean {
   if (origin === undefined) return true;
   return URL.canParse(origin) && new URL(origin).host === host;
 }

@@ -13,7 +13,7 @@ import { declareLost } from '../../control-plane/services/reconciler/lost-machin
 import { cordon, uncordon } from '../../control-plane/services/machines/machines.js';
 import { removeQuarantined } from '../../control-plane/services/reconciler/quarantine.js';
 import type { SimHost } from './host.js';
-import { Life } from './timeline.js';
+import { ProcessHandle } from './timeline.js';
 import type { Attempted, World } from './world.js';
 
 export const MINUTE_MS = 60_000;
@@ -264,7 +264,7 @@ export function loseJournal(world: World, host: SimHost): void {
 
 export function restartDocker(world: World, { docker }: SimHost, liveRestore = world.random.chance(0.5)): void {
   docker.stopDaemon(liveRestore);
-  world.timeline.schedule(new Life(), world.random.between(1_000, 40_000), () => docker.startDaemon());
+  world.timeline.schedule(new ProcessHandle(), world.random.between(1_000, 40_000), () => docker.startDaemon());
 }
 
 function partition(world: World, host: SimHost): void {
@@ -281,8 +281,8 @@ export function cut(
 ): void {
   if (!network) return;
   Object.assign(network, ways);
-  timeline.schedule(new Life(), random.between(1, ms), () => network.reap(true));
-  timeline.schedule(new Life(), ms, () => {
+  timeline.schedule(new ProcessHandle(), random.between(1, ms), () => network.reap(true));
+  timeline.schedule(new ProcessHandle(), ms, () => {
     Object.assign(network, { toControlPlane: true, toHost: true });
     network.reap(false);
   });
@@ -315,14 +315,14 @@ function jump(world: World, host: SimHost): void {
     world.jumpedAt = timeline.now;
   };
   set(step * MINUTE_MS);
-  timeline.schedule(new Life(), random.between(1_000, 20 * MINUTE_MS), () => set(-step * MINUTE_MS));
+  timeline.schedule(new ProcessHandle(), random.between(1_000, 20 * MINUTE_MS), () => set(-step * MINUTE_MS));
 }
 
 function breakGpu(world: World, { gpus }: SimHost): void {
   const gpu = world.random.pick(gpus);
   if (!gpu) return;
   Object.assign(gpu, { healthy: false, reason: 'fell off the bus' });
-  world.timeline.schedule(new Life(), world.random.between(1_000, 600_000), () =>
+  world.timeline.schedule(new ProcessHandle(), world.random.between(1_000, 600_000), () =>
     Object.assign(gpu, { healthy: true, reason: '' }),
   );
 }

@@ -1,5 +1,5 @@
 import { sleep, type Clock } from '../../shared/clock.js';
-import { wentDownIn, type Ending, type Outage } from '../domain/exit.js';
+import { wasKilledBy, type ExitedRun, type Outage } from '../domain/exit.js';
 import { Failure } from '../domain/failure.js';
 import type { Journal } from '../journal/journal.js';
 import type { DockerWatch, Runtime } from '../runtime/workload.js';
@@ -21,7 +21,7 @@ interface DockerRun {
  * What has gone away under workloads, the host or Docker, also while no agent ran. The runs that it took down are marked when
  * it is back, so that an interruption is told from an end.
  */
-export class Interruptions {
+export class OutageTracker {
   private away: number | undefined;
 
   constructor(
@@ -75,7 +75,7 @@ export class Interruptions {
     const run = { startedAt: startedAt ?? 0, seenAt: this.clock.now(), keepsWorkloads };
     const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
     const outage = outageUntil(run, last, away);
-    if (outage) this.mark((await this.whatIsDown()).filter((ending) => wentDownIn(outage, ending)));
+    if (outage) this.mark((await this.whatIsDown()).filter((ending) => wasKilledBy(outage, ending)));
     // Gone again meanwhile, it is still to be looked at.
     if (this.away === away && away !== undefined) {
       this.away = undefined;
@@ -90,24 +90,24 @@ export class Interruptions {
   }
 
   /** The agent is about to stop this run for a time, and not for good. */
-  markStopped(run: Pick<Ending, 'instanceId' | 'startedAt'>): void {
+  markStopped(run: Pick<ExitedRun, 'instanceId' | 'startedAt'>): void {
     this.mark([run]);
   }
 
   /** Whether what should run, and does not, is to be brought back. */
-  wasInterrupted({ instanceId, startedAt }: Ending): boolean {
+  wasInterrupted({ instanceId, startedAt }: ExitedRun): boolean {
     return this.marks()[instanceId] === startedAt;
   }
 
   /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */
-  async judge(ending: Ending, signal: AbortSignal): Promise<'ended' | 'interrupted'> {
+  async judge(ending: ExitedRun, signal: AbortSignal): Promise<'ended' | 'interrupted'> {
     const age = this.clock.now() - ending.finishedAt;
     if (age < CONFIRM_MS) await sleep(this.clock, CONFIRM_MS, signal);
     if (!(await this.look())) throw new Failure('DOCKER_UNREACHABLE', 'Docker does not answer');
     return this.wasInterrupted(ending) ? 'interrupted' : 'ended';
   }
 
-  private mark(endings: readonly Pick<Ending, 'instanceId' | 'startedAt'>[]): void {
+  private mark(endings: readonly Pick<ExitedRun, 'instanceId' | 'startedAt'>[]): void {
     if (endings.length === 0) return;
     const marked = endings.map(({ instanceId, startedAt }) => [instanceId, startedAt]);
     const known = new Set(this.journal.instances().map(({ instanceId }) => instanceId));
@@ -121,7 +121,7 @@ export class Interruptions {
   }
 
   /** One that cannot be looked at holds up no other. */
-  private async whatIsDown(): Promise<Ending[]> {
+  private async whatIsDown(): Promise<ExitedRun[]> {
     const stopped = (await this.runtime.list()).filter(({ state }) => state === 'stopped');
     const found = await Promise.all(
       stopped.map(({ instanceId }) => this.runtime.find(instanceId).catch(() => ({ state: 'absent' as const }))),

@@ -1,7 +1,7 @@
 import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
 
 /** What is looked at at the moment at which it happens. */
-export type Sight =
+export type MachineView =
   | 'sent means committed before'
   | 'a command is carried out at most once'
   | 'applied sequences never fall'
@@ -28,7 +28,7 @@ const ACCEPTED: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
 
 /** Sees everything that happens in a world, and remembers what no store may forget, whatever copies of it are restored. */
 export class Witness {
-  readonly wrongs = new Map<Sight, string>();
+  readonly wrongs = new Map<MachineView, string>();
   /** Instances whose workload has been up. */
   readonly started = new Set<string>();
   /** Instances that their renters, or an operator, have given up with their disks. */
@@ -59,7 +59,7 @@ export class Witness {
   /** Whether an older copy was ever restored. */
   restored = false;
 
-  wrong(sight: Sight, what: string): void {
+  wrong(sight: MachineView, what: string): void {
     if (!this.wrongs.has(sight)) this.wrongs.set(sight, what);
   }
 
