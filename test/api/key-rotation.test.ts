@@ -95,7 +95,7 @@ it('every sealed column of the schema is sealed anew', () => {
   const database = new BetterSqlite3(file, { readonly: true });
   const columns = database
     .prepare<[], { table: string; column: string }>(
-      "SELECT m.name AS 'table', c.name AS 'column' FROM sqlite_master m, pragma_table_info(m.name) c WHERE c.name LIKE '%\\_sealed' ESCAPE '\\'",
+      "SELECT m.name AS 'table', c.name AS 'column' FROM sqlite_master m, pragma_table_info(m.name) c WHERE c.name LIKE '%\\_encrypted' ESCAPE '\\'",
     )
     .all();
   database.close();

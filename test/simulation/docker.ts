@@ -127,7 +127,9 @@ export class SimDocker {
     this.note(`docker removes ${instanceId}`);
     this.witness.interrupted(instanceId);
     this.witness.processes(instanceId, false, this.timeline.now);
-    const wasUp = this.witness.started.has(instanceId);
+    // Of a container that has never started nothing is lost, whatever an earlier one of the instance held.
+    const hasRun = this.containers.get(instanceId)?.workload.state !== 'created';
+    const wasUp = hasRun && this.witness.started.has(instanceId);
     if (this.containers.delete(instanceId) && wasUp) this.removed.push([instanceId, this.timeline.now]);
     this.event();
   }

@@ -223,7 +223,16 @@ function isConfirmedDown({ instance_id }: Claim, { commands, before, edges, worl
   });
   const ended = edges.some((edge) => edge.instance_id === instance_id && edge.became === 'error');
   const caughtUp = world.witness.restored;
-  return answered || ended || caughtUp;
+  return answered || ended || caughtUp || hasLeftGpus(instance_id, world);
+}
+
+/** Whether the host of a workload that it tries to remove has said that nothing of it is on its GPUs any more. */
+function hasLeftGpus(instanceId: string, world: View['world']): boolean {
+  const attempts = world.rows<{ message: string }>(
+    "SELECT message FROM instance_events WHERE instance_id = ? AND kind = 'destroy_attempt'",
+    instanceId,
+  );
+  return attempts.some(({ message }) => message.includes('nothing of it is on its GPUs'));
 }
 
 const ANSWERED = ['done', 'refused', 'failed'];

@@ -126,7 +126,7 @@ describe('Where nothing is metered', () => {
   });
 
   it('a debt is none the less one', () => {
-    expect(settle(account(-1, []), 5)).toEqual({ bookings: [], intervals: [], emptySince: 5, nextAt: null });
+    expect(settle(account(-1, []), 5)).toEqual({ bookings: [], intervals: [], exhaustedAt: 5, nextAt: null });
   });
 });
 
@@ -136,7 +136,7 @@ describe('Once the balance has run out', () => {
     expect(settle(given, 3_000)).toMatchObject({
       bookings: [{ ms: 1_000, chargedMicro: 1_000 }],
       intervals: [{ settledTo: 2_500, absorbedMs: 1_500 }],
-      emptySince: 1_000,
+      exhaustedAt: 1_000,
       nextAt: 3_000 + PERIOD_MS,
     });
   });
@@ -146,23 +146,23 @@ describe('Once the balance has run out', () => {
     expect(settle(given, 3_000)).toMatchObject({
       bookings: [{ ms: 3_000, chargedMicro: 3_000 }],
       intervals: [{ settledTo: 3_000, absorbedMs: 0 }],
-      emptySince: 1_000,
+      exhaustedAt: 1_000,
     });
   });
 
   it('a disk alone runs out with its first micro-dollar', () => {
-    expect(settle(account(0, [disk([interval(3_000)])]), 3_000)).toMatchObject({ emptySince: 1 });
+    expect(settle(account(0, [disk([interval(3_000)])]), 3_000)).toMatchObject({ exhaustedAt: 1 });
   });
 
   it('a disk has cost what it has cost when a payment comes', () => {
     const given = account(2_000, [disk([interval(3_000)])], [{ at: 1_500, amountMicro: 1_000 }]);
-    expect(settle(given, 3_000)).toMatchObject({ bookings: [{ ms: 3_000 }], emptySince: 2_000 });
+    expect(settle(given, 3_000)).toMatchObject({ bookings: [{ ms: 3_000 }], exhaustedAt: 2_000 });
   });
 
   it('in this very millisecond, it is not settled again in the same one', () => {
     expect(settle(account(2_000, [gpu([interval(2_000)])]), 2_000)).toMatchObject({
       bookings: [{ ms: 2_000 }],
-      emptySince: 2_000,
+      exhaustedAt: 2_000,
       nextAt: 2_000 + PERIOD_MS,
     });
   });
@@ -188,7 +188,7 @@ describe('Once the balance has run out', () => {
     expect(settle(given, 3_000)).toMatchObject({
       bookings: [],
       intervals: [{ settledTo: 3_000, absorbedMs: 2_000 }],
-      emptySince: 1_000,
+      exhaustedAt: 1_000,
     });
   });
 
@@ -196,10 +196,10 @@ describe('Once the balance has run out', () => {
     const free = [gpu([interval(3_000)], 0)];
     expect(settle(account(0, free), 3_000)).toMatchObject({ bookings: [{ ms: 3_000, chargedMicro: 0 }] });
     expect(settle(account(0, free), 3_000).exhaustedAt).toBeUndefined();
-    expect(settle(account(-1, free), 3_000)).toMatchObject({ emptySince: 0 });
+    expect(settle(account(-1, free), 3_000)).toMatchObject({ exhaustedAt: 0 });
     // A disk that costs nothing beside nothing is no reason either.
     expect(settle(account(0, [disk([interval(3_000)], 0)]), 3_000).exhaustedAt).toBeUndefined();
-    expect(settle(account(0, [...free, gpu([interval(3_000)])]), 3_000)).toMatchObject({ emptySince: 0 });
+    expect(settle(account(0, [...free, gpu([interval(3_000)])]), 3_000)).toMatchObject({ exhaustedAt: 0 });
   });
 
   it('it lasts to the end of the millisecond in which it is used up, for which what is left is charged', () => {
@@ -215,7 +215,7 @@ describe('Once the balance has run out', () => {
     expect(settle(given, 3_000)).toMatchObject({
       bookings: [{ ms: 2_000 }],
       intervals: [{ settledTo: 3_000, absorbedMs: 1_000 }],
-      emptySince: 2_500,
+      exhaustedAt: 2_500,
     });
   });
 
@@ -231,19 +231,19 @@ describe('Once the balance has run out', () => {
       { at: 1_500, amountMicro: -10 },
       { at: 2_000, amountMicro: 10 },
     ];
-    expect(settle(account(1_000, [gpu([interval(3_000)])], refund), 3_000)).toMatchObject({ emptySince: 1_000 });
+    expect(settle(account(1_000, [gpu([interval(3_000)])], refund), 3_000)).toMatchObject({ exhaustedAt: 1_000 });
   });
 
   it('payments before what is to be settled are in the balance already', () => {
     const metered = [gpu([interval(3_000, { settledTo: 1_000 })])];
     const given = account(500, metered, [{ at: 1_000, amountMicro: 500 }]);
-    expect(settle(given, 3_000)).toMatchObject({ emptySince: 1_500 });
+    expect(settle(given, 3_000)).toMatchObject({ exhaustedAt: 1_500 });
   });
 
   it('what was absorbed before is not held against it again', () => {
     const metered = [gpu([interval(4_000)])];
     const given = account(1_500, metered, [{ at: 2_000, amountMicro: 500 }]);
-    expect(settle(given, 4_000)).toMatchObject({ bookings: [{ ms: 1_500 }], emptySince: 2_500 });
+    expect(settle(given, 4_000)).toMatchObject({ bookings: [{ ms: 1_500 }], exhaustedAt: 2_500 });
   });
 });
 
@@ -255,7 +255,7 @@ describe('Where it has run out and not everything is certain', () => {
       [400, 0],
     ]);
     // Who runs is stopped all the same.
-    expect(settle(account(1_000, meters), 2_000)).toMatchObject({ emptySince: 500 });
+    expect(settle(account(1_000, meters), 2_000)).toMatchObject({ exhaustedAt: 500 });
   });
 
   it('also where it runs out in this very millisecond', () => {
@@ -279,7 +279,7 @@ describe('Where it has run out and not everything is certain', () => {
   it('but where it had run out before that, whatever it says', () => {
     const at = (attestedTo: number) =>
       settle(account(1_000, [gpu([interval(2_000)]), gpu([interval(attestedTo, { beyond: 'awaited' })])]), 2_000);
-    expect(at(500)).toMatchObject({ emptySince: 500 });
+    expect(at(500)).toMatchObject({ exhaustedAt: 500 });
     expect(at(499).exhaustedAt).toBeUndefined();
   });
 
@@ -287,7 +287,7 @@ describe('Where it has run out and not everything is certain', () => {
     const meters = [gpu([interval(2_000)]), gpu([interval(400, { beyond: 'silent' })])];
     expect(settle(account(1_000, meters), 2_000)).toMatchObject({
       bookings: [{ ms: 600 }, { ms: 400 }],
-      emptySince: 600,
+      exhaustedAt: 600,
     });
   });
 

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../control-plane/config.js';
 import { restore } from '../../control-plane/store/backup.js';
@@ -85,6 +85,24 @@ it('is copied before a newer release changes its form, and stays as it was when 
   const again = new Store(file, new ManualClock());
   expect(again.transact((tx) => Number(tx.get(epoch)?.value))).toBeGreaterThanOrEqual(2);
   again.close();
+});
+
+it('restores a copy that was made before its columns were renamed', () => {
+  const older = join(dirname(file), 'older.db');
+  new Store(older, new ManualClock(), () => {}, migrations.slice(0, 9)).close();
+  const database = new BetterSqlite3(older);
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO organizations (id, name, balance_micro, low_since, created_at) VALUES ('o', '', -1, 5, 0);
+    UPDATE meta SET value = '1' WHERE key = 'epoch'; INSERT INTO meta VALUES ('epoch', '1') ON CONFLICT DO NOTHING`);
+  database.close();
+  restore(older, file, 7_000);
+  const store = new Store(file, new ManualClock());
+  const machine = store.transact((tx) => tx.get(query.selectFrom('machines').selectAll()));
+  const organization = store.transact((tx) => tx.get(query.selectFrom('organizations').selectAll()));
+  expect(machine?.needs_resync).toBe(1);
+  expect(organization?.exhausted_since).toBe(7_000);
+  store.close();
 });
 
 it('keeps the commands of a store that is older than replaced access', () => {

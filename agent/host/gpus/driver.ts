@@ -61,4 +61,3 @@ export interface GpuProcess {
   pid: number;
   name: string;
 }
-

@@ -1,5 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
-import type { GpuProcess } from "../gpus/driver.js";
+import type { GpuProcess } from '../gpus/driver.js';
 
 export interface NvidiaReport {
   driverVersion: string;

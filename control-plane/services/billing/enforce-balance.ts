@@ -9,13 +9,13 @@ import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
 /**
- * What follows from a balance: nothing is left since `emptySince`, so what runs is stopped as of then; at or below zero, the GPUs
+ * What follows from a balance: nothing is left since `exhaustedAt`, so what runs is stopped as of then; at or below zero, the GPUs
  * of what is stopped go back to the market, and the time until an automatic destruction begins to count, from now, never from
  * before; above zero, it counts no more.
  */
-export function enforceBalance(tx: Tx, ids: Ids, organizationId: string, emptySince: number | undefined): void {
-  if (emptySince !== undefined) {
-    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, emptySince);
+export function enforceBalance(tx: Tx, ids: Ids, organizationId: string, exhaustedAt: number | undefined): void {
+  if (exhaustedAt !== undefined) {
+    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, exhaustedAt);
   }
   const { balance_micro, exhausted_since } = getOrganization(tx, organizationId);
   if (balance_micro > 0) return exhausted_since === null ? undefined : setLowSince(tx, organizationId, null);
