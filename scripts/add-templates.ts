@@ -10,12 +10,12 @@ interface Options {
   images: string;
 }
 
-/** Makes the system templates of `templates/` on a control plane, less those that are there by name. */
+/** Creates the system templates of `templates/` on a control plane, except those whose name exists there. */
 async function addTemplates({ api, images }: Options, token: string): Promise<void> {
   const client = new ApiClient(api, token);
   const { items } = await client.get<{ items: { name: string }[] }>('/v1/templates?tab=system');
-  for (const file of readdirSync(FOLDER)) {
-    const text = readFileSync(`${FOLDER}/${file}`, 'utf8').replaceAll('{images}', images);
+  for (const name of readdirSync(FOLDER)) {
+    const text = readFileSync(`${FOLDER}/${name}/template.json`, 'utf8').replaceAll('{images}', images);
     const template = JSON.parse(text) as { name: string; image: string };
     const isThere = items.some(({ name }) => name === template.name);
     if (!isThere) await client.post('/v1/operator/templates', template);

@@ -100,7 +100,7 @@ keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
 keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
 keep_release() {
   local sources
-  mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates images \
+  mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates \
     scripts agent/guest agent/vm-runner package.json package-lock.json README.md SECURITY.md LICENSE -type f | sort | sed "s#^#$root/#")
   keep release make_release "${sources[@]}"
 }
