@@ -124,7 +124,12 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
 /** All wiring, and nothing else. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
   const { clock = systemClock, ids = randomIds, defer = (run) => void setImmediate(outsideRequests, run) } = overrides;
-  const store = new Store(config.database, clock, (worker) => workers.nudge(worker));
+  const store = new Store(config.database, clock, {
+    ids,
+    onNudge: (worker) => workers.nudge(worker),
+    onCount: (counted) => metrics.count(counted),
+    requestId: currentRequest,
+  });
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
   const platform: Platform = {
@@ -171,8 +176,6 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   );
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock);
-  store.onCount = (counted) => metrics.count(counted);
-  store.requestId = currentRequest;
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
   let identities: Identities | undefined;

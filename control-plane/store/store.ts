@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
+import { randomIds, type Ids } from '../../shared/ids.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
@@ -17,6 +18,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   readonly now: number;
   /** The request of the API in which it happens; null: nobody asked. */
   readonly requestId: string | null;
+  /** Makes the UUID of a new row. */
+  id(): string;
   /** Wakes a worker, once the transaction is committed. */
   nudge(worker: WorkerName): void;
   /** Calls `run` once the transaction is committed, never when it is rolled back. */
@@ -45,16 +48,26 @@ export class StoreUnavailable extends CodedError<'STORE_UNAVAILABLE'> {
   }
 }
 
+/** What a store needs beside its file and clock; each has a default that does nothing or is the real thing. */
+export interface StoreOptions {
+  ids?: Ids;
+  /** Called after a commit, once for each worker that a use case wants to wake. */
+  onNudge?: (worker: WorkerName) => void;
+  /** Called after a commit, for each thing that was counted in it. */
+  onCount?: (counted: MetricEvent) => void;
+  /** Answers which request is being carried out at this moment. */
+  requestId?: () => string | null;
+  steps?: readonly Migration[];
+}
+
 /**
  * The one owner of the database file. Synchronous throughout: a use case is one call of {@link transact} without an
  * `await` in it, so nothing interleaves, dead-locks or half-happens.
  */
 export class Store {
-  /** Called before each transaction. */
+  /** Called before each transaction; the clock step detector sets it. */
   beforeEach: () => void = () => {};
-  onCount: (counted: MetricEvent) => void = () => {};
-  /** Which request is being carried out at this moment. */
-  requestId: () => string | null = () => null;
+  private readonly options: Required<Omit<StoreOptions, 'steps'>>;
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
@@ -65,9 +78,9 @@ export class Store {
   constructor(
     private readonly file: string,
     private readonly clock: Clock,
-    private readonly onNudge: (worker: WorkerName) => void = () => {},
-    steps: readonly Migration[] = migrations,
+    { steps = migrations, ...options }: StoreOptions = {},
   ) {
+    this.options = { ids: randomIds, onNudge: () => {}, onCount: () => {}, requestId: () => null, ...options };
     this.lock = lockFile(`${file}.lock`);
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
@@ -91,7 +104,8 @@ export class Store {
     const committed: (() => void)[] = [];
     const tx: Tx = {
       now: this.clock.now(),
-      requestId: this.requestId(),
+      requestId: this.options.requestId(),
+      id: () => this.options.ids.uuid(),
       all: (statement) => this.runner.all(statement),
       get: (statement) => this.runner.get(statement),
       run: (statement: Compilable) => {
@@ -100,11 +114,11 @@ export class Store {
       },
       nudge: (worker) => nudged.add(worker),
       afterCommit: (run) => committed.push(run),
-      count: (counted) => committed.push(() => this.onCount(counted)),
+      count: (counted) => committed.push(() => this.options.onCount(counted)),
     };
     const result = unlessUnavailable(() => this.connection.transaction(() => work(tx)).deferred());
     for (const run of committed) run();
-    for (const worker of nudged) this.onNudge(worker);
+    for (const worker of nudged) this.options.onNudge(worker);
     return result;
   }
 

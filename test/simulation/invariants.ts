@@ -74,11 +74,11 @@ export const INVARIANTS: Invariants = {
         : `${claim.gpu_uuid} of ${claim.instance_id}`,
     ),
 
-  'a GPU that a host uses is claimed by who uses it': ({ world, claims, setApart }) =>
+  'a GPU that a host uses is claimed by who uses it': ({ world, claims, quarantined }) =>
     first(world.hosts, ({ machineId, docker }) =>
       first(world.witness.unheard.has(machineId) ? [] : docker.running(), ({ instanceId, gpuUuids }) =>
         first(gpuUuids, (uuid) => {
-          const holders = [...claims, ...setApart].filter(
+          const holders = [...claims, ...quarantined].filter(
             ({ machine_id, gpu_uuid }) => machine_id === machineId && gpu_uuid === uuid,
           );
           if (holders.some(({ instance_id }) => instance_id === instanceId)) return undefined;
@@ -168,7 +168,7 @@ export const CONVERGED: Invariants = {
       state === 'open' ? `the ${kind} of ${instance_id} is open` : undefined,
     ),
 
-  'nothing is set apart': ({ setApart }) => first(setApart, ({ instance_id }) => `${instance_id} is in quarantine`),
+  'nothing is set apart': ({ quarantined }) => first(quarantined, ({ instance_id }) => `${instance_id} is in quarantine`),
 
   'containers and instances match, with the same GPUs': (view) =>
     first(view.world.hosts, ({ machineId, docker }) => {

@@ -117,6 +117,6 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what is accepted is covered',
     bug: 'nobody asks whether it is paid for',
-    changes: [['control-plane/services/instances/payment-check', () => ({ checkPayment: () => {} })]],
+    changes: [[`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {} })]],
   },
 ];

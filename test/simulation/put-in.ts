@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Bug } from './bug.js';
 
@@ -17,10 +19,14 @@ export function describeBugs(bugs: readonly Bug[]): void {
     vi.resetModules();
     for (const [name, change] of changes) {
       const path = `../../${name}.js`;
+      expect(existsSync(fileURLToPath(new URL(`../../${name}.ts`, import.meta.url))), name).toBe(true);
       mocked.push(path);
       vi.doMock(path, async (importOriginal) => {
         const module = await importOriginal<Record<string, unknown>>();
-        return { ...module, ...change(module) };
+        const changed = change(module);
+        // A name that the module does not export would put nothing in.
+        expect(Object.keys(module)).toEqual(expect.arrayContaining(Object.keys(changed)));
+        return { ...module, ...changed };
       });
     }
   }

@@ -73,7 +73,7 @@ export interface View {
   instances: ReadonlyMap<string, InstanceRow>;
   claims: readonly Claim[];
   /** GPUs that workloads in quarantine hold. */
-  setApart: readonly Claim[];
+  quarantined: readonly Claim[];
   commands: ReadonlyMap<string, CommandRow>;
   organizations: ReadonlyMap<string, OrganizationRow>;
   transactions: ReadonlyMap<string, TransactionRow>;
@@ -94,7 +94,7 @@ export function look(world: World, before?: View): View {
     world,
     instances,
     claims: world.rows<Claim>('SELECT * FROM gpu_claims'),
-    setApart: world.rows<Claim>(
+    quarantined: world.rows<Claim>(
       'SELECT machine_id, gpu_uuid, instance_id FROM quarantine_gpus JOIN quarantine ON quarantine.id = quarantine_id',
     ),
     commands: byId(world.rows<CommandRow>('SELECT id, instance_id, kind, state FROM commands')),

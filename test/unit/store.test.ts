@@ -33,7 +33,7 @@ it('keeps a second control plane off the file until the first has closed it', ()
 
 it('undoes everything when a use case throws, and wakes nobody', () => {
   const nudged: WorkerName[] = [];
-  const store = new Store(file, new ManualClock(), (worker) => nudged.push(worker));
+  const store = new Store(file, new ManualClock(), { onNudge: (worker) => nudged.push(worker) });
   let called = false;
   expect(() =>
     store.transact((tx) => {
@@ -72,12 +72,11 @@ it('is copied before a newer release changes its form, and stays as it was when 
   const copy = `${file}.schema-${migrations.length}`;
   const broken = { name: 'broken', sql: 'ALTER TABLE meta ADD COLUMN note TEXT; DROP TABLE nowhere' };
   const sound = { name: 'sound', sql: 'ALTER TABLE meta ADD COLUMN note TEXT' };
-  const noNudge = () => {};
   for (const step of [broken, broken]) {
-    expect(() => new Store(file, new ManualClock(), noNudge, [...migrations, step])).toThrow(/no such table: nowhere/);
+    expect(() => new Store(file, new ManualClock(), { steps: [...migrations, step] })).toThrow(/no such table: nowhere/);
   }
   new Store(file, new ManualClock()).close();
-  new Store(file, new ManualClock(), noNudge, [...migrations, sound]).close();
+  new Store(file, new ManualClock(), { steps: [...migrations, sound] }).close();
   expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release/);
   // The release before takes its copy back.
   const { replaced } = restore(copy, file, 1);
@@ -89,7 +88,7 @@ it('is copied before a newer release changes its form, and stays as it was when 
 
 it('restores a copy that was made before its columns were renamed', () => {
   const older = join(dirname(file), 'older.db');
-  new Store(older, new ManualClock(), () => {}, migrations.slice(0, 9)).close();
+  new Store(older, new ManualClock(), { steps: migrations.slice(0, 9) }).close();
   const database = new BetterSqlite3(older);
   database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
     vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
@@ -106,7 +105,7 @@ it('restores a copy that was made before its columns were renamed', () => {
 });
 
 it('keeps the commands of a store that is older than replaced access', () => {
-  const old = new Store(file, new ManualClock(), () => {}, migrations.slice(0, 4));
+  const old = new Store(file, new ManualClock(), { steps: migrations.slice(0, 4) });
   old.close();
   const database = new BetterSqlite3(file);
   database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
@@ -121,7 +120,7 @@ it('keeps the commands of a store that is older than replaced access', () => {
 });
 
 it('sums up what each day has cost in a ledger that is older than these sums', () => {
-  new Store(file, new ManualClock(), () => {}, migrations.slice(0, 5)).close();
+  new Store(file, new ManualClock(), { steps: migrations.slice(0, 5) }).close();
   const database = new BetterSqlite3(file);
   database.pragma('foreign_keys = OFF');
   const HOUR_MS = 3_600_000;

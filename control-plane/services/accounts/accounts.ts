@@ -34,10 +34,10 @@ export async function signUp(platform: Platform, request: SignUp, network: strin
   const passwordHash = await platform.passwords.hash(request.password);
   return store.transact((tx) => {
     const invite = checkInvited(platform, tx, request);
-    const user = createUser(tx, ids.uuid(), { ...request, passwordHash, isOperator: false });
+    const user = createUser(tx, tx.id(), { ...request, passwordHash, isOperator: false });
     const organization: SignedIn['organization'] = invite
       ? joinBy(tx, invite, user.id)
-      : { ...foundOrganization(tx, ids, user.id, `${request.name}'s organization`), role: 'admin' };
+      : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
     return { ...openSession(tx, ids, user.id, network), user, organization };
   });
 }
@@ -53,9 +53,9 @@ export async function createOperator(platform: Platform, request: { email: strin
   const passwordHash = await platform.passwords.hash(request.password);
   platform.store.transact((tx) => {
     const name = request.email.split('@')[0] ?? request.email;
-    const id = platform.ids.uuid();
+    const id = tx.id();
     createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true });
-    foundOrganization(tx, platform.ids, id, 'Operators');
+    foundOrganization(tx, id, 'Operators');
   });
 }
 

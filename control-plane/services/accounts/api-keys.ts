@@ -26,7 +26,7 @@ export function createApiKey(
   const secret = SECRET_PREFIX + platform.ids.hex(SECRET_BYTES);
   return platform.store.transact((tx) => {
     const row: Row<'api_keys'> = {
-      id: platform.ids.uuid(),
+      id: tx.id(),
       organization_id: caller.organizationId,
       creator_id: caller.userId,
       name: request.name,

@@ -37,7 +37,7 @@ export function createInvite(
       .where('expires_at', '>', tx.now);
     checkLimit(tx, 'invites', open);
     const row: InviteDetails = {
-      id: platform.ids.uuid(),
+      id: tx.id(),
       organization_id: caller.organizationId,
       email: request.email,
       role: request.role,

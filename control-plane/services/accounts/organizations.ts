@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { Role } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -9,9 +8,9 @@ import type { Platform } from '../system/platform.js';
 
 export type OrganizationRow = Row<'organizations'>;
 
-export function foundOrganization(tx: Tx, ids: Ids, userId: string, name: string): Row<'organizations'> {
+export function foundOrganization(tx: Tx, userId: string, name: string): Row<'organizations'> {
   const nothing = { balance_micro: 0, payments_frozen_at: null, exhausted_since: null, settle_at: null };
-  const organization = { id: ids.uuid(), name, ...nothing, created_at: tx.now };
+  const organization = { id: tx.id(), name, ...nothing, created_at: tx.now };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');
   return organization;

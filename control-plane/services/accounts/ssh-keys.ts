@@ -27,7 +27,7 @@ export function addSshKey(
     if (existing) throw new Refusal('SSH_KEY_EXISTS', `you have this key already, under the name "${existing.name}"`);
     checkLimit(tx, 'sshKeys', query.selectFrom('ssh_keys').select('id').where('user_id', '=', caller.userId));
     const row = {
-      id: platform.ids.uuid(),
+      id: tx.id(),
       user_id: caller.userId,
       name: request.name,
       public_key: line,

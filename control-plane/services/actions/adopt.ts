@@ -65,9 +65,9 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const instance =
       stateOf(workload.observation) === 'running'
         ? running
-        : considerRelease(tx, platform.ids, transition(tx, transition(tx, running, 'stopping'), 'stopped'));
+        : considerRelease(tx, transition(tx, transition(tx, running, 'stopping'), 'stopped'));
     tx.run(query.deleteFrom('quarantine').where('id', '=', id));
-    const accessible = origin ? renewAccess(tx, platform.ids, instance) : instance;
+    const accessible = origin ? renewAccess(tx, instance) : instance;
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });
     return describeInstance(platform, tx, accessible);
   });

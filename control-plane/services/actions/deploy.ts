@@ -71,7 +71,7 @@ export function deploy(
     const accepted = describeInstance(platform, tx, instance);
     const slow = findSlowImage(tx, caller.organizationId, template.image);
     if (slow) failUntried(tx, instance, slow);
-    else recordCommand(tx, platform.ids, instance, 'provision');
+    else recordCommand(tx, instance, 'provision');
     return { instance: accepted, replayed: false };
   });
 }

@@ -20,6 +20,6 @@ export function destroy(
     checkAction(instance, 'destroy');
     const repeated = instance.status === 'destroying';
     recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
-    return { instance: describeInstance(platform, tx, requestDestroy(tx, platform.ids, instance)), repeated };
+    return { instance: describeInstance(platform, tx, requestDestroy(tx, instance)), repeated };
   });
 }

@@ -17,7 +17,7 @@ export function stopForOperator(platform: Platform, operator: Operator, id: stri
     const instance = getInstance(tx, id);
     checkAction(instance, 'stop');
     recordEvent(tx, id, 'stopped_by_operator', `an operator stops it: ${reason}`);
-    requestStop(tx, platform.ids, instance);
+    requestStop(tx, instance);
     auditInstance(tx, operator, 'instance.stop', instance, reason);
   });
 }
@@ -35,7 +35,7 @@ export function destroyForOperator(platform: Platform, operator: Operator, id: s
       throw invalidField('reason', `the instance is ${instance.status}: say why, its renter reads it`);
     const why = reason ?? 'nothing on the disk of an instance in error can be reached any more';
     recordEvent(tx, id, 'removed_by_operator', `an operator destroys it: ${why}`);
-    requestDestroy(tx, platform.ids, instance);
+    requestDestroy(tx, instance);
     auditInstance(tx, operator, 'instance.remove', instance, reason);
   });
 }

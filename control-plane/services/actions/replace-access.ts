@@ -39,7 +39,7 @@ export function replaceAccess(
       access_replacement: 'pending',
     });
     recordEvent(tx, id, 'access_requested', requestedWords(after.accessToken !== '', key?.name));
-    return describeInstance(platform, tx, tellHost(tx, ids, replaced));
+    return describeInstance(platform, tx, tellHost(tx, replaced));
   });
 }
 

@@ -50,7 +50,7 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
 
     const starting = transition(tx, instance, 'starting', staleRelease(instance));
     recordEvent(tx, id, 'start_requested', 'start requested');
-    const { instance: recorded, command } = recordCommand(tx, platform.ids, starting, 'start');
+    const { instance: recorded, command } = recordCommand(tx, starting, 'start');
     return {
       instance: describeInstance(platform, tx, recorded),
       command,
@@ -103,7 +103,7 @@ function giveUp(platform: Platform, sent: CommandRow): void {
       return { is: 'overtaken', by: instance?.status ?? 'gone' };
     const stopped = transition(tx, instance, 'stopped');
     recordEvent(tx, instance.id, 'start_unavailable', 'the host did not answer in time; the start is undone');
-    undoStart(tx, platform.ids, stopped);
+    undoStart(tx, stopped);
     return { is: 'undone' };
   });
   switch (outcome.is) {

@@ -22,6 +22,6 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'stop');
     recordEvent(tx, id, 'stop_requested', 'stop requested');
-    return describeInstance(platform, tx, requestStop(tx, platform.ids, instance));
+    return describeInstance(platform, tx, requestStop(tx, instance));
   });
 }

@@ -25,7 +25,7 @@ export function destroyUnpaid(platform: Platform): { destroyed: number } {
     if (!instance) return;
     const why = 'the balance has been at or below zero for 24 hours and is at or below -$5: the instance is destroyed';
     recordEvent(tx, id, 'unpaid', why);
-    requestDestroy(tx, platform.ids, instance);
+    requestDestroy(tx, instance);
   });
   return { destroyed };
 }

@@ -19,21 +19,21 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
       const open = query.updateTable('disputes').set({ state: 'lifted' }).where('organization_id', '=', id);
       tx.run(open.where('state', '=', 'open'));
     } else if (organization.payments_frozen_at === null) {
-      const dispute = { id: platform.ids.uuid(), organization_id: id, payment_id: null, state: 'open' as const };
+      const dispute = { id: tx.id(), organization_id: id, payment_id: null, state: 'open' as const };
       tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
     }
     recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
-    return applyDisputeFreeze(platform, tx, organization);
+    return applyDisputeFreeze(tx, organization);
   });
 }
 
 /** Payments are frozen while a dispute is open. */
-export function applyDisputeFreeze({ ids }: Platform, tx: Tx, organization: OrganizationRow): OrganizationRow {
+export function applyDisputeFreeze(tx: Tx, organization: OrganizationRow): OrganizationRow {
   const { id } = organization;
   const disputes = query.selectFrom('disputes').select('id').where('organization_id', '=', id);
   const isOpen = tx.get(disputes.where('state', '=', 'open')) !== undefined;
   const payments_frozen_at = isOpen ? (organization.payments_frozen_at ?? tx.now) : null;
   tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
-  for (const instance of instancesIn(tx, id, 'stopped')) considerRelease(tx, ids, instance);
+  for (const instance of instancesIn(tx, id, 'stopped')) considerRelease(tx, instance);
   return { ...organization, payments_frozen_at };
 }

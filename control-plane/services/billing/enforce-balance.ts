@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -13,17 +12,17 @@ import { requestStop } from '../instances/requests.js';
  * of what is stopped go back to the market, and the time until an automatic destruction begins to count, from now, never from
  * before; above zero, it counts no more.
  */
-export function enforceBalance(tx: Tx, ids: Ids, organizationId: string, exhaustedAt: number | undefined): void {
+export function enforceBalance(tx: Tx, organizationId: string, exhaustedAt: number | undefined): void {
   if (exhaustedAt !== undefined) {
-    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, ids, instance, exhaustedAt);
+    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, instance, exhaustedAt);
   }
   const { balance_micro, exhausted_since } = getOrganization(tx, organizationId);
   if (balance_micro > 0) return exhausted_since === null ? undefined : setLowSince(tx, organizationId, null);
   if (exhausted_since === null) setLowSince(tx, organizationId, tx.now);
-  for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, ids, instance);
+  for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, instance);
 }
 
-function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
+function stopUnpaid(tx: Tx, instance: Instance, since: number): void {
   const interval = openInterval(tx, instance.id);
   if (interval) cutInterval(tx, interval, since);
   recordEvent(
@@ -32,7 +31,7 @@ function stopUnpaid(tx: Tx, ids: Ids, instance: Instance, since: number): void {
     'out_of_balance',
     'the balance of the organization has run out; the instance is stopped',
   );
-  requestStop(tx, ids, instance);
+  requestStop(tx, instance);
 }
 
 function setLowSince(tx: Tx, id: string, exhausted_since: number | null): void {

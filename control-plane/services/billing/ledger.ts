@@ -28,7 +28,7 @@ export function appendEntry(
   settleOrganizations(platform, tx, [organizationId]);
   const balance_micro = getOrganization(tx, organizationId).balance_micro + amountMicro;
   const row: Row<'transactions'> = {
-    id: platform.ids.uuid(),
+    id: tx.id(),
     organization_id: organizationId,
     kind: entry.kind,
     amount_micro: amountMicro,

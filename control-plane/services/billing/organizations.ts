@@ -38,7 +38,7 @@ export function createOrganization(
   return platform.store.transact((tx) => {
     const joined = query.selectFrom('memberships').select('organization_id as id').where('user_id', '=', caller.userId);
     checkLimit(tx, 'organizations', joined);
-    const { id } = foundOrganization(tx, platform.ids, caller.userId, request.name);
+    const { id } = foundOrganization(tx, caller.userId, request.name);
     return detailsOf(platform, tx, id);
   });
 }

@@ -146,7 +146,7 @@ function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
     if (amountMicro !== 0) appendEntry(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });
   }
   save(tx, payment, { credited_micro: paid_micro, refund_debited_micro, dispute_debited_micro });
-  applyDisputeFreeze(platform, tx, getOrganization(tx, organizationId));
+  applyDisputeFreeze(tx, getOrganization(tx, organizationId));
 }
 
 function lostOf(tx: Tx, paymentId: string): number {

@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { Settlement } from '../../domain/settlement.js';
 import { listOf, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -11,11 +10,11 @@ const HOUR_MS = 3_600_000;
  * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
  * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
  */
-export function postCharges(tx: Tx, ids: Ids, settlements: ReadonlyMap<string, Settlement>): void {
+export function postCharges(tx: Tx, settlements: ReadonlyMap<string, Settlement>): void {
   const all = [...settlements];
   const intervals = all.flatMap(([, settlement]) => settlement.intervals);
   const bookings = all.flatMap(([organizationId, settlement]) =>
-    settlement.bookings.map((booking) => ({ ...booking, organizationId, id: ids.uuid() })),
+    settlement.bookings.map((booking) => ({ ...booking, organizationId, id: tx.id() })),
   );
   const charged = bookings.filter(({ chargedMicro }) => chargedMicro > 0);
   if (intervals.length > 0) moveIntervals(tx, intervals);

@@ -49,10 +49,10 @@ function settleOneByOne(platform: Platform, due: readonly string[]): void {
 export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
   const settlements = new Map<string, Settlement>();
   for (const [id, account] of loadAccounts(platform, tx, ids)) settlements.set(id, settle(account, tx.now));
-  postCharges(tx, platform.ids, settlements);
+  postCharges(tx, settlements);
   const low = new Set(findLow(tx, ids));
   for (const [id, { exhaustedAt }] of settlements) {
-    if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, platform.ids, id, exhaustedAt);
+    if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, id, exhaustedAt);
   }
 }
 

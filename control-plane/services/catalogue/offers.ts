@@ -88,7 +88,7 @@ export function createOffer(
     const { length: gpus } = gpusOfOffers(findGpus(tx, machine.id));
     if (request.num_gpus > gpus) throw invalidField('num_gpus', `the machine shows ${gpus} GPU(s) of one model`);
     const row: Row<'offers'> = {
-      id: platform.ids.uuid(),
+      id: tx.id(),
       release_stopped_after_ms: null,
       ...request,
       machine_id: machine.id,

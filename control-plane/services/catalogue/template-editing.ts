@@ -121,7 +121,7 @@ export function duplicateTemplate(platform: Platform, caller: Caller, id: string
 function insert(platform: Platform, tx: Tx, owner: Owner, action: string, content: TemplateContent): TemplateDetails {
   if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
   const row: Row<'templates'> = {
-    id: platform.ids.uuid(),
+    id: tx.id(),
     organization_id: owner.organizationId,
     created_at: tx.now,
     deactivated_at: null,

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Ids } from '../../../shared/ids.js';
 import type { Access, CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
@@ -20,20 +19,20 @@ export function workloadOf(encryption: Encryption, { id, workload_encrypted }: I
 }
 
 /** What does not run gets it with its next start; a stop that is still being tried goes on, and brings it along. */
-export function tellHost(tx: Tx, ids: Ids, instance: Instance): Instance {
+export function tellHost(tx: Tx, instance: Instance): Instance {
   if (instance.status !== 'running') return instance;
-  return recordCommand(tx, ids, instance, findOpenChange(tx, instance)?.kind ?? 'access').instance;
+  return recordCommand(tx, instance, findOpenChange(tx, instance)?.kind ?? 'access').instance;
 }
 
 /**
  * Has the host of an adopted instance take the access that the store has for it, for what was in force there nobody knows; nothing
  * where the instance has no access token, or the agent is too old.
  */
-export function renewAccess(tx: Tx, ids: Ids, instance: Instance): Instance {
+export function renewAccess(tx: Tx, instance: Instance): Instance {
   const { access_token_encrypted, machine_id, access_revision } = instance;
   if (access_token_encrypted === null || findMachineRow(tx, machine_id).access_replaceable === 0) return instance;
   const renewed = amend(tx, instance, { access_revision: access_revision + 1, access_replacement: 'pending' });
-  return tellHost(tx, ids, renewed);
+  return tellHost(tx, renewed);
 }
 
 /** Returns what a host is told with each command of an instance whose access was ever replaced. */

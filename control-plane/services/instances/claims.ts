@@ -33,13 +33,13 @@ export function findHolders(tx: Tx, instance: Instance): string[] {
 
 /** Whether a workload in quarantine holds a GPU which this instance was given. */
 export function isQuarantined(tx: Tx, instance: Instance): boolean {
-  const setApart = query
+  const quarantined = query
     .selectFrom('quarantine_gpus')
     .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
     .select('quarantine.id')
     .where('quarantine.machine_id', '=', instance.machine_id)
     .where('quarantine_gpus.gpu_uuid', 'in', gpusOf(tx, instance.id));
-  return tx.get(setApart) !== undefined;
+  return tx.get(quarantined) !== undefined;
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { CommandKind, CommandState } from '../../domain/command.js';
 import { knownFailure } from '../../domain/command-failure.js';
 import type { CommandFailure } from '../../domain/metric-event.js';
@@ -16,17 +15,16 @@ export type CommandRow = Row<'commands'>;
  */
 export function recordCommand(
   tx: Tx,
-  ids: Ids,
   instance: Instance,
   kind: CommandKind,
 ): { instance: Instance; command: CommandRow } {
   const { id: instance_id, machine_id } = instance;
-  const command = insertCommand(tx, ids, { instance_id, machine_id, sequence: instance.sequence + 1, kind });
+  const command = insertCommand(tx, { instance_id, machine_id, sequence: instance.sequence + 1, kind });
   return { instance: amend(tx, instance, { sequence: command.sequence }), command };
 }
 
 /** Records that a workload in quarantine is to be removed, like {@link recordCommand}. */
-export function recordRemoval(tx: Tx, ids: Ids, workload: Row<'quarantine'>): CommandRow {
+export function recordRemoval(tx: Tx, workload: Row<'quarantine'>): CommandRow {
   const { instance_id, machine_id, sequence } = workload;
   const given = tx.get(
     query
@@ -36,16 +34,15 @@ export function recordRemoval(tx: Tx, ids: Ids, workload: Row<'quarantine'>): Co
       .where('machine_id', '=', machine_id),
   );
   const above = Math.max(sequence, given?.highest ?? 0) + 1;
-  return insertCommand(tx, ids, { instance_id, machine_id, sequence: above, kind: 'destroy' });
+  return insertCommand(tx, { instance_id, machine_id, sequence: above, kind: 'destroy' });
 }
 
 function insertCommand(
   tx: Tx,
-  ids: Ids,
   order: Pick<CommandRow, 'instance_id' | 'machine_id' | 'sequence' | 'kind'>,
 ): CommandRow {
   const command: CommandRow = {
-    id: ids.uuid(),
+    id: tx.id(),
     ...order,
     state: 'open',
     created_at: tx.now,

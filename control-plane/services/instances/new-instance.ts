@@ -35,7 +35,7 @@ export function insertInstance(
   tx: Tx,
   owner: Owner,
   deployment: Deployment,
-  identity = { id: platform.ids.uuid(), sequence: 0 },
+  identity = { id: tx.id(), sequence: 0 },
 ): Instance {
   const instance = { ...newRow(platform, tx, owner, deployment), ...identity };
   tx.run(query.insertInto('instances').values(instance));

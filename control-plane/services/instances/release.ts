@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -18,7 +17,7 @@ export function canRelease(tx: Tx, instance: Instance): boolean {
  * Decides, on every entry into `stopped`, whenever payments freeze or the balance runs out, and when the instance has held them
  * for as long as its offer lets it, whether the GPUs go back to the market: `pending` until the host confirms, `unsupported` where it cannot.
  */
-export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance {
+export function considerRelease(tx: Tx, instance: Instance): Instance {
   const decided = instance.gpus_released === 1 || instance.gpu_release === 'unsupported';
   if (instance.status !== 'stopped' || decided || !mustRelease(tx, instance)) return instance;
   const requested = { gpu_release_requested_at: instance.gpu_release_requested_at ?? tx.now };
@@ -29,7 +28,7 @@ export function considerRelease(tx: Tx, ids: Ids, instance: Instance): Instance 
   const pending = amend(tx, instance, { gpu_release: 'pending', ...requested });
   if (findOpenCommand(tx, instance)?.kind === 'release') return pending;
   recordEvent(tx, instance.id, 'release_requested', 'the GPUs go back to the machine; container and disk stay');
-  return recordCommand(tx, ids, pending, 'release').instance;
+  return recordCommand(tx, pending, 'release').instance;
 }
 
 function mustRelease(tx: Tx, instance: Instance): boolean {
@@ -39,8 +38,8 @@ function mustRelease(tx: Tx, instance: Instance): boolean {
 }
 
 /** Makes sure that nothing of a start that was given up goes on on the host: the instance is `stopped` again. */
-export function undoStart(tx: Tx, ids: Ids, stopped: Instance): void {
-  const considered = considerRelease(tx, ids, stopped);
+export function undoStart(tx: Tx, stopped: Instance): void {
+  const considered = considerRelease(tx, stopped);
   if (findOpenCommand(tx, stopped)?.kind === 'release') return;
-  recordCommand(tx, ids, considered, considered.gpus_released ? 'release' : 'stop');
+  recordCommand(tx, considered, considered.gpus_released ? 'release' : 'stop');
 }

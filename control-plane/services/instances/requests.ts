@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { recordCommand } from './commands.js';
@@ -7,19 +6,19 @@ import { transition } from './transitions.js';
 import { canRelease } from './release.js';
 
 /** From `running` to `stopping`; while a dispute has frozen payments, the GPUs go back to the market with it. */
-export function requestStop(tx: Tx, ids: Ids, instance: Instance): Instance {
+export function requestStop(tx: Tx, instance: Instance): Instance {
   const isFrozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
   const releases = isFrozen && canRelease(tx, instance);
   const release = releases
     ? { gpu_release: 'pending' as const, gpu_release_requested_at: tx.now }
     : { gpu_release: null, gpu_release_requested_at: null };
   const stopping = transition(tx, instance, 'stopping', release);
-  return recordCommand(tx, ids, stopping, releases ? 'release' : 'stop').instance;
+  return recordCommand(tx, stopping, releases ? 'release' : 'stop').instance;
 }
 
 /** From any status but `destroyed`; one that is `destroying` is told so again, with a new identity. */
-export function requestDestroy(tx: Tx, ids: Ids, instance: Instance): Instance {
+export function requestDestroy(tx: Tx, instance: Instance): Instance {
   const next = instance.status === 'destroying' ? instance : transition(tx, instance, 'destroying');
   tx.nudge('lost-machines');
-  return recordCommand(tx, ids, next, 'destroy').instance;
+  return recordCommand(tx, next, 'destroy').instance;
 }

@@ -37,7 +37,7 @@ export function createEnrollmentToken(
       if (request.max_uses !== 1) throw invalidField('max_uses', 'must be 1 for the token of a machine');
     }
     const row: Row<'enrollment_tokens'> = {
-      id: platform.ids.uuid(),
+      id: tx.id(),
       token_hash: hashToken(token),
       max_uses: request.max_uses,
       uses: 0,

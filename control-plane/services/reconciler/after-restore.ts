@@ -1,5 +1,4 @@
 import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Ids } from '../../../shared/ids.js';
 import { isUp } from '../../domain/instance-state.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims, findHolders, isQuarantined, reclaimGpus } from '../instances/claims.js';
@@ -29,20 +28,19 @@ interface Circumstances {
  */
 export function resumeAfterRestore(
   tx: Tx,
-  ids: Ids,
   instance: Instance,
   state: InstanceState,
   now: Circumstances,
 ): void {
   const open = findOpenCommand(tx, instance);
-  if (open && stands(open, now)) return void recordCommand(tx, ids, instance, open.kind);
+  if (open && stands(open, now)) return void recordCommand(tx, instance, open.kind);
   if (instance.status === 'error' || instance.status === 'destroying') return;
   closeOpenCommand(tx, instance);
   const { observation } = state;
-  if (observation && isAlive(observation)) return resume(tx, ids, instance, state, now.up);
-  if (observation?.exit) return end(tx, ids, instance, observation);
-  if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, ids, instance);
-  return settleAbsent(tx, ids, instance);
+  if (observation && isAlive(observation)) return resume(tx, instance, state, now.up);
+  if (observation?.exit) return end(tx, instance, observation);
+  if (observation?.state === WorkloadState.WORKLOAD_STATE_STOPPED) return settleStopped(tx, instance);
+  return settleAbsent(tx, instance);
 }
 
 function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances): boolean {
@@ -50,18 +48,18 @@ function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances)
 }
 
 /** It has ended there by itself: what had not come up yet has been up, and what was stopped is. */
-function end(tx: Tx, ids: Ids, instance: Instance, observation: Observation): void {
+function end(tx: Tx, instance: Instance, observation: Observation): void {
   const { status } = instance;
-  if (status === 'stopping' || status === 'stopped') return settleStopped(tx, ids, instance);
+  if (status === 'stopping' || status === 'stopped') return settleStopped(tx, instance);
   endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', NO_RELEASE), observation);
 }
 
 /** It runs there: so it does here. */
-function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
+function resume(tx: Tx, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
   const changes = { ...addressesOf(tx, instance, state.observation), run_id: state.observation?.runId || null };
   if (instance.status === 'running') {
     const resumed = amend(tx, instance, { ...changes, ...NO_ERROR });
-    if (resumed.access_replacement === 'pending') recordCommand(tx, ids, resumed, 'access');
+    if (resumed.access_replacement === 'pending') recordCommand(tx, resumed, 'access');
     return;
   }
   recordEvent(tx, instance.id, 'running', `${WHY}; the workload runs on its host`);
@@ -69,7 +67,7 @@ function resume(tx: Tx, ids: Ids, instance: Instance, state: InstanceState, up: 
   if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);
   if (!takeBackGpus(tx, instance, up)) {
     recordEvent(tx, instance.id, 'stop_requested', `${WHY}, in which another instance holds the GPUs; it is stopped`);
-    return void recordCommand(tx, ids, instance, 'release');
+    return void recordCommand(tx, instance, 'release');
   }
   transition(tx, transition(tx, instance, 'starting'), 'running', said);
 }
@@ -111,16 +109,16 @@ function failUnheard(tx: Tx, instance: Instance): void {
   fail(tx, instance, 'provision_failed', `${WHY}; the host has nothing of it`);
 }
 
-function settleStopped(tx: Tx, ids: Ids, instance: Instance): void {
-  if (instance.status === 'stopped') return void considerRelease(tx, ids, instance);
+function settleStopped(tx: Tx, instance: Instance): void {
+  if (instance.status === 'stopped') return void considerRelease(tx, instance);
   const up = instance.status === 'creating' ? transition(tx, instance, 'running', NO_RELEASE) : instance;
   const down = up.status === 'running' ? transition(tx, up, 'stopping') : up;
   const stopped = transition(tx, down, 'stopped', NO_ERROR);
   recordEvent(tx, instance.id, 'stopped', `${WHY}; on its host the workload is down, its disk is kept`);
-  considerRelease(tx, ids, stopped);
+  considerRelease(tx, stopped);
 }
 
-function settleAbsent(tx: Tx, ids: Ids, instance: Instance): void {
+function settleAbsent(tx: Tx, instance: Instance): void {
   switch (instance.status) {
     case 'creating':
       return failUnheard(tx, instance);
@@ -128,7 +126,7 @@ function settleAbsent(tx: Tx, ids: Ids, instance: Instance): void {
       return endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
     case 'starting':
     case 'stopping':
-      return void considerRelease(tx, ids, transition(tx, instance, 'stopped'));
+      return void considerRelease(tx, transition(tx, instance, 'stopped'));
     default:
       return;
   }

@@ -1,6 +1,5 @@
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import type { Tx } from '../../store/store.js';
-import type { Ids } from '../../../shared/ids.js';
 import { dropClaims } from '../instances/claims.js';
 import { finishCommand, type CommandRow, findPreviousCommand } from '../instances/commands.js';
 import type { Instance } from '../instances/queries.js';
@@ -24,14 +23,14 @@ export function applyProvisionFailed(tx: Tx, command: CommandRow, instance: Inst
 }
 
 /** The host took the start up and could not carry it through: the workload is down, its disk is kept. */
-export function applyStartFailed(tx: Tx, ids: Ids, command: CommandRow, instance: Instance, reason: Reason): void {
+export function applyStartFailed(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'starting') return;
   if (instance.gpus_released) dropClaims(tx, instance.id);
   const error_code = startErrorOf(reason) ?? 'start_failed';
   const stopped = transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
   recordEvent(tx, instance.id, error_code, reason.message);
-  considerRelease(tx, ids, stopped);
+  considerRelease(tx, stopped);
 }
 
 /** What a failed start leaves on the instance, where the contract has a name for it. */
@@ -43,7 +42,7 @@ export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
  * The host refused, before touching anything: back to `stopped`. GPUs that this start had claimed anew go at once, unless an
  * earlier start may have landed and is still to be undone: then its undoing, which this start had closed, is recorded again.
  */
-export function applyStartRefused(tx: Tx, ids: Ids, instance: Instance, command: CommandRow, reason: Reason): void {
+export function applyStartRefused(tx: Tx, instance: Instance, command: CommandRow, reason: Reason): void {
   finishCommand(tx, command, 'refused', reason);
   if (instance.status !== 'starting') return;
   const error_code = startErrorOf(reason);
@@ -51,7 +50,7 @@ export function applyStartRefused(tx: Tx, ids: Ids, instance: Instance, command:
   recordEvent(tx, instance.id, 'start_refused', reason.message);
   const previous = findPreviousCommand(tx, command);
   const undoing = previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release');
-  if (undoing) return undoStart(tx, ids, stopped);
+  if (undoing) return undoStart(tx, stopped);
   if (instance.gpus_released) dropClaims(tx, instance.id);
-  considerRelease(tx, ids, stopped);
+  considerRelease(tx, stopped);
 }

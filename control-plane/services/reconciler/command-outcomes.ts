@@ -1,7 +1,6 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import type { Tx } from '../../store/store.js';
-import type { Ids } from '../../../shared/ids.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
 import { recordUsageAtEnd, recordUsageUp } from '../metering/usage-reports.js';
 import { dropUnreported } from '../metering/meters.js';
@@ -21,7 +20,6 @@ const MAX_IMAGE_CHARS = 1_024;
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
 export function applyDone(
   tx: Tx,
-  ids: Ids,
   command: CommandRow,
   instance: Instance,
   observation: Observation | undefined,
@@ -35,7 +33,7 @@ export function applyDone(
       return applyRunning(tx, instance, observation);
     case 'stop':
     case 'release':
-      return applyStopped(tx, ids, command, instance, observation);
+      return applyStopped(tx, command, instance, observation);
     case 'destroy':
       return applyDestroyed(tx, instance, observation);
     case 'access':
@@ -69,7 +67,6 @@ function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | u
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
 function applyStopped(
   tx: Tx,
-  ids: Ids,
   command: CommandRow,
   instance: Instance,
   observation: Observation | undefined,
@@ -83,12 +80,12 @@ function applyStopped(
     ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
   };
   if (stopping.status === 'stopped') {
-    considerRelease(tx, ids, amend(tx, stopping, changes));
+    considerRelease(tx, amend(tx, stopping, changes));
     return;
   }
   const stopped = transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
   recordEvent(tx, instance.id, 'stopped', 'the workload is down, its disk is kept');
-  considerRelease(tx, ids, stopped);
+  considerRelease(tx, stopped);
 }
 
 function applyDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {

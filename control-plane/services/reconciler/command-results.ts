@@ -37,7 +37,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
-        applyDone(tx, platform.ids, command, noteAccess(tx, instance, result), result.observation);
+        applyDone(tx, command, noteAccess(tx, instance, result), result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
@@ -73,8 +73,8 @@ function recordFailure(
       return applyProvisionFailed(tx, command, instance, reason);
     case 'start':
       return refused
-        ? applyStartRefused(tx, platform.ids, instance, command, reason)
-        : applyStartFailed(tx, platform.ids, command, instance, reason);
+        ? applyStartRefused(tx, instance, command, reason)
+        : applyStartFailed(tx, command, instance, reason);
     case 'access':
       return refuseAccess(tx, instance, command, reason);
     default:
@@ -90,6 +90,6 @@ function recordFailure(
 function renumber(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;
   const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
-  if (command.kind === 'provision') return giveUpProvision(tx, platform.ids, renumbered, LATER_ORDERS);
+  if (command.kind === 'provision') return giveUpProvision(tx, renumbered, LATER_ORDERS);
   tx.run(query.updateTable('commands').set({ sequence: renumbered.sequence }).where('id', '=', command.id));
 }

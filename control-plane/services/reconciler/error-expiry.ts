@@ -44,7 +44,7 @@ function expireErrors(platform: Platform, afterMs: number): { destroyed: number 
   eachInError(platform, soon, (tx, { id }) => recordEvent(tx, id, REMINDED, `${WHY}: it is destroyed within an hour`));
   const destroyed = eachInError(platform, due, (tx, instance) => {
     recordEvent(tx, instance.id, 'error_expired', `${WHY}: it is destroyed`);
-    requestDestroy(tx, platform.ids, instance);
+    requestDestroy(tx, instance);
   });
   return { destroyed };
 }

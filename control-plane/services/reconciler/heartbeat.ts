@@ -63,7 +63,7 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
     const ids = [...runs.keys()];
     // It says on connecting what it has, GPUs and all.
     if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.connections.close(machineId, SAY_AGAIN));
-    reconcileLeftover(tx, platform.ids, machineId, overButRunning(tx, machineId, heartbeat));
+    reconcileLeftover(tx, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);
     const unchanged = (gpu: Gpu) => present.some((row) => row.uuid === gpu.uuid && (row.healthy === 1) === gpu.healthy);
     if (present.length !== heartbeat.gpus.length || !heartbeat.gpus.every(unchanged)) {

@@ -13,7 +13,7 @@ export function releaseHeldGpus(platform: Platform): { considered: number } {
   );
   const considered = forEachInOwnTransaction(platform, due, (tx, { id }) => {
     const instance = findInstance(tx, id);
-    if (instance) considerRelease(tx, platform.ids, instance);
+    if (instance) considerRelease(tx, instance);
     tx.run(query.updateTable('instances').set({ release_gpus_at: null }).where('id', '=', id));
   });
   return { considered };

@@ -66,8 +66,8 @@ function reconcile(
   const restored = needs_resync ? restoredAt(tx) : undefined;
   const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
   const quarantined = reconcileUnknown(platform, tx, machineId, present);
-  reconcileExpected(tx, platform.ids, machineId, instances, restored);
-  reconcileLeftover(tx, platform.ids, machineId, present);
+  reconcileExpected(tx, machineId, instances, restored);
+  reconcileLeftover(tx, machineId, present);
   const held = new Set(present.map(({ instanceId }) => instanceId));
   meterDisks(tx, machineId, held);
   tellDisksBack(tx, machineId, held);

@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -19,28 +18,28 @@ const REASON = 'the machine was declared lost';
  * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start ({@link tellDisksGone}
  * tells of it); what is being destroyed is settled by {@link settleLostMachines}.
  */
-export function loseInstance(tx: Tx, ids: Ids, instance: Instance): void {
+export function loseInstance(tx: Tx, instance: Instance): void {
   switch (instance.status) {
     case 'creating':
-      return endUnheard(tx, ids, instance, 'provision_failed');
+      return endUnheard(tx, instance, 'provision_failed');
     case 'running':
-      return endUnheard(tx, ids, instance, 'workload_lost');
+      return endUnheard(tx, instance, 'workload_lost');
     case 'starting': {
       recordEvent(tx, instance.id, 'start_failed', REASON);
-      return undoStart(tx, ids, transition(tx, instance, 'stopped'));
+      return undoStart(tx, transition(tx, instance, 'stopped'));
     }
     case 'stopping':
       // Its stop stays open and lands when the machine comes back.
       recordEvent(tx, instance.id, 'stopped', REASON);
-      considerRelease(tx, ids, transition(tx, instance, 'stopped', NO_ERROR));
+      considerRelease(tx, transition(tx, instance, 'stopped', NO_ERROR));
       return;
     default:
       return;
   }
 }
 
-function endUnheard(tx: Tx, ids: Ids, instance: Instance, error_code: InstanceErrorCode): void {
-  recordCommand(tx, ids, fail(tx, instance, error_code, REASON), 'release');
+function endUnheard(tx: Tx, instance: Instance, error_code: InstanceErrorCode): void {
+  recordCommand(tx, fail(tx, instance, error_code, REASON), 'release');
 }
 
 /**

@@ -26,7 +26,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
     }
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
-    for (const instance of liveInstances(tx, id)) loseInstance(tx, platform.ids, instance);
+    for (const instance of liveInstances(tx, id)) loseInstance(tx, instance);
     writeOffUnheard(tx, id);
     tellDisksGone(tx, id, 'lost');
     recordAudit(tx, operator, 'machine.lost', id);

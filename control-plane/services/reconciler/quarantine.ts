@@ -56,14 +56,14 @@ export function reconcileUnknown(
       .where('instance_id', 'not in', listOf(names)),
   );
   const added = names.filter((id) => findSetApart(tx, machineId, id) === undefined);
-  for (const state of unknown) setApart(platform, tx, machineId, state);
+  for (const state of unknown) quarantine(tx, machineId, state);
   return added;
 }
 
 /** Whether a host runs what is neither an instance of its own nor in quarantine: it has come up since the host said what it has. */
 export function runsUnheardOf(tx: Tx, machineId: string, instanceIds: readonly string[]): boolean {
-  const setApart = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
-  const quarantined = new Set(tx.all(setApart).map(({ instance_id }) => instance_id));
+  const known = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
+  const quarantined = new Set(tx.all(known).map(({ instance_id }) => instance_id));
   return instanceIds.some((id) => !quarantined.has(id) && !isKnown(tx, machineId, id));
 }
 
@@ -76,7 +76,7 @@ function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
   return tx.get(known) !== undefined;
 }
 
-function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceState): void {
+function quarantine(tx: Tx, machineId: string, state: InstanceState): void {
   const { sequence, diskGb: disk_gb } = state;
   const origin = state.origin.length > MAX_ORIGIN_CHARS ? '' : state.origin;
   const seen = { sequence, disk_gb, observation: sightOf(state.observation) };
@@ -84,7 +84,7 @@ function setApart({ ids }: Platform, tx: Tx, machineId: string, state: InstanceS
     query
       .insertInto('quarantine')
       .values({
-        id: ids.uuid(),
+        id: tx.id(),
         machine_id: machineId,
         instance_id: state.instanceId,
         found_at: tx.now,
@@ -225,7 +225,7 @@ export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
 export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const row = getQuarantined(tx, id);
-    const { sequence } = recordRemoval(tx, platform.ids, row);
+    const { sequence } = recordRemoval(tx, row);
     tx.run(query.updateTable('quarantine').set({ removal_requested_at: tx.now, sequence }).where('id', '=', id));
     recordAudit(tx, operator, 'quarantine.remove', id, { machine_id: row.machine_id, instance_id: row.instance_id });
   });

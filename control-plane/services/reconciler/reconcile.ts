@@ -1,5 +1,4 @@
 import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { Ids } from '../../../shared/ids.js';
 import { isPlausible, type CommandKind } from '../../domain/command.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -17,7 +16,6 @@ import { findInstanceOfMachine, isAlive } from './observations.js';
 /** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
 export function reconcileExpected(
   tx: Tx,
-  ids: Ids,
   machineId: string,
   states: readonly InstanceState[],
   restoredAt: number | undefined,
@@ -33,13 +31,12 @@ export function reconcileExpected(
   );
   for (const { id } of live.sort((a, b) => Number(up.has(a.id)) - Number(up.has(b.id)))) {
     const instance = findInstance(tx, id);
-    if (instance) compare(tx, ids, instance, told.get(id), { up, restoredAt });
+    if (instance) compare(tx, instance, told.get(id), { up, restoredAt });
   }
 }
 
 function compare(
   tx: Tx,
-  ids: Ids,
   instance: Instance,
   state: InstanceState | undefined,
   { up, restoredAt }: { up: ReadonlySet<string>; restoredAt: number | undefined },
@@ -48,20 +45,20 @@ function compare(
   if (state.sequence > instance.sequence) {
     if (!isPlausible(instance, state.sequence)) return;
     const raised = amend(tx, instance, { sequence: state.sequence });
-    return restoredAt === undefined ? undefined : resumeAfterRestore(tx, ids, raised, state, { up, restoredAt });
+    return restoredAt === undefined ? undefined : resumeAfterRestore(tx, raised, state, { up, restoredAt });
   }
-  if (state.sequence === instance.sequence) return noticeEnd(tx, ids, instance, state);
+  if (state.sequence === instance.sequence) return noticeEnd(tx, instance, state);
   // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
   if (instance.status === 'running' && !findOpenChange(tx, instance)) amend(tx, instance, { run_id: null });
 }
 
 /** It has ended there, and the host said so to a newer copy of the store. */
-function noticeEnd(tx: Tx, ids: Ids, instance: Instance, { sequence, observation }: InstanceState): void {
+function noticeEnd(tx: Tx, instance: Instance, { sequence, observation }: InstanceState): void {
   if (!observation?.exit) return;
   const open = findOpenChange(tx, instance);
   if (!open && instance.status === 'running') return endWorkload(tx, instance, observation);
   const hasRun = open?.sequence === sequence && (open.kind === 'provision' || open.kind === 'start');
-  if (hasRun) applyDone(tx, ids, open, instance, observation);
+  if (hasRun) applyDone(tx, open, instance, observation);
 }
 
 /** What should be running there is not there any more, and no command of ours explains it. */
@@ -74,7 +71,7 @@ function noticeLoss(tx: Tx, instance: Instance): void {
  * Compares what a host has of known instances with the store: what it still has of a destroyed one is destroyed again, and what
  * runs of one that ended or was stopped is stopped. Until the host has done it, the GPUs are held.
  */
-export function reconcileLeftover(tx: Tx, ids: Ids, machineId: string, states: readonly InstanceState[]): void {
+export function reconcileLeftover(tx: Tx, machineId: string, states: readonly InstanceState[]): void {
   for (const state of states) {
     const instance = findInstanceOfMachine(tx, machineId, state.instanceId);
     // An open command says already what is to become of it.
@@ -84,7 +81,7 @@ export function reconcileLeftover(tx: Tx, ids: Ids, machineId: string, states: r
     holdGpus(tx, instance, state.gpuUuids);
     recordEvent(tx, instance.id, 'cleaned_up', `the host still had the workload, ${instance.status} as it is`);
     const sequence = Math.max(instance.sequence, state.sequence);
-    recordCommand(tx, ids, amend(tx, instance, { sequence }), kind);
+    recordCommand(tx, amend(tx, instance, { sequence }), kind);
   }
 }
 

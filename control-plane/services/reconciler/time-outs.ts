@@ -1,4 +1,3 @@
-import type { Ids } from '../../../shared/ids.js';
 import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -29,7 +28,7 @@ export function expireTransitions(platform: Platform): { expired: number } {
   };
 }
 
-function expire({ ids, connections }: Platform, tx: Tx, instance: Instance | undefined): void {
+function expire({ connections }: Platform, tx: Tx, instance: Instance | undefined): void {
   switch (instance?.status) {
     case 'stopping': {
       // The stop itself stays open: it is sent until the host has done it.
@@ -44,10 +43,10 @@ function expire({ ids, connections }: Platform, tx: Tx, instance: Instance | und
       const error_message = 'the host has not brought the workload up within 10 minutes; the start is undone';
       const stopped = transition(tx, instance, 'stopped', { error_code: 'start_timed_out', error_message });
       recordEvent(tx, instance.id, 'start_timed_out', error_message);
-      return undoStart(tx, ids, stopped);
+      return undoStart(tx, stopped);
     }
     case 'creating':
-      return giveUpProvision(tx, ids, instance, 'the host has made no progress for 30 minutes');
+      return giveUpProvision(tx, instance, 'the host has made no progress for 30 minutes');
     default:
       return;
   }
@@ -73,8 +72,8 @@ function cordonUnheard(tx: Tx, { id, machine_id }: Instance): void {
 }
 
 /** Into `error` without the host's word: its GPUs are free once the host has said that nothing of it runs. */
-export function giveUpProvision(tx: Tx, ids: Ids, instance: Instance, reason: string): void {
-  recordCommand(tx, ids, fail(tx, instance, 'provision_failed', reason), 'release');
+export function giveUpProvision(tx: Tx, instance: Instance, reason: string): void {
+  recordCommand(tx, fail(tx, instance, 'provision_failed', reason), 'release');
 }
 
 function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[] {
