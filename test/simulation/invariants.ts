@@ -168,7 +168,8 @@ export const CONVERGED: Invariants = {
       state === 'open' ? `the ${kind} of ${instance_id} is open` : undefined,
     ),
 
-  'nothing is set apart': ({ quarantined }) => first(quarantined, ({ instance_id }) => `${instance_id} is in quarantine`),
+  'nothing is set apart': ({ quarantined }) =>
+    first(quarantined, ({ instance_id }) => `${instance_id} is in quarantine`),
 
   'containers and instances match, with the same GPUs': (view) =>
     first(view.world.hosts, ({ machineId, docker }) => {

@@ -73,7 +73,9 @@ it('is copied before a newer release changes its form, and stays as it was when 
   const broken = { name: 'broken', sql: 'ALTER TABLE meta ADD COLUMN note TEXT; DROP TABLE nowhere' };
   const sound = { name: 'sound', sql: 'ALTER TABLE meta ADD COLUMN note TEXT' };
   for (const step of [broken, broken]) {
-    expect(() => new Store(file, new ManualClock(), { steps: [...migrations, step] })).toThrow(/no such table: nowhere/);
+    expect(() => new Store(file, new ManualClock(), { steps: [...migrations, step] })).toThrow(
+      /no such table: nowhere/,
+    );
   }
   new Store(file, new ManualClock()).close();
   new Store(file, new ManualClock(), { steps: [...migrations, sound] }).close();

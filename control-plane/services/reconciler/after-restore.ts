@@ -26,12 +26,7 @@ interface Circumstances {
  * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. A stop that
  * its renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
  */
-export function resumeAfterRestore(
-  tx: Tx,
-  instance: Instance,
-  state: InstanceState,
-  now: Circumstances,
-): void {
+export function resumeAfterRestore(tx: Tx, instance: Instance, state: InstanceState, now: Circumstances): void {
   const open = findOpenCommand(tx, instance);
   if (open && stands(open, now)) return void recordCommand(tx, instance, open.kind);
   if (instance.status === 'error' || instance.status === 'destroying') return;

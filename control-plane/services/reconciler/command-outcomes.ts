@@ -18,12 +18,7 @@ const MAX_KEPT_LINES = 1000;
 const MAX_IMAGE_CHARS = 1_024;
 
 /** A command has taken effect on its host: closes it and moves the instance to where it leads. */
-export function applyDone(
-  tx: Tx,
-  command: CommandRow,
-  instance: Instance,
-  observation: Observation | undefined,
-): void {
+export function applyDone(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
   finishCommand(tx, command, 'done');
   switch (command.kind) {
     case 'provision':
@@ -65,12 +60,7 @@ function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | u
 }
 
 /** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
-function applyStopped(
-  tx: Tx,
-  command: CommandRow,
-  instance: Instance,
-  observation: Observation | undefined,
-): void {
+function applyStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
   recordLastUsage(tx, instance.id, observation);

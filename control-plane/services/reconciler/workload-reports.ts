@@ -33,8 +33,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     }
     const command = findOpenChange(tx, instance);
     // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
-    if (command && landsWith(tx, command, instance, report))
-      applyDone(tx, command, instance, observation);
+    if (command && landsWith(tx, command, instance, report)) applyDone(tx, command, instance, observation);
     else if (instance.status === 'running' && !command && endsRun(tx, instance, report)) {
       endWorkload(tx, instance, observation);
     }
