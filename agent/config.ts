@@ -5,6 +5,7 @@ import { SetupError } from '../shared/coded-error.js';
 import { parseImageReference } from '../shared/image-reference.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
+import { MINUTE_MS } from '../shared/time.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { LocalImages } from './domain/local-images.js';
 import type { PortRange } from './domain/ports.js';
@@ -153,7 +154,7 @@ export function parseConfig(
     },
     localImages: parseLocalImages(get('GPURENT_AGENT_LOCAL_IMAGES')),
     pulls: {
-      longestMs: parseWhole('GPURENT_AGENT_PULL_MINUTES', get('GPURENT_AGENT_PULL_MINUTES'), 60) * 60_000,
+      longestMs: parseWhole('GPURENT_AGENT_PULL_MINUTES', get('GPURENT_AGENT_PULL_MINUTES'), 60) * MINUTE_MS,
       leastBytesPerSecond:
         parseWhole('GPURENT_AGENT_PULL_MIB_PER_SECOND', get('GPURENT_AGENT_PULL_MIB_PER_SECOND'), 1) * MIB,
       mostBytes: parseWhole('GPURENT_AGENT_IMAGE_GB', get('GPURENT_AGENT_IMAGE_GB'), 200) * GB,

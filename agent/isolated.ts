@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
+import { MINUTE_MS } from '../shared/time.js';
 import { promisify } from 'node:util';
 import type { Remover } from './observation/run-recorder.js';
 import type { Workload } from './runtime/workload.js';
 
 const run = promisify(execFile);
 /** Longer than any deadline of Docker's within. */
-const DEADLINE_MS = 10 * 60_000;
+const DEADLINE_MS = 10 * MINUTE_MS;
 
 export const OPERATIONS = ['find', 'stop', 'remove'] as const;
 export type Operation = (typeof OPERATIONS)[number];

@@ -8,6 +8,7 @@ import { isLoopback, parseAddress } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
+import { HOUR_MS } from '../shared/time.js';
 
 /** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
 export interface RateLimits {
@@ -75,7 +76,6 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
-const HOUR_MS = 60 * 60_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const STRIPE_SETTINGS = [
   'GPURENT_STRIPE_SECRET_KEY_FILE',

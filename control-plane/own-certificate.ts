@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { Clock } from '../shared/clock.js';
 import type { IdentitySource, KeyAndCertificate } from '../shared/server-identity.js';
+import { DAY_MS } from '../shared/time.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 const RENEW_BEFORE_MS = 30 * DAY_MS;
 
 /** A certificate of our own making, made anew a month before it ends. */

@@ -1,7 +1,8 @@
+import { MINUTE_MS } from './time.js';
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
 
-const EVERY_MS = 60_000;
+const EVERY_MS = MINUTE_MS;
 /** Troubles that are remembered at once. */
 const MOST = 256;
 const MOST_CHARS = 200;

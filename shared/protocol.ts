@@ -1,3 +1,5 @@
+import { MINUTE_MS } from './time.js';
+
 /**
  * The wire's versions that this build speaks, inclusive: its own and the one before, so that either side may be upgraded first.
  * 2 added TLS with certificates of hosts, and the ids of requests.
@@ -27,7 +29,7 @@ export const GATEWAY_OPTIONS = {
   ...KEEPALIVE_OPTIONS,
   'grpc.max_send_message_length': MAX_CONTROL_MESSAGE_BYTES,
   'grpc.max_receive_message_length': MAX_AGENT_MESSAGE_BYTES,
-  'grpc.max_connection_idle_ms': 60_000,
+  'grpc.max_connection_idle_ms': MINUTE_MS,
 } as const;
 
 /** Where each host has a connection of its own: it needs one stream, and for a moment another for its certificate. */

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { HOUR_MS } from './time.js';
 import { createSecureContext } from 'node:tls';
 import type { Clock, Timer } from './clock.js';
 import { SetupError, messageOf } from './coded-error.js';
@@ -19,7 +20,7 @@ export interface CertificateFiles {
 /** Where it comes from; asked again and again, for certificates end. */
 export type IdentitySource = () => Promise<KeyAndCertificate>;
 
-const LOOK_MS = 60 * 60_000;
+const LOOK_MS = HOUR_MS;
 
 /** What a program of ours shows to those who connect by TLS, kept fresh while it runs. */
 export class ServerIdentity {

@@ -3,6 +3,7 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import type { PacedLog } from '../../shared/paced-log.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import { Failure, troubleOf } from '../domain/failure.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
@@ -38,14 +39,14 @@ export interface Dependencies {
 }
 
 /** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
-const REACHED_MS = { container: 10_000, vm: 5 * 60_000 } as const;
+const REACHED_MS = { container: 10_000, vm: 5 * MINUTE_MS } as const;
 /** So long before that, a silent SSH has the canary asked. */
 const CANARY_LEAD_MS = 7_000;
 const POLL_MS = 200;
 /** How often a stop or destroy that takes its time is told of. */
-const ATTEMPT_TOLD_MS = 60_000;
+const ATTEMPT_TOLD_MS = MINUTE_MS;
 const MINUTES_UNTIL_ERROR = 5;
-const DOCKER_PATIENCE_MS = 60_000;
+const DOCKER_PATIENCE_MS = MINUTE_MS;
 const LONGEST_RETRY_MS = 30_000;
 
 interface Trying {
@@ -311,7 +312,7 @@ function tellOfDocker(attempt: Attempt, error: unknown): void {
 function obstacleOf({ runtime, outages }: Dependencies, instanceId: string, gpusFree: boolean): string {
   const [call] = callsOf({ runtime }, instanceId);
   if (call)
-    return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / 60_000)} minutes: its owner has to restart it ("systemctl restart docker")`;
+    return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / MINUTE_MS)} minutes: its owner has to restart it ("systemctl restart docker")`;
   if (!outages.dockerAvailable)
     return '; Docker of the host does not answer: its owner has to look ("systemctl status docker")';
   return gpusFree ? '; nothing of it is on its GPUs any more' : '';

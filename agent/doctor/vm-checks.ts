@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../shared/clock.js';
+import { DAY_MS } from '../../shared/time.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import { DEADLINE_MS, Engine, imageOf } from '../runtime/docker/engine.js';
@@ -7,7 +8,6 @@ import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
 import { VmSupport } from '../runtime/docker/vm/vm-support.js';
 import { doubtful, good, type Check } from './finding.js';
 
-const DAY_MS = 24 * 3_600_000;
 const OLD_DAYS = 60;
 
 /** Whether virtual machines run here: a small one is booted. */

@@ -4,11 +4,11 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { RenewResponse } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
+import { HOUR_MS } from '../../shared/time.js';
 import { requestCertificate } from './certificate-request.js';
 import { clientOf } from './channel.js';
 import { saveIdentity, type Identity } from './identity.js';
 
-const HOUR_MS = 60 * 60_000;
 /** A certificate is good for a year: a host may be away for eleven months. */
 const RENEW_AFTER_MS = 30 * 24 * HOUR_MS;
 const DEADLINE_MS = 15_000;

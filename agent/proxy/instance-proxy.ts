@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import { HOUR_MS } from '../../shared/time.js';
 import { authorize, withoutGateCookies } from './authorize.js';
 import type { GuardedPort } from './state.js';
 
@@ -23,7 +24,7 @@ const LIMITS = {
 };
 const HEADERS_MS = 20_000;
 /** Models may think for long before they say a word. */
-const ANSWER_MS = 3_600_000;
+const ANSWER_MS = HOUR_MS;
 const DENIED =
   'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
 

@@ -2,12 +2,13 @@
 import { createServer, Socket } from 'node:net';
 import { systemClock } from '../../shared/clock.js';
 import { createLogger } from '../../shared/logger.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import { Supervisor } from './supervisor.js';
 import { runWorker } from './worker.js';
 
 /** Where systemd puts the socket that it listens on, and the agent the one that it speaks by. */
 const GIVEN = 3;
-const WORKER_IDLE_MS = 60_000;
+const WORKER_IDLE_MS = MINUTE_MS;
 
 /**
  * The access proxy. As `socket-unit` it listens for the agent on the socket that systemd gives it; as `child` it serves the agent

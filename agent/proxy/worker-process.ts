@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { GuardedPort, WorkerOrder, WorkerWord } from './state.js';
 
 /** JavaScript memory of one worker. */
@@ -16,7 +17,6 @@ const MAX_WAITING = 1_024;
 const TAKE_MS = 15_000;
 /** Starts of one instance's worker in a minute: whoever can crash it does not make this host start processes all day. */
 const MAX_STARTS = 12;
-const MINUTE_MS = 60_000;
 
 /** How workers are run. */
 export interface WorkerSettings {

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isForbidden, isWithin } from '../../shared/forbidden-networks.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import { PullRefused } from '../domain/pull-failure.js';
 
 /** All addresses of a name. Rejects where it has none. */
@@ -28,7 +29,7 @@ export interface Patience {
   silenceMs: number;
 }
 
-export const PATIENCE: Patience = { resolveMs: 20_000, connectMs: 10_000, handshakeMs: 15_000, silenceMs: 60_000 };
+export const PATIENCE: Patience = { resolveMs: 20_000, connectMs: 10_000, handshakeMs: 15_000, silenceMs: MINUTE_MS };
 /** A name may have any number of addresses. */
 const MOST_ATTEMPTS = 4;
 

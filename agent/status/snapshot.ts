@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuInventory } from '../host/gpus/driver.js';
@@ -40,7 +41,7 @@ export interface CommandCount {
 }
 
 /** Past the deadline of every call. */
-const LATE_MS = 5 * 60_000;
+const LATE_MS = 5 * MINUTE_MS;
 
 /** Tells a host's owner what `gpurent-agent status` shows. */
 export function describeSnapshot(snapshot: Snapshot): string {
@@ -54,7 +55,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
       .filter(({ ms }) => ms >= LATE_MS)
       .map(
         ({ instanceId, what, ms }) =>
-          `Docker does NOT ${what} of ${instanceId} and has not said so for ${Math.floor(ms / 60_000)} minutes: restart it ("systemctl restart docker")`,
+          `Docker does NOT ${what} of ${instanceId} and has not said so for ${Math.floor(ms / MINUTE_MS)} minutes: restart it ("systemctl restart docker")`,
       ),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,

@@ -1,8 +1,9 @@
 import type { Clock } from '../../shared/clock.js';
 import type { PaidTime } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { MINUTE_MS } from '../../shared/time.js';
 
 /** For so long a workload goes on whose paid time is over while nothing is heard of the control plane. */
-export const UNPAID_GRACE_MS = 5 * 60_000;
+export const UNPAID_GRACE_MS = 5 * MINUTE_MS;
 
 /** Where paid times outlive the agent. */
 export interface PaidTimeStore {

@@ -1,4 +1,4 @@
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '../../shared/time.js';
 
 /**
  * What `ms` milliseconds cost at a rate an hour: floor(rate x ms / 3,600,000), in micro-dollars. Exact also where the product is

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../shared/time.js';
+
 /**
  * One per client request; each states the whole desired state of its instance, but `access`: that leaves the workload as it is, and
  * replaces who gets in.
@@ -12,7 +14,7 @@ export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed';
 
 const FIRST_RESEND_MS = 5_000;
 /** No command waits longer to be sent again. */
-export const LONGEST_RESEND_MS = 60_000;
+export const LONGEST_RESEND_MS = MINUTE_MS;
 
 /** How long after its `attempts`-th sending (1 is the first) an unanswered command is sent again. */
 export function resendDelayMs(attempts: number): number {

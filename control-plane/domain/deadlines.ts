@@ -1,4 +1,4 @@
-const MINUTE_MS = 60_000;
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 
 /** How long a host may leave an instance in a status that is on its way to another. */
 export const DEADLINES_MS = {
@@ -12,4 +12,4 @@ export const DEADLINES_MS = {
 export const GRACE_MS = 2 * MINUTE_MS;
 
 /** What is stopped or in error is destroyed when the balance was at or below zero for so long and is at or below so much. */
-export const AUTO_DESTROY = { afterMs: 24 * 60 * MINUTE_MS, atMicro: -5_000_000 } as const;
+export const AUTO_DESTROY = { afterMs: DAY_MS, atMicro: -5_000_000 } as const;

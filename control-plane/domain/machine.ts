@@ -1,3 +1,5 @@
+import { HOUR_MS } from '../../shared/time.js';
+
 export interface MachineSize {
   cpuCores: number;
   memoryMb: number;
@@ -32,7 +34,7 @@ export interface Maintenance {
   endsAt: number;
 }
 
-const MAINTENANCE_LEAD_MS = 60 * 60 * 1000;
+const MAINTENANCE_LEAD_MS = HOUR_MS;
 
 /** Whether a maintenance window is on, or begins within the hour: too soon to start on. */
 export function isMaintenanceNear(window: Maintenance | null, now: number): boolean {

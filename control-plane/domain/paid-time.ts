@@ -1,4 +1,5 @@
-const HOUR_MS = 60 * 60_000;
+import { HOUR_MS } from '../../shared/time.js';
+
 /** A host that hears nothing for so long brings its workloads down, whatever the balance. */
 const LONGEST_MS = 30 * 24 * HOUR_MS;
 

@@ -1,3 +1,4 @@
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { charge } from './charge.js';
 import type { Meter } from './money.js';
 
@@ -57,9 +58,8 @@ export interface Settlement {
   nextAt: number | null;
 }
 
-const DAY_MS = 24 * 3_600_000;
 /** A balance that lasts for longer is settled again after this time anyway. */
-const PERIOD_MS = 60_000;
+const PERIOD_MS = MINUTE_MS;
 /** Hosts that are awaited speak soon. */
 const AWAITED_AGAIN_MS = 5_000;
 /** For which {@link lastsUntil} looks ahead. */

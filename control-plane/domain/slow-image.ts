@@ -1,8 +1,7 @@
 import { DOCKER_HUB, canonicalName, parseImageReference } from '../../shared/image-reference.js';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { networkOf } from './network.js';
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 const FIRST_MS = 10 * MINUTE_MS;
 /** Failures are forgotten so long after the image may be tried again. */
 export const SLOW_IMAGE_MEMORY_MS = DAY_MS;

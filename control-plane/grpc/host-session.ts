@@ -9,6 +9,7 @@ import {
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
@@ -30,7 +31,7 @@ const CONNECT_UNITS = 100;
 /** Of what a host says, in a line of the log. */
 const MOST_OF_A_CODE = 100;
 /** A balance changes little faster. */
-const PAID_TIMES_EVERY_MS = 60_000;
+const PAID_TIMES_EVERY_MS = MINUTE_MS;
 /** So many instances are named in one line of the log. */
 const MOST_NAMED = 20;
 const IN_QUARANTINE = 'workloads are in quarantine: adopt or remove each, see GET /v1/operator/quarantine';

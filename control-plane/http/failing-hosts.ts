@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/clock.js';
+import { MINUTE_MS } from '../../shared/time.js';
 
-const WINDOW_MS = 15 * 60_000;
+const WINDOW_MS = 15 * MINUTE_MS;
 /** What fails for one or two renters may be theirs; what fails for three is their host's. */
 const SEVERAL = 3;
 

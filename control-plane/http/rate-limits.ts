@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RateLimits } from '../config.js';
@@ -8,7 +9,6 @@ import type { Platform } from '../services/system/platform.js';
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
 
-const MINUTE_MS = 60_000;
 const QUARTER_HOUR_MS = 15 * MINUTE_MS;
 
 declare module 'fastify' {

@@ -7,6 +7,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import { followRequests } from './current-request.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
 import { answerClientErrors, handleErrors } from './errors.js';
@@ -49,7 +50,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** Any that fits into a request: what is no id of an object is answered as an id of none. */
 const MAX_PARAMETER_CHARS = MAX_HEADER_BYTES;
 const REQUEST_TIMEOUT_MS = 30_000;
-const CONNECTION_TIMEOUT_MS = 60_000;
+const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const HANDSHAKE_MS = 5_000;
 
 /** The REST API, by TLS where there is an identity to show. Not listening yet. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Clock, Timer } from '../../shared/clock.js';
 import { fileTroubleOf, requireWritableFolder } from '../../shared/file-access.js';
 import type { Logger } from '../../shared/logger.js';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { Store } from './store.js';
 
 export interface BackupPlan {
@@ -12,7 +13,7 @@ export interface BackupPlan {
   keep: number;
 }
 
-const LOOK_EVERY_MS = 60_000;
+const LOOK_EVERY_MS = MINUTE_MS;
 const NAME = /^gpurent-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.db$/;
 const UNFINISHED = /^gpurent-.*\.db\.part(-journal)?$/;
 

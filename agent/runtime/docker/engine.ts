@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import { parseImageReference } from '../../../shared/image-reference.js';
+import { MINUTE_MS } from '../../../shared/time.js';
 import { Failure } from '../../domain/failure.js';
 import type { DockerRegistries } from '../../domain/registries.js';
 import type { UnansweredCall } from '../../domain/unanswered-call.js';
@@ -13,7 +14,7 @@ export const DEADLINE_MS = {
   start: 180_000,
   inspect: 30_000,
   remove: 180_000,
-  pullSilence: 60_000,
+  pullSilence: MINUTE_MS,
 } as const;
 
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);

@@ -3,6 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
+import { HOUR_MS } from '../../../shared/time.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import { isFetchedName } from './pulled-images.js';
 
@@ -11,7 +12,7 @@ const PRESSURE_SHARE = 0.12;
 /** Until so much is free. */
 const RELIEF_SHARE = 0.2;
 /** What was fetched for a deploy is not taken away before its container is made. */
-const GRACE_MS = 60 * 60_000;
+const GRACE_MS = HOUR_MS;
 /** Names of one image: a registry may give it any number. */
 const MOST_NAMES = 32;
 

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import type { PullLimits } from '../../domain/pull-limits.js';
 
 export interface PullEvent {
@@ -14,7 +15,7 @@ interface Layer {
 }
 
 /** Until then the average says little. */
-const PATIENCE_MS = 2 * 60_000;
+const PATIENCE_MS = 2 * MINUTE_MS;
 const MIB = 1024 * 1024;
 const STILL_TO_COME = /^(Pulling fs layer|Waiting|Downloading|Retrying)/;
 
@@ -48,7 +49,7 @@ export class PullWatch {
   complaint(now: number): string | undefined {
     const { leastBytesPerSecond, longestMs } = this.limits;
     const tookMs = now - this.begunAt;
-    if (tookMs > longestMs) return `it took longer than ${Math.round(longestMs / 60_000)} minutes`;
+    if (tookMs > longestMs) return `it took longer than ${Math.round(longestMs / MINUTE_MS)} minutes`;
     const isDownloading = this.layers.size === 0 || [...this.layers.values()].some(({ isHere }) => !isHere);
     if (!isDownloading || tookMs <= PATIENCE_MS) return undefined;
     const perSecond = this.sum(({ current }) => current) / (tookMs / 1000);

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../shared/time.js';
 import { Type } from 'typebox';
 import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/catalogue/offers.js';
 import { MEMBER } from '../policy.js';
@@ -137,8 +138,6 @@ export const offerRoutes: Routes = (app, platform) => {
     },
   );
 };
-
-const HOUR_MS = 3_600_000;
 
 /** What a body says in hours, as it is kept. */
 export function heldMs(hours: number | null | undefined): { release_stopped_after_ms?: number | null } {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../shared/time.js';
 import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -9,7 +10,7 @@ import { newestFirst, pageOf, type Page, type PageRequest } from '../system/page
 import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
-const INVITE_MS = 7 * 24 * 60 * 60 * 1000;
+const INVITE_MS = 7 * DAY_MS;
 
 export type InviteDetails = Row<'invites'>;
 

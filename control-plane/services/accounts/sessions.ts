@@ -1,12 +1,13 @@
 import type { Ids } from '../../../shared/ids.js';
+import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
 import { query } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
-const SESSION_MS = 30 * 24 * 60 * 60 * 1000;
+const SESSION_MS = 30 * DAY_MS;
 /** A session's end slides, but is not written with every request. */
-const SLIDE_GRAIN_MS = 60 * 60 * 1000;
+const SLIDE_GRAIN_MS = HOUR_MS;
 const PREFIX = 'ses_';
 
 /** Signs a user in for thirty days from its last use. `network` is where from. The token, `ses_` and 64 hexadecimal digits, is in this answer alone. */

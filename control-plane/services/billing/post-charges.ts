@@ -1,9 +1,8 @@
+import { HOUR_MS } from '../../../shared/time.js';
 import type { Settlement } from '../../domain/settlement.js';
 import { listOf, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from '../metering/meters.js';
-
-const HOUR_MS = 3_600_000;
 
 /**
  * Writes what was settled of some organisations: intervals, ledger rows, what instances have spent, balances, and when to settle

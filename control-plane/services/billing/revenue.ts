@@ -1,7 +1,7 @@
 import { query } from '../../store/sql.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { DAY_MS } from './statements.js';
+import { DAY_MS } from '../../../shared/time.js';
 
 export interface RevenueRequest extends PageRequest {
   days: number;

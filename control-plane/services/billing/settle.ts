@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import { settle, type Settlement } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -9,7 +10,7 @@ import { enforceBalance } from './enforce-balance.js';
 
 /** An organisation has 25 instances at most, so that no run holds up requests for long. */
 const ORGANIZATIONS_A_RUN = 20;
-const PUT_OFF_MS = 60_000;
+const PUT_OFF_MS = MINUTE_MS;
 
 /**
  * Settles the organisations whose time has come: a few statements for all of them together, and again at once where there are

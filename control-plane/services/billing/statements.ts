@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../shared/time.js';
 import type { Caller } from '../../domain/caller.js';
 import type { TransactionKind } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
@@ -6,8 +7,6 @@ import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-
-export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { MINUTE_MS } from '../../../shared/time.js';
 import type { HostTrouble } from '../../domain/wait.js';
 import { MessageRateLimiter } from './message-rate-limiter.js';
 
@@ -30,7 +31,7 @@ export interface ReportedRun {
   ms: number;
 }
 
-const BLOCKED_MS = 60_000;
+const BLOCKED_MS = MINUTE_MS;
 /** A host that has been silent for longer is not connected. */
 const LIVENESS_LIMIT_MS = 30_000;
 

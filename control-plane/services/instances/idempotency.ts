@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import { DAY_MS } from '../../../shared/time.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInstance, type Instance } from './queries.js';
 
 /** For so long a key stands for its request. */
-export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_MS = DAY_MS;
 
 /** What a client sent to make one request, and no other, of all its repetitions. */
 export interface Idempotency {

@@ -2,6 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { EarlierHost, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { withFingerprint } from '../../../shared/tls.js';
+import { HOUR_MS } from '../../../shared/time.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -16,8 +17,6 @@ import type { Platform } from '../system/platform.js';
 import { hashToken } from '../accounts/tokens.js';
 
 export type EnrollmentTokenDetails = Row<'enrollment_tokens'>;
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Operators: a token with which `max_uses` hosts may enrol, or one known machine anew; shown once, stored as a hash. Where the

@@ -1,10 +1,11 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { ReportedRun as Run, AgentConnections } from '../connections/agent-connections.js';
 import { UNREPORTED, settleSoon, type IntervalRow } from './meters.js';
 
 /** For so long a host that has spoken is taken to have its workloads running still. */
-export const SILENCE_MS = 2 * 60_000;
+export const SILENCE_MS = 2 * MINUTE_MS;
 /** What is attested is written down no more often than this, unless something has changed. */
 const GRAIN_MS = 30_000;
 

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -9,8 +10,7 @@ import { recordEvent } from '../system/timeline.js';
 import { requestDestroy } from '../instances/requests.js';
 
 const BATCH = 200;
-const EVERY_MS = 60_000;
-const HOUR_MS = 60 * 60_000;
+const EVERY_MS = MINUTE_MS;
 /** Tells when the instance is destroyed; without it, it is not. */
 const ANNOUNCED = 'destroy_scheduled';
 const REMINDED = 'destroy_soon';

@@ -8,6 +8,7 @@ import { HEARTBEAT_MS } from '../../../shared/protocol.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
+import { MINUTE_MS } from '../../../shared/time.js';
 import { gpusOf } from '../instances/queries.js';
 import { saveGpus } from '../machines/inventory.js';
 import { validateHeartbeat } from '../machines/message-validation.js';
@@ -20,7 +21,7 @@ import { MAX_WORDS_CHARS } from './observations.js';
 
 const SAY_AGAIN = 'this host runs a workload that the control plane has never heard of; it is to say again what it has';
 
-const LAST_SEEN_GRAIN_MS = 60_000;
+const LAST_SEEN_GRAIN_MS = MINUTE_MS;
 
 /** A heartbeat that comes so long after a change was gathered after it. */
 const SURELY_LATER_MS = 2 * HEARTBEAT_MS;

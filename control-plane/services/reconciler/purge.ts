@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -6,7 +7,7 @@ import type { Platform } from '../system/platform.js';
 
 /** Rows of one kind in one run. */
 const BATCH = 500;
-const EVERY_MS = 60_000;
+const EVERY_MS = MINUTE_MS;
 
 /** Removes sessions, invitations, idempotency keys and slow images that have expired, the oldest first, once a minute. Returns how many. */
 export function purgerOf({ store, clock }: Platform): () => { purged: number } {

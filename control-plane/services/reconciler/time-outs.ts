@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -12,7 +13,7 @@ import { recordEvent } from '../system/timeline.js';
 const BATCH = 200;
 /** What an agent tells of every minute while a stop does not succeed. */
 const STOP_ATTEMPT = 'stop_attempt';
-const ATTEMPT_MS = 10 * 60_000;
+const ATTEMPT_MS = 10 * MINUTE_MS;
 /**
  * Ends what takes too long: a stop goes back to `running` while it is still being tried, a start is undone, a provision without
  * progress fails. Nothing ends while the wall clock is not to be believed. Answers how many.

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../shared/time.js';
 import type { CommandKind } from '../../domain/command.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { WAIT_WORDS, type HostTrouble } from '../../domain/wait.js';
@@ -11,7 +12,7 @@ const EVERY_MS = 5_000;
 /** A host that dials again, or a Docker that is restarted, is nothing to tell of. */
 const TELL_AFTER_MS = 10_000;
 /** A host that comes and goes is told of so often at most. */
-const TELL_AGAIN_MS = 10 * 60_000;
+const TELL_AGAIN_MS = 10 * MINUTE_MS;
 
 type Reason = Exclude<HostTrouble, 'obstacle'>;
 

@@ -1,17 +1,17 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Ids } from '../../../shared/ids.js';
 import { CONTROL_PLANE_NAME } from '../../../shared/tls.js';
+import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
 import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
 import type { Encryption } from './encryption.js';
 import type { Root, Span } from './certificates.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 const ROOT_DAYS = 30 * 365;
 const HOST_DAYS = 365;
 const SERVER_DAYS = 90;
 /** Clocks of hosts may be behind: for so long before it was issued a certificate is good. */
-export const LEEWAY_MS = 60 * 60_000;
+export const LEEWAY_MS = HOUR_MS;
 const SERIAL_BYTES = 16;
 
 /** A certificate in PEM, with the fingerprint that it is known by and its end in ms since 1970 UTC. */

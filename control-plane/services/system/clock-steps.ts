@@ -1,15 +1,16 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Logger } from '../../../shared/logger.js';
+import { MINUTE_MS } from '../../../shared/time.js';
 import { deleteMeta, readMeta, writeMeta } from '../../store/meta.js';
 import type { Store, Tx } from '../../store/store.js';
 
 /** A wall clock that was set by more than this is not believed. */
-const STEP_MS = 60_000;
+const STEP_MS = MINUTE_MS;
 /** A wall clock that differs by more than this from the time that has passed was set. */
 const NOTICED_MS = 1_000;
-const SEEN_EVERY_MS = 60_000;
+const SEEN_EVERY_MS = MINUTE_MS;
 /** Who could not pay for so long, because there was no control plane, gets the full time anew. */
-const ABSENCE_MS = 10 * 60_000;
+const ABSENCE_MS = 10 * MINUTE_MS;
 
 /** What a change of the wall clock does to times that are stored. */
 export interface ClockStepEffects {

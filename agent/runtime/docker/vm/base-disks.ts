@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { messageOf } from '../../../../shared/coded-error.js';
+import { MINUTE_MS } from '../../../../shared/time.js';
 import { judgeDisk, type BaseDisk } from '../../../domain/disk-image.js';
 import { Failure } from '../../../domain/failure.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from '../engine.js';
@@ -11,8 +12,8 @@ import type { RunnerJobs } from './runner-job.js';
 
 const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
 /** Together less than the control plane waits for progress. */
-const COPY_MS = 10 * 60_000;
-const INSPECT_MS = 5 * 60_000;
+const COPY_MS = 10 * MINUTE_MS;
+const INSPECT_MS = 5 * MINUTE_MS;
 
 type Put = (archive: NodeJS.ReadableStream, signal: AbortSignal) => Promise<unknown>;
 

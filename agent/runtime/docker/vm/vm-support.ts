@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '../../../../shared/clock.js';
 import { messageOf } from '../../../../shared/coded-error.js';
+import { MINUTE_MS } from '../../../../shared/time.js';
 import type { Accelerator, VmSettings } from '../../../domain/virtual-machine.js';
 import type { GpuDriver } from '../../../host/gpus/driver.js';
 import type { Engine } from '../engine.js';
@@ -15,8 +16,8 @@ const GROUP_READ_WRITE = 0o060;
 const OTHERS_READ_WRITE = 0o006;
 const BOOTED = 'gpurent-probe: booted';
 /** After a failure. */
-const AGAIN_MS = 10 * 60_000;
-const PROBE_MS = { kvm: 20_000, tcg: 60_000 } as const;
+const AGAIN_MS = 10 * MINUTE_MS;
+const PROBE_MS = { kvm: 20_000, tcg: MINUTE_MS } as const;
 
 /** What QEMU needs of the host. */
 export interface AcceleratorAccess {
