@@ -33,7 +33,7 @@ import { LastUsed } from './services/accounts/last-used.js';
 import { Passwords, type PasswordCost } from './services/accounts/passwords.js';
 import { LogHub } from './services/hosts/logs.js';
 import { destroyUnpaid } from './services/money/auto-destroy.js';
-import { settleDue } from './services/money/settle.js';
+import { settlerOf } from './services/money/settle.js';
 import type { Platform } from './services/platform.js';
 import { purgerOf } from './services/purge.js';
 import { Sealer } from './services/sealer.js';
@@ -154,7 +154,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'wait-events': waitTellerOf(platform),
       'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
-      settle: () => settleDue(platform),
+      settle: settlerOf(platform),
       'auto-destroy': () => destroyUnpaid(platform),
       'error-expiry': expireErrors,
       'last-used': () => platform.lastUsed.flush(store),
