@@ -291,9 +291,8 @@ const lateSettlement: AlarmCase = {
     const broken = `BEFORE UPDATE OF balance_micro ON organizations WHEN new.id = '${renter.organizationId}'`;
     connectionOf(test).exec(`CREATE TEMP TRIGGER broken ${broken} BEGIN SELECT RAISE(ABORT, 'it is broken'); END`);
     await installation.pass(5 * MINUTE_MS);
-    expect(test.logged(50).some((line) => line.includes('"worker":"settle"') && line.includes('it is broken'))).toBe(
-      true,
-    );
+    const told = `organization ${renter.organizationId} cannot be settled: it is broken`;
+    expect(test.logged(50).some((line) => line.includes('"worker":"settle"') && line.includes(told))).toBe(true);
     return async () => {
       connectionOf(test).exec('DROP TRIGGER broken');
       await installation.pass(MINUTE_MS);

@@ -1,6 +1,7 @@
+import { messageOf } from '../../../shared/coded-error.js';
 import { settle, type Settlement } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
-import type { Tx } from '../../store/store.js';
+import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { oneByOne } from '../one-by-one.js';
 import type { Platform } from '../platform.js';
 import { loadAccounts } from './unsettled.js';
@@ -29,9 +30,10 @@ export function settlerOf(platform: Platform): () => { settled: number } {
         settleOrganizations(platform, tx, due);
         if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
       });
-    } catch {
-      const settleOne = (tx: Tx, id: string) => settleOrganizations(platform, tx, [id]);
-      oneByOne(platform, due, settleOne, (tx, id) => {
+    } catch (error) {
+      // Of none of them.
+      if (error instanceof StoreUnavailable) throw error;
+      oneByOne(platform, due, settleOne(platform), (tx, id) => {
         putOff.set(id, clock.monotonic() + PUT_OFF_MS);
         tx.nudge('settle');
       });
@@ -39,6 +41,15 @@ export function settlerOf(platform: Platform): () => { settled: number } {
     return { settled: due.length };
   };
 }
+
+/** Throws with the id of an organization that cannot be settled: the log is to name it. */
+const settleOne = (platform: Platform) => (tx: Tx, id: string) => {
+  try {
+    settleOrganizations(platform, tx, [id]);
+  } catch (error) {
+    throw new Error(`organization ${id} cannot be settled: ${messageOf(error)}`, { cause: error });
+  }
+};
 
 /** Which have waited longest, other than `but`. */
 function findDue(store: Platform['store'], but: readonly string[]): string[] {
