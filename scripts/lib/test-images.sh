@@ -79,6 +79,14 @@ make_vm_disks() {
   rm -rf "$tree"
 }
 
+# Prometheus and promtool, in a folder: they need nothing else of their Debian.
+make_prometheus() {
+  debian_with prometheus
+  mkdir "$1"
+  cp "$tree/usr/bin/prometheus" "$tree/usr/bin/promtool" "$1"
+  rm -rf "$tree"
+}
+
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
 # Signed by a key of the test's own, and looked at as somebody would who has fetched it.
 make_release() {
@@ -98,6 +106,7 @@ keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
 keep_vm_runner() { keep vm-runner make_vm_runner "$root/scripts/build-vm-runner" "$root/agent/vm-runner/runner"; }
 keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
 keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
+keep_prometheus() { keep prometheus make_prometheus; }
 keep_release() {
   local sources
   mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates \

@@ -77,12 +77,13 @@ computing_lane() { # [MODE]
 }
 
 # Everything that comes from elsewhere: with the network that sandboxes do not have.
-making_lane() {
+making_lane() { # [MODE]
   phase tools make_tools
   phase image-debian keep_debian
   phase image-vm-runner keep_vm_runner
   phase image-vm-disks keep_vm_disks
   phase image-systemd keep_systemd
+  if [ "${1:-}" = --nightly ]; then phase prometheus keep_prometheus; fi
   after program
   phase release keep_release
 }
@@ -97,8 +98,15 @@ docker_lane() { # ROUNDS [MODE]
   after program image-debian
   in_sandbox docker_tests "$1"
   if [ "${2:-}" != --nightly ]; then return; fi
+  after prometheus
+  in_sandbox alarm_tests
   after nodes
   in_sandbox quickstarts
+}
+alarm_tests() {
+  keep_prometheus
+  export GPURENT_TEST_PROMETHEUS=$kept
+  phase alarms vitest alarms
 }
 quickstarts() {
   local major
