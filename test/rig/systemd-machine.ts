@@ -35,6 +35,8 @@ export class SystemdMachine {
     const folders = ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:ro', '-v', `${name}:/var/lib/docker`];
     // Docker switches IPv6 off where its network has none, and with it loopback's.
     const ipv6 = ['all', 'lo'].flatMap((name) => ['--sysctl', `net.ipv6.conf.${name}.disable_ipv6=0`]);
+    // Docker lets everybody listen below 1024, which no machine does.
+    const lowPorts = ['--sysctl', 'net.ipv4.ip_unprivileged_port_start=1024'];
     // Not the default bridge: another Docker of the tests may have taken that away.
     await run('docker', ['network', 'create', name]);
     const options = [
@@ -47,6 +49,7 @@ export class SystemdMachine {
       ...seams,
       ...ROOMS,
       ...ipv6,
+      ...lowPorts,
       ...folders,
     ];
     await run('docker', ['run', ...options, image, '/sbin/init']);
