@@ -86,6 +86,7 @@ making_lane() { # [MODE]
   if [ "${1:-}" = --nightly ]; then phase prometheus keep_prometheus; fi
   after program
   phase release keep_release
+  if [ "${1:-}" = --nightly ]; then phase image-services keep_services; fi
 }
 make_tools() {
   make_guest_tools
@@ -122,11 +123,14 @@ docker_tests() {
   stop_dockerd
 }
 
-machines_lane() { # ROUNDS
+machines_lane() { # ROUNDS [MODE]
   after program image-vm-disks
   in_sandbox vm_tests "$1"
   after release
-  in_sandbox machine_tests
+  in_sandbox machine_tests systemd machine
+  if [ "${2:-}" != --nightly ]; then return; fi
+  after image-services
+  in_sandbox machine_tests services services
 }
 give_vm_runner() {
   local sources
@@ -144,11 +148,11 @@ vm_tests() {
   for _ in $(seq "$1"); do phase vm vitest vm; done
   stop_dockerd
 }
-machine_tests() {
+machine_tests() { # IMAGE PROJECT
   start_dockerd docker-2
-  keep_systemd && give_image gpurent/systemd:1 "$kept"
+  "keep_$1" && give_image "gpurent/$1:1" "$kept"
   keep_release
   export GPURENT_TEST_RELEASE=$kept
-  phase machine vitest machine
+  phase "$2" vitest "$2"
   stop_dockerd
 }
