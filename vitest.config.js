@@ -6,6 +6,9 @@ const DEEP = ['test/simulation/{bugs,money-bugs}.test.ts', 'test/contract/client
 /** Virtual machines: a processor that is emulated takes a core. */
 const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 
+/** At night only: the guides' blocks that need packages beside ours. */
+const SERVICES = ['test/machine/guide-services.test.ts'];
+
 export default defineConfig({
   test: {
     // The tests wait more than they compute.
@@ -37,8 +40,19 @@ export default defineConfig({
         },
       },
       { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
+      // At night: each alert of the guide, under a real Prometheus.
+      { test: { name: 'alarms', include: ['test/alarms/**/*.test.ts'], testTimeout: 120_000, maxConcurrency: 8 } },
       // A machine with systemd shares this one's cgroups, and changes them: it comes last.
-      { test: { name: 'machine', include: ['test/machine/**/*.test.ts'], testTimeout: 400_000, hookTimeout: 180_000 } },
+      {
+        test: {
+          name: 'machine',
+          include: ['test/machine/**/*.test.ts'],
+          exclude: SERVICES,
+          testTimeout: 400_000,
+          hookTimeout: 180_000,
+        },
+      },
+      { test: { name: 'services', include: SERVICES, testTimeout: 400_000, hookTimeout: 180_000 } },
     ],
   },
 });

@@ -34,7 +34,7 @@ import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
 import { destroyUnpaid } from './services/billing/auto-destroy.js';
-import { settleDue } from './services/billing/settle.js';
+import { settlerOf } from './services/billing/settle.js';
 import type { Platform } from './services/system/platform.js';
 import { purgerOf } from './services/reconciler/purge.js';
 import { Encryption } from './services/secrets/encryption.js';
@@ -163,7 +163,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'wait-events': waitTellerOf(platform),
       'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
-      settle: () => settleDue(platform),
+      settle: settlerOf(platform),
       'auto-destroy': () => destroyUnpaid(platform),
       'error-expiry': expireErrors,
       'last-used': () => platform.lastUsed.flush(store),

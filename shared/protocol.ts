@@ -21,6 +21,9 @@ const KEEPALIVE_OPTIONS = {
 
 export const AGENT_OPTIONS = {
   ...KEEPALIVE_OPTIONS,
+  // Otherwise grpc-js asks DNS for a TXT record with its settings. Where no name server answers, that keeps a process from ending for
+  // 20 seconds.
+  'grpc.service_config_disable_resolution': 1,
   'grpc.max_send_message_length': MAX_AGENT_MESSAGE_BYTES,
   'grpc.max_receive_message_length': MAX_CONTROL_MESSAGE_BYTES,
 } as const;

@@ -34,7 +34,9 @@ export class Metrics {
     connected.set(Number(snapshot.connected));
     docker.set(Number(snapshot.dockerAvailable));
     obstacle.set(Number(snapshot.obstacle !== ''));
-    diskFree.set(snapshot.diskFreeGb);
+    // A disk that nobody can ask about is not full.
+    if (snapshot.dockerAvailable) diskFree.set(snapshot.diskFreeGb);
+    else diskFree.remove();
     unanswered.set(Math.max(0, ...snapshot.unanswered.map(({ ms }) => ms)) / 1_000);
     const used = new Set(snapshot.workloads.flatMap(({ state, gpuUuids }) => (state === 'running' ? gpuUuids : [])));
     for (const { uuid, model, healthy } of snapshot.gpus) {

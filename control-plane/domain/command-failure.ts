@@ -1,5 +1,5 @@
 /** The codes by which agents say why a command has failed. Hosts are strangers: any other word of theirs is `other`. */
-const KNOWN: ReadonlySet<string> = new Set([
+export const FAILURE_CODES = [
   'AGENT_CRASHED',
   'CONTAINER_FAILED',
   'DOCKER_TIMEOUT',
@@ -13,7 +13,9 @@ const KNOWN: ReadonlySet<string> = new Set([
   'PORT_TAKEN',
   'SUPERSEDED',
   'WORKLOAD_GONE',
-]);
+  'other',
+] as const;
+const KNOWN: ReadonlySet<string> = new Set(FAILURE_CODES);
 
 /** A code as metrics show it: one of a closed list. */
 export function knownFailure(code: string): string {

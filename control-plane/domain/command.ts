@@ -4,7 +4,8 @@ import { MINUTE_MS } from '../../shared/time.js';
  * One per client request; each states the whole desired state of its instance, but `access`: that leaves the workload as it is, and
  * replaces who gets in.
  */
-export type CommandKind = 'provision' | 'start' | 'stop' | 'release' | 'destroy' | 'access';
+export const COMMAND_KINDS = ['provision', 'start', 'stop', 'release', 'destroy', 'access'] as const;
+export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 /**
  * `open` until the host has answered for good, or a newer command of the instance has closed it.

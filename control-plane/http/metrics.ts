@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Clock } from '../../shared/clock.js';
 import { VERSION } from '../../shared/version.js';
+import { COMMAND_KINDS } from '../domain/command.js';
+import { FAILURE_CODES } from '../domain/command-failure.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { Overview } from '../services/system/overview.js';
 import { FailingHosts } from './failing-hosts.js';
@@ -54,6 +56,9 @@ export class Metrics {
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
+    // Prometheus sees no increase in what it sees for the first time.
+    for (const kind of COMMAND_KINDS)
+      for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);
   }
 
   get contentType(): string {

@@ -27,11 +27,11 @@ require_node() {
 }
 
 # install_release PROGRAM: puts this release where it stays. What runs goes on with the one before until it is restarted, and
-# another program of the same machine keeps its own.
+# another program of the same machine keeps its own. Where the same files are there already, they stay as they are.
 install_release() {
   version=$("$node" -p "require('$release/package.json').version")
   local target=$prefix/$version
-  if [ "$release" != "$target" ]; then
+  if [ "$release" != "$target" ] && ! diff -rq --no-dereference "$release" "$target" >/dev/null 2>&1; then
     rm -rf "$target.new"
     mkdir -p "$prefix"
     cp -r "$release" "$target.new"

@@ -70,12 +70,30 @@ make_systemd() {
   archive_tree "$1"
 }
 
+# The same machine with what the guides put beside ours: proxies, Prometheus, firewalls. Two proxies want the same ports, so
+# none of them starts by itself.
+make_services() {
+  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl \
+    nginx caddy prometheus nftables ufw
+  cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
+  chroot "$tree" systemctl disable nginx caddy prometheus
+  archive_tree "$1"
+}
+
 # Two disks to boot, in a folder.
 make_vm_disks() {
   debian_with systemd-sysv dbus udev iproute2 linux-image-cloud-amd64 initramfs-tools openssh-server cloud-init netplan.io \
     cloud-guest-utils e2fsprogs sudo systemd-boot-efi
   mkdir "$1"
   "$root/test/rig/make-vm-disks" "$tree" "$guest_tools/bin/busybox" "$1"
+  rm -rf "$tree"
+}
+
+# Prometheus and promtool, in a folder: they need nothing else of their Debian.
+make_prometheus() {
+  debian_with prometheus
+  mkdir "$1"
+  cp "$tree/usr/bin/prometheus" "$tree/usr/bin/promtool" "$1"
   rm -rf "$tree"
 }
 
@@ -98,6 +116,8 @@ keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
 keep_vm_runner() { keep vm-runner make_vm_runner "$root/scripts/build-vm-runner" "$root/agent/vm-runner/runner"; }
 keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
 keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
+keep_prometheus() { keep prometheus make_prometheus; }
+keep_services() { keep services make_services "$(readlink -f "$(command -v node)")"; }
 keep_release() {
   local sources
   mapfile -t sources < <(cd "$root" && find dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates \

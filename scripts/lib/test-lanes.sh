@@ -77,14 +77,16 @@ computing_lane() { # [MODE]
 }
 
 # Everything that comes from elsewhere: with the network that sandboxes do not have.
-making_lane() {
+making_lane() { # [MODE]
   phase tools make_tools
   phase image-debian keep_debian
   phase image-vm-runner keep_vm_runner
   phase image-vm-disks keep_vm_disks
   phase image-systemd keep_systemd
+  if [ "${1:-}" = --nightly ]; then phase prometheus keep_prometheus; fi
   after program
   phase release keep_release
+  if [ "${1:-}" = --nightly ]; then phase image-services keep_services; fi
 }
 make_tools() {
   make_guest_tools
@@ -97,8 +99,15 @@ docker_lane() { # ROUNDS [MODE]
   after program image-debian
   in_sandbox docker_tests "$1"
   if [ "${2:-}" != --nightly ]; then return; fi
+  after prometheus
+  in_sandbox alarm_tests
   after nodes
   in_sandbox quickstarts
+}
+alarm_tests() {
+  keep_prometheus
+  export GPURENT_TEST_PROMETHEUS=$kept
+  phase alarms vitest alarms
 }
 quickstarts() {
   local major
@@ -114,11 +123,14 @@ docker_tests() {
   stop_dockerd
 }
 
-machines_lane() { # ROUNDS
+machines_lane() { # ROUNDS [MODE]
   after program image-vm-disks
   in_sandbox vm_tests "$1"
   after release
-  in_sandbox machine_tests
+  in_sandbox machine_tests systemd machine
+  if [ "${2:-}" != --nightly ]; then return; fi
+  after image-services
+  in_sandbox machine_tests services services
 }
 give_vm_runner() {
   local sources
@@ -136,11 +148,11 @@ vm_tests() {
   for _ in $(seq "$1"); do phase vm vitest vm; done
   stop_dockerd
 }
-machine_tests() {
+machine_tests() { # IMAGE PROJECT
   start_dockerd docker-2
-  keep_systemd && give_image gpurent/systemd:1 "$kept"
+  "keep_$1" && give_image "gpurent/$1:1" "$kept"
   keep_release
   export GPURENT_TEST_RELEASE=$kept
-  phase machine vitest machine
+  phase "$2" vitest "$2"
   stop_dockerd
 }

@@ -245,25 +245,6 @@ describe('What is charged', () => {
   });
 });
 
-describe('An organization that cannot be settled', () => {
-  it('holds up no other, and is tried again after a minute', async () => {
-    const [broken, sound] = [await poorOf(), await poorOf()];
-    const { store } = test.core.platform;
-    const run = (text: string) => store.transact((tx) => tx.run(statement(sql.raw(text))));
-    run(`CREATE TRIGGER broken BEFORE UPDATE OF spend_micro ON instances WHEN OLD.id = '${broken.id}'
-      BEGIN SELECT RAISE(ABORT, 'broken'); END`);
-    for (const poor of [broken, sound]) await poor.agent.speak(poor.id);
-    test.clock.advance(MINUTE_MS);
-    for (const poor of [broken, sound]) await poor.agent.speak(poor.id);
-    test.advance(MINUTE_MS);
-    expect((await sound.read()).spend_micro).toBeGreaterThan(0);
-    expect((await broken.read()).spend_micro).toBe(0);
-    run('DROP TRIGGER broken');
-    test.advance(MINUTE_MS);
-    expect((await broken.read()).spend_micro).toBeGreaterThan(0);
-  });
-});
-
 describe('The gate', () => {
   it('counts what has come due up to now, and says what it needs', async () => {
     const poor = await poorOf();

@@ -153,6 +153,14 @@ describe('commands that fail', () => {
     await statusIs(api, id, 'error');
   }
 
+  it('begin at none of each, for Prometheus sees no increase in what it sees for the first time', async () => {
+    const shown = await scrape();
+    for (const kind of ['provision', 'start', 'stop', 'release', 'destroy', 'access']) {
+      const failed = `gpurent_commands_finished_total{kind="${kind}",outcome="failed",code="NO_FREE_PORT"}`;
+      expect(shown[failed]).toBe(0);
+    }
+  });
+
   it('are counted by why, in words that are known, and by the hosts on which those of several fail', async () => {
     const agent = await test.host({ gpus: 8, automatic: false });
     const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };

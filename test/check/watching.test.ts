@@ -7,21 +7,22 @@ import { TestControlPlane } from '../harness/control-plane.js';
 const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 const known = new Set<string>();
 let test: TestControlPlane;
+/** An agent that has nothing. */
+const EMPTY = {
+  version: '',
+  connected: true,
+  dockerAvailable: true,
+  obstacle: '',
+  diskFreeGb: 0,
+  unanswered: [],
+  gpus: [],
+  workloads: [],
+  commands: [],
+};
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  const empty = {
-    version: '',
-    connected: true,
-    dockerAvailable: true,
-    obstacle: '',
-    diskFreeGb: 0,
-    unanswered: [],
-    gpus: [],
-    workloads: [],
-    commands: [],
-  };
-  const shown = [await (await fetch(`${test.url}/metrics`)).text(), await new Metrics().render(empty as never)];
+  const shown = [await (await fetch(`${test.url}/metrics`)).text(), await new Metrics().render(EMPTY as never)];
   for (const [, name = '', kind] of shown.join('\n').matchAll(/^# TYPE (\S+) (\S+)/gm)) {
     known.add(name);
     if (kind === 'histogram') for (const part of ['bucket', 'count', 'sum']) known.add(`${name}_${part}`);
@@ -35,6 +36,14 @@ describe.each(['packaging/grafana-dashboard.json', 'packaging/alerts.yml'])('%s'
     expect(asked.length).toBeGreaterThan(9);
     expect(asked.filter((name) => !known.has(name))).toEqual([]);
   });
+});
+
+it('a disk that nobody can ask about, because Docker does not answer, is not shown as a full one', async () => {
+  const metrics = new Metrics();
+  const shown = async (dockerAvailable: boolean) =>
+    /^gpurent_agent_disk_free_gigabytes .*$/m.exec(await metrics.render({ ...EMPTY, dockerAvailable } as never))?.[0];
+  expect(await shown(false)).toBeUndefined();
+  expect(await shown(true)).toBe('gpurent_agent_disk_free_gigabytes 0');
 });
 
 it('every alarm stands in the guide, and no other', () => {

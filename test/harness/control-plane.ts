@@ -34,6 +34,8 @@ interface Options {
   stripe?: StripeSettings;
   /** A store that an earlier release has left: its file, its key, and when that was, in milliseconds since 1970. */
   left?: { database: string; secretKey: Buffer; at: number };
+  /** Where its database is; otherwise in memory. */
+  folder?: string;
 }
 
 export interface Renter {
@@ -65,8 +67,13 @@ export class TestControlPlane {
     private readonly config: Config,
   ) {}
 
-  static async start({ rateLimits = {}, stripe, tls, left }: Options = {}): Promise<TestControlPlane> {
-    const folder = memoryFolder('gpurent-test-');
+  static async start({
+    rateLimits = {},
+    stripe,
+    tls,
+    left,
+    folder = memoryFolder('gpurent-test-'),
+  }: Options = {}): Promise<TestControlPlane> {
     const config: Config = {
       httpAddress: '127.0.0.1:0',
       grpcAddress: '127.0.0.1:0',

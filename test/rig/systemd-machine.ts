@@ -9,6 +9,8 @@ const run = promisify(execFile);
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
 const BOOT_MS = 60_000;
 const IMAGE = 'gpurent/systemd:1';
+/** The same with nginx, Caddy, Prometheus, nftables and ufw; at night only. */
+export const SERVICES_IMAGE = 'gpurent/services:1';
 /** What systemd and a Docker of its own need. */
 const PRIVILEGES = ['SYS_ADMIN', 'NET_ADMIN', 'SYS_PTRACE', 'SYSLOG', 'MKNOD'].flatMap((name) => ['--cap-add', name]);
 const ROOMS = ['/run', '/run/lock', '/tmp'].flatMap((path) => ['--tmpfs', path]);
@@ -25,7 +27,7 @@ export function releaseTarball(): string {
 export class SystemdMachine {
   private constructor(private readonly name: string) {}
 
-  static async boot(): Promise<SystemdMachine> {
+  static async boot(image = IMAGE): Promise<SystemdMachine> {
     const name = `gpurent-machine-${randomUUID().slice(0, 8)}`;
     const seams = ['--security-opt', 'seccomp=unconfined', '--cgroupns', 'host', '--stop-signal', 'SIGRTMIN+3'];
     // Read-only is the folder, not what is mounted in it: so systemd mounts no hierarchy that this machine does not have, for then
@@ -33,6 +35,8 @@ export class SystemdMachine {
     const folders = ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:ro', '-v', `${name}:/var/lib/docker`];
     // Docker switches IPv6 off where its network has none, and with it loopback's.
     const ipv6 = ['all', 'lo'].flatMap((name) => ['--sysctl', `net.ipv6.conf.${name}.disable_ipv6=0`]);
+    // Docker lets everybody listen below 1024, which no machine does.
+    const lowPorts = ['--sysctl', 'net.ipv4.ip_unprivileged_port_start=1024'];
     // Not the default bridge: another Docker of the tests may have taken that away.
     await run('docker', ['network', 'create', name]);
     const options = [
@@ -45,9 +49,10 @@ export class SystemdMachine {
       ...seams,
       ...ROOMS,
       ...ipv6,
+      ...lowPorts,
       ...folders,
     ];
-    await run('docker', ['run', ...options, IMAGE, '/sbin/init']);
+    await run('docker', ['run', ...options, image, '/sbin/init']);
     const machine = new SystemdMachine(name);
     await machine.up();
     return machine;
@@ -65,6 +70,23 @@ export class SystemdMachine {
       (said) => ({ ok: true, said }),
       (error: unknown) => ({ ok: false, said: (error as { stdout: string }).stdout }),
     );
+  }
+
+  /** What a shell script of a user said on both its outputs, and whether it came to its end well. */
+  async tell(script: string, user: string): Promise<{ ok: boolean; said: string; errors: string }> {
+    const done = run('docker', ['exec', '--user', user, this.name, 'bash', '-c', script], OUTPUT);
+    return done.then(
+      ({ stdout, stderr }) => ({ ok: true, said: stdout.trim(), errors: stderr }),
+      (error: unknown) => {
+        const { stdout, stderr } = error as { stdout: string; stderr: string };
+        return { ok: false, said: stdout.trim(), errors: stderr };
+      },
+    );
+  }
+
+  /** Copies a file into a folder of it. */
+  async copy(file: string, folder: string): Promise<void> {
+    await run('docker', ['cp', file, `${this.name}:${folder}/`]);
   }
 
   /** Unpacks a tarball into a new folder. */

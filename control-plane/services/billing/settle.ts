@@ -1,7 +1,8 @@
+import { messageOf } from '../../../shared/coded-error.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { settle, type Settlement } from '../../domain/settlement.js';
 import { listOf, query } from '../../store/sql.js';
-import type { Tx } from '../../store/store.js';
+import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { loadAccounts } from './load-accounts.js';
@@ -13,33 +14,50 @@ const ORGANIZATIONS_A_RUN = 20;
 const PUT_OFF_MS = MINUTE_MS;
 
 /**
- * Settles the organisations whose time has come: a few statements for all of them together, and again at once where there are
- * more. One that cannot be settled holds up no other. Answers how many.
+ * Makes a worker that settles the organisations whose time has come: a few statements for all of them together, and again at once
+ * where there are more. It answers how many. One that cannot be settled holds up no other: it stays due, so that the lag of
+ * settlement tells of it, and is tried again after a minute.
  */
-export function settleDue(platform: Platform): { settled: number } {
-  const due = platform.store.transact((tx) => {
-    const ready = query.selectFrom('organizations').select('id').where('settle_at', '<=', tx.now);
-    return tx.all(ready.orderBy('settle_at').limit(ORGANIZATIONS_A_RUN)).map(({ id }) => id);
-  });
-  if (due.length === 0) return { settled: 0 };
-  try {
-    platform.store.transact((tx) => {
-      settleOrganizations(platform, tx, due);
-      if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
-    });
-  } catch {
-    settleOneByOne(platform, due);
-  }
-  return { settled: due.length };
+export function settlerOf(platform: Platform): () => { settled: number } {
+  const { store, clock } = platform;
+  /** Those that could not be settled, by when they are tried again, in monotonic milliseconds. A restart tries them at once. */
+  const putOff = new Map<string, number>();
+  return () => {
+    for (const [id, until] of putOff) if (until <= clock.monotonic()) putOff.delete(id);
+    const due = findDue(store, [...putOff.keys()]);
+    if (due.length === 0) return { settled: 0 };
+    try {
+      store.transact((tx) => {
+        settleOrganizations(platform, tx, due);
+        if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
+      });
+    } catch (error) {
+      // Of none of them.
+      if (error instanceof StoreUnavailable) throw error;
+      forEachInOwnTransaction(platform, due, settleOne(platform), (tx, id) => {
+        putOff.set(id, clock.monotonic() + PUT_OFF_MS);
+        tx.nudge('settle');
+      });
+    }
+    return { settled: due.length };
+  };
 }
 
-/** One that fails is put off, so that it takes nobody else's turn. */
-function settleOneByOne(platform: Platform, due: readonly string[]): void {
-  const settleOne = (tx: Tx, id: string) => settleOrganizations(platform, tx, [id]);
-  forEachInOwnTransaction(platform, due, settleOne, (tx, id) => {
-    const settle_at = tx.now + PUT_OFF_MS;
-    tx.run(query.updateTable('organizations').set({ settle_at }).where('id', '=', id));
-    tx.nudge('settle');
+/** Throws with the id of an organization that cannot be settled: the log is to name it. */
+const settleOne = (platform: Platform) => (tx: Tx, id: string) => {
+  try {
+    settleOrganizations(platform, tx, [id]);
+  } catch (error) {
+    throw new Error(`organization ${id} cannot be settled: ${messageOf(error)}`, { cause: error });
+  }
+};
+
+/** Which have waited longest, other than `but`. */
+function findDue(store: Platform['store'], but: readonly string[]): string[] {
+  return store.transact((tx) => {
+    const due = query.selectFrom('organizations').select('id').where('settle_at', '<=', tx.now);
+    const next = due.where('id', 'not in', listOf(but)).orderBy('settle_at').limit(ORGANIZATIONS_A_RUN);
+    return tx.all(next).map(({ id }) => id);
   });
 }
 

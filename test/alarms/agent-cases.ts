@@ -1,0 +1,152 @@
+import { expect } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { makePublicKey } from '../harness/keys.js';
+import { MINUTE_MS, type AlarmCase } from './cases.js';
+import type { Installation } from './installation.js';
+import type { WatchedAgent } from './watched-agent.js';
+
+/** A case of an agent: `provoke` has it at hand. */
+function onAgent(
+  its: Omit<AlarmCase, 'agent' | 'provoke'>,
+  provoke: (agent: WatchedAgent, installation: Installation) => ReturnType<AlarmCase['provoke']>,
+): AlarmCase {
+  return {
+    ...its,
+    agent: true,
+    provoke: (installation) => {
+      if (!installation.agent) throw new Error('there is no agent');
+      return provoke(installation.agent, installation);
+    },
+  };
+}
+
+/** Waits, while time passes, until the agent's own status is so. */
+function until(
+  installation: Installation,
+  what: string,
+  look: (status: Awaited<ReturnType<WatchedAgent['snapshot']>>) => boolean,
+  stepMs = 1_000,
+): Promise<unknown> {
+  return eventually(what, async () => {
+    await installation.pass(stepMs);
+    return installation.agent && look(await installation.agent.snapshot());
+  });
+}
+
+const revoked = onAgent(
+  {
+    how: 'an operator has revoked its credential',
+    summary: /^The agent at gpu1 sees no control plane$/,
+    also: ['GpurentHostAway'],
+  },
+  async (agent, installation) => {
+    const { operator } = installation.controlPlane;
+    await operator.delete(`/v1/operator/machines/${agent.hostId}/credentials`);
+    await until(installation, 'its refusal', ({ refusal }) => refusal?.reason.includes('revoked') ?? false);
+    expect((await agent.snapshot()).refusal?.remedy).toMatch(/--again/);
+    return async () => {
+      const of = { machine_id: agent.hostId };
+      const { token } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', of);
+      await agent.enroll({ token, again: true });
+      await until(installation, 'it to be connected', ({ connected }) => connected);
+    };
+  },
+);
+
+const DOCKER_DOWN = /^Docker does not answer the agent at gpu1$/;
+
+const dockerEnded = onAgent({ how: 'Docker has ended', summary: DOCKER_DOWN }, async (agent, installation) => {
+  agent.docker.close();
+  await until(installation, 'it to notice', ({ dockerAvailable }) => !dockerAvailable);
+  return async () => {
+    await agent.openDocker();
+    await until(installation, 'it to notice', ({ dockerAvailable }) => dockerAvailable);
+  };
+});
+
+const dockerHangs = onAgent({ how: 'Docker hangs', summary: DOCKER_DOWN }, async (agent, installation) => {
+  agent.docker.isSilent = true;
+  await until(installation, 'it to notice', ({ dockerAvailable }) => !dockerAvailable);
+  return async () => {
+    agent.docker.close();
+    await agent.openDocker();
+    await until(installation, 'it to notice', ({ dockerAvailable }) => dockerAvailable);
+  };
+});
+
+const callHangs = onAgent(
+  {
+    how: 'one call is not answered',
+    summary: /^Docker at gpu1 has not answered a call for 11m 0s$/,
+  },
+  async (agent, installation) => {
+    const answer = agent.runtime.leaveUnanswered('some instance');
+    await installation.pass(11 * MINUTE_MS);
+    expect((await agent.snapshot()).unanswered).toMatchObject([{ instanceId: 'some instance' }]);
+    return async () => answer();
+  },
+);
+
+const UNREACHABLE = /^The host at gpu1 takes nothing new$/;
+
+const fullJournal = onAgent(
+  { how: 'the disk of its journal is full', summary: UNREACHABLE },
+  async (agent, installation) => {
+    const isHeldBack = ({ obstacle }: { obstacle: string }) =>
+      obstacle.includes('the journal of this host cannot be written');
+    await eventually('its reserve to be used up', async () => {
+      // What the agent gives up of it, others take.
+      agent.stateDisk.fill();
+      await installation.pass(5_000);
+      return isHeldBack(await agent.snapshot());
+    });
+    return async () => {
+      agent.stateDisk.makeRoom();
+      await until(installation, 'it to go on', (status) => !isHeldBack(status));
+    };
+  },
+);
+
+const silentSsh = onAgent({ how: 'SSH is silent', summary: UNREACHABLE }, async (agent, installation) => {
+  const { controlPlane: test } = installation;
+  const { api } = await test.renter();
+  const public_key = makePublicKey('-t', 'ed25519');
+  const { id: ssh_key_id } = await api.post<{ id: string }>('/v1/ssh-keys', { name: 'key', public_key });
+  const offer = { machine_id: agent.hostId, num_gpus: 1, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 };
+  const { id: offer_id } = await test.operator.post<{ id: string }>('/v1/operator/offers', offer);
+  agent.runtime.sshUp = false;
+  const template_id = await test.template({ image: 'image:1' });
+  const { id } = await api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10, ssh_key_id });
+  await until(installation, 'it to find out', ({ obstacle }) => obstacle.startsWith('SSH of this host'));
+  const { error_message } = await eventually('the start to be given up', async () => {
+    await installation.pass(1_000);
+    const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);
+    return instance.status === 'error' && instance;
+  });
+  expect(error_message).toMatch(/SSH of this host does not answer.*; nothing is charged: take another machine/);
+  return async () => {
+    agent.runtime.sshUp = true;
+    await until(installation, 'it to look again', ({ obstacle }) => obstacle === '');
+  };
+});
+
+const diskLow = onAgent(
+  {
+    how: 'little is left of the disk of Docker',
+    summary: /^Renters' disks at gpu1 are nearly full: 15 GB are left$/,
+  },
+  async (agent) => {
+    agent.dataDisk.resize('15g');
+    return async () => agent.dataDisk.resize('100g');
+  },
+);
+
+/** By alert. */
+export const agentCases: Readonly<Record<string, readonly AlarmCase[]>> = {
+  GpurentAgentDisconnected: [revoked],
+  GpurentDockerDown: [dockerEnded, dockerHangs],
+  GpurentDockerCallHangs: [callHangs],
+  GpurentHostUnreachable: [fullJournal, silentSsh],
+  GpurentHostDiskLow: [diskLow],
+};

@@ -1,0 +1,351 @@
+import type BetterSqlite3 from 'better-sqlite3';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { backUp, restore } from '../../control-plane/store/backup.js';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+import { HOUR_MS, MINUTE_MS, type AlarmCase } from './cases.js';
+import type { Installation } from './installation.js';
+
+interface Deploy {
+  offer_id: string;
+  template_id: string;
+  disk_gb: number;
+}
+
+/** What a renter asks for to get a GPU of this host. */
+async function deployOn(test: TestControlPlane, agent: FakeAgent): Promise<Deploy> {
+  return { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+}
+
+/** An instance that runs on a host of its own. */
+async function rent(test: TestControlPlane): Promise<{ agent: FakeAgent; renter: Renter; id: string }> {
+  const agent = await test.host({ gpus: 1 });
+  const renter = await test.renter();
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', await deployOn(test, agent));
+  await statusIs(renter.api, id, 'running');
+  return { agent, renter, id };
+}
+
+/** What a host that answers nothing by itself is told about an instance. */
+const commandFor = (agent: FakeAgent, instanceId: string) =>
+  eventually('the command', () => agent.held.find((held) => held.instanceId === instanceId));
+
+/** A deploy of this renter that its host fails. */
+async function failDeploy(agent: FakeAgent, { api }: Renter, body: Deploy, code: string): Promise<void> {
+  const { id } = await api.post<InstanceBody>('/v1/instances', body);
+  agent.fail(await commandFor(agent, id), code, 'it cannot be done');
+  await statusIs(api, id, 'error');
+}
+
+/** The connection that is the control plane's own. */
+const connectionOf = (test: TestControlPlane) =>
+  (test.core.platform.store as unknown as { connection: BetterSqlite3.Database }).connection;
+
+const machineOf = (test: TestControlPlane, agent: FakeAgent) =>
+  test.operator.get<{ connected: boolean; gpus: { healthy: boolean; reason: string | null }[] }>(
+    `/v1/operator/machines/${agent.hostId}`,
+  );
+
+const down: AlarmCase = {
+  how: 'the daemon has ended',
+  summary: /^The control plane does not answer$/,
+  async provoke({ controlPlane: test }) {
+    await test.core.stop();
+    return () => test.boot();
+  },
+};
+
+const fullDatabase: AlarmCase = {
+  how: 'the disk of the database is full',
+  summary: /^The database cannot be written, so nothing can be changed$/,
+  async provoke(installation) {
+    const { controlPlane: test, disks } = installation;
+    const isReady = async () => (await test.api.request('GET', '/readyz')).status === 200;
+    disks.database.fill();
+    await eventually('the room within its files to be used up', async () => {
+      test.clock.advance(1_000);
+      return !(await isReady());
+    });
+    expect((await test.operator.request('GET', '/v1/operator/machines')).status).toBe(200);
+    return async () => {
+      disks.database.makeRoom();
+      await installation.pass(1_000);
+      expect(await isReady()).toBe(true);
+    };
+  },
+};
+
+const BACKUP_OVERDUE = /^No copy of the database was made for an hour after it was due, or its folder cannot be used$/;
+
+/** From now on copies are made into a folder here, once a day. */
+async function backUpDaily({ controlPlane: test, folder }: Installation): Promise<string> {
+  const copies = join(folder, 'copies');
+  await test.restart({ backups: { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 } });
+  return copies;
+}
+
+const overdueBackups: AlarmCase[] = [
+  {
+    how: 'the folder has vanished',
+    summary: BACKUP_OVERDUE,
+    async provoke(installation) {
+      const copies = await backUpDaily(installation);
+      await installation.pass(MINUTE_MS);
+      rmSync(copies, { recursive: true });
+      return async () => {
+        mkdirSync(copies, { mode: 0o700 });
+        await installation.pass(MINUTE_MS);
+      };
+    },
+  },
+  {
+    how: 'the folder is a file',
+    summary: BACKUP_OVERDUE,
+    async provoke(installation) {
+      writeFileSync(join(installation.folder, 'copies'), '');
+      const copies = await backUpDaily(installation);
+      return async () => {
+        rmSync(copies);
+        mkdirSync(copies, { mode: 0o700 });
+        await installation.pass(MINUTE_MS);
+      };
+    },
+  },
+  {
+    how: 'the disk of the copies has been full for more than an hour',
+    summary: BACKUP_OVERDUE,
+    async provoke(installation) {
+      const { controlPlane: test, disks } = installation;
+      await test.restart({ backups: { folder: join(disks.other.path, 'copies'), everyMs: HOUR_MS, keep: 2 } });
+      await installation.pass(MINUTE_MS);
+      disks.other.fill();
+      await installation.pass(2 * HOUR_MS);
+      expect(test.logged(50).join()).toContain('no backup could be made');
+      return async () => {
+        disks.other.makeRoom();
+        await installation.pass(MINUTE_MS);
+      };
+    },
+  },
+];
+
+const hostsAway: AlarmCase = {
+  how: 'two hosts are silent; one comes back, the other is declared lost',
+  summary: /^2 host\(s\) have not spoken for five minutes$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const [back, lost] = [await test.host({ gpus: 1 }), await test.host({ gpus: 1 })];
+    for (const agent of [back, lost]) agent.disconnect();
+    await installation.pass(5 * MINUTE_MS);
+    expect((await machineOf(test, lost)).connected).toBe(false);
+    return async () => {
+      await back.connect();
+      await test.operator.post(`/v1/operator/machines/${lost.hostId}/lost`);
+    };
+  },
+};
+
+const hostDeleted: AlarmCase = {
+  how: 'a host is silent for ever, and is deleted',
+  summary: /^1 host\(s\) have not spoken for five minutes$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const { agent } = await rent(test);
+    agent.disconnect();
+    await installation.pass(5 * MINUTE_MS);
+    return async () => {
+      await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
+      await test.operator.delete(`/v1/operator/machines/${agent.hostId}`);
+    };
+  },
+};
+
+const stuckDestroy: AlarmCase = {
+  how: 'a destroy waits for Docker',
+  summary: /^A host has not done a destroy for 16m 0s$/,
+  async provoke(installation) {
+    const { agent, renter, id } = await rent(installation.controlPlane);
+    agent.automatic = false;
+    await renter.api.delete(`/v1/instances/${id}`);
+    await installation.pass(16 * MINUTE_MS);
+    return async () => agent.done(await commandFor(agent, id));
+  },
+};
+
+const ignoredStop: AlarmCase = {
+  how: 'a host does not confirm a stop',
+  summary: /^1 instance\(s\) are charged though their stop has timed out$/,
+  also: ['GpurentCommandsStuck'],
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const { agent, renter, id } = await rent(test);
+    agent.automatic = false;
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await installation.pass(35 * MINUTE_MS);
+    const list = () => test.operator.get<{ items: { instance_id: string }[] }>('/v1/operator/ignored-stops');
+    expect((await list()).items).toMatchObject([{ instance_id: id, machine_id: agent.hostId, is_open: true }]);
+    return async () => {
+      agent.done(await commandFor(agent, id));
+      await statusIs(renter.api, id, 'stopped');
+      await test.operator.post(`/v1/operator/instances/${id}/credit-ignored-stop`, { reason: 'its host' });
+      expect((await list()).items).toEqual([]);
+    };
+  },
+};
+
+const quarantine: AlarmCase = {
+  how: 'a restored backup has never heard of two workloads',
+  summary: /^2 workload\(s\) run on hosts, unpaid, that the control plane has never heard of$/,
+  async provoke({ controlPlane: test, folder }) {
+    const agent = await test.host({ gpus: 2 });
+    const renter = await test.renter();
+    const body = await deployOn(test, agent);
+    const copy = join(folder, 'before.db');
+    backUp(test.databaseFile, copy);
+    for (let count = 0; count < 2; count++) {
+      const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+      await statusIs(renter.api, id, 'running');
+    }
+    await test.core.stop();
+    restore(copy, test.databaseFile, test.clock.now());
+    await test.boot();
+    await agent.connect();
+    const list = async () => (await test.operator.get<{ items: { id: string }[] }>('/v1/operator/quarantine')).items;
+    const found = await list();
+    expect(found).toMatchObject([{ machine_id: agent.hostId }, { organization_id: renter.organizationId }]);
+    return async () => {
+      await test.operator.post(`/v1/operator/quarantine/${found[0]?.id}/adopt`, {});
+      await test.operator.post(`/v1/operator/quarantine/${found[1]?.id}/remove`);
+      await eventually('nothing to be left', async () => (await list()).length === 0);
+      expect((await renter.api.get<{ items: object[] }>('/v1/instances')).items).toMatchObject([{ status: 'running' }]);
+    };
+  },
+};
+
+const COMMANDS_FAILING =
+  /^Many commands fail by a fault of their hosts, or those of several organizations on one host$/;
+
+const failingCommands: AlarmCase[] = [
+  {
+    how: 'six fail by a fault of their host, the first since the start of the control plane',
+    summary: COMMANDS_FAILING,
+    lasts: true,
+    async provoke({ controlPlane: test }) {
+      const agent = await test.host({ gpus: 8, automatic: false });
+      const renter = await test.renter();
+      const body = await deployOn(test, agent);
+      for (let count = 0; count < 6; count++) await failDeploy(agent, renter, body, 'NO_FREE_PORT');
+      return async () => {
+        await test.operator.post(`/v1/operator/machines/${agent.hostId}/cordon`);
+        const offer = await renter.api.get<{ state: string }>(`/v1/offers/${body.offer_id}`);
+        expect(offer.state).not.toBe('available');
+      };
+    },
+  },
+  {
+    how: 'images of three organizations fail on one host',
+    summary: COMMANDS_FAILING,
+    async provoke(installation) {
+      const { controlPlane: test } = installation;
+      const agent = await test.host({ gpus: 8, automatic: false });
+      const body = await deployOn(test, agent);
+      for (let count = 0; count < 3; count++) await failDeploy(agent, await test.renter(), body, 'IMAGE_UNAVAILABLE');
+      return async () => {
+        await test.operator.post(`/v1/operator/machines/${agent.hostId}/cordon`);
+        await installation.pass(15 * MINUTE_MS);
+      };
+    },
+  },
+];
+
+const unhealthyGpus: AlarmCase = {
+  how: 'a host says that a GPU is not sound',
+  summary: /^1 GPU\(s\) are off the market$/,
+  async provoke({ controlPlane: test }) {
+    const agent = await test.host({ gpus: 2 });
+    const [gpu = {}] = agent.inventory['gpus'] as object[];
+    const say = (state: { healthy: boolean; reason: string }) => {
+      Object.assign(gpu, state);
+      agent.beat();
+    };
+    say({ healthy: false, reason: 'XID 79' });
+    await eventually('its reason to be told', async () =>
+      (await machineOf(test, agent)).gpus.some(({ healthy, reason }) => !healthy && reason === 'XID 79'),
+    );
+    return async () => say({ healthy: true, reason: '' });
+  },
+};
+
+const lateSettlement: AlarmCase = {
+  how: 'one organization cannot be settled, of two',
+  summary: /^Balances are settled [3-5]m .* late$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const { renter } = await rent(test);
+    await rent(test);
+    const broken = `BEFORE UPDATE OF balance_micro ON organizations WHEN new.id = '${renter.organizationId}'`;
+    connectionOf(test).exec(`CREATE TEMP TRIGGER broken ${broken} BEGIN SELECT RAISE(ABORT, 'it is broken'); END`);
+    await installation.pass(5 * MINUTE_MS);
+    const told = `organization ${renter.organizationId} cannot be settled: it is broken`;
+    expect(test.logged(50).some((line) => line.includes('"worker":"settle"') && line.includes(told))).toBe(true);
+    return async () => {
+      connectionOf(test).exec('DROP TRIGGER broken');
+      await installation.pass(MINUTE_MS);
+    };
+  },
+};
+
+/** The disk is so slow that each of these takes this long, and keeps everything else waiting. */
+function slowDown(test: TestControlPlane, table: string, ms: number): () => void {
+  const connection = connectionOf(test);
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  connection.function('dwell', { directOnly: false }, () => (Atomics.wait(cell, 0, 0, ms), null));
+  connection.exec(`CREATE TEMP TRIGGER slow AFTER INSERT ON ${table} BEGIN SELECT dwell(); END`);
+  return () => void connection.exec('DROP TRIGGER slow');
+}
+
+/** Runs in a process of its own: all that runs beside it waits, too. */
+const busy: AlarmCase = {
+  how: 'every few seconds a write to a slow disk keeps everything else waiting',
+  // Its process has the same lag, and it is not the control plane.
+  agent: true,
+  everyMs: 4_000,
+  summary: /^The control plane is too busy$/,
+  async provoke({ controlPlane: test }) {
+    const { api } = await test.renter();
+    const speedUp = slowDown(test, 'templates', 1_200);
+    const over = new AbortController();
+    const writing = (async () => {
+      while (!over.signal.aborted) {
+        await api.post('/v1/templates', { name: 'T', image: 't:1' });
+        await pause(2_000);
+      }
+    })();
+    return async () => {
+      over.abort();
+      await writing;
+      expect(test.logged(30).some((line) => /"route":"\/v1\/templates".*"ms":1[2-9]\d\d\b/.test(line))).toBe(true);
+      speedUp();
+    };
+  },
+};
+
+/** By alert. */
+export const controlPlaneCases: Readonly<Record<string, readonly AlarmCase[]>> = {
+  GpurentDown: [down],
+  GpurentNotReady: [fullDatabase],
+  GpurentBackupOverdue: overdueBackups,
+  GpurentHostAway: [hostsAway, hostDeleted],
+  GpurentCommandsStuck: [stuckDestroy],
+  GpurentQuarantine: [quarantine],
+  GpurentStopIgnored: [ignoredStop],
+  GpurentCommandsFailing: failingCommands,
+  GpurentGpusUnhealthy: [unhealthyGpus],
+  GpurentSettlementLags: [lateSettlement],
+  GpurentEventLoopLags: [busy],
+};

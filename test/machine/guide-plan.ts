@@ -1,0 +1,42 @@
+/** The shell blocks of the guides, and where each is run: `guides.test.ts` by day, `guide-services.test.ts` at night. */
+export const BY_DAY = [
+  'operator.md: Install',
+  'operator.md: Hosts',
+  'operator.md: Something to rent',
+  'operator.md: Something to rent (2)',
+  'operator.md: Who rents',
+  'operator.md: Backups',
+  'operator.md: Backups (2)',
+  'operator.md: Backups (3)',
+  'operator.md: The secret key',
+  'day-two.md: Day two',
+  'day-two.md: What to keep copies of',
+  'day-two.md: The key is lost',
+  'day-two.md: Prices',
+  'day-two.md: A host that leaves, or is to be empty',
+  'day-two.md: A host that leaves, or is to be empty (2)',
+  'day-two.md: A renter who is to stop',
+  'day-two.md: Drop-ins without an editor',
+  'day-two.md: Drop-ins without an editor (2)',
+  'host-owner.md: Install',
+  'renter.md: For renters',
+];
+
+/** They need packages that the machine of the day does not have. */
+export const AT_NIGHT = [
+  'README.md: Use it',
+  'operator.md: Something to rent',
+  'day-two.md: A proxy before the API',
+  'day-two.md: A proxy before the API (2)',
+  'day-two.md: Firewalls',
+  'day-two.md: Firewalls (2)',
+  'day-two.md: Firewalls (3)',
+  'day-two.md: Prometheus and Grafana',
+  'renter.md: For renters',
+];
+
+/** With the reason. */
+export const NOT_RUN: Record<string, string> = {
+  'README.md: Try it':
+    'works in the sources: scripts/test --nightly runs quickstart --once, and scripts/test is what runs this',
+};
