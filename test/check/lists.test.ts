@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { knownFailure } from '../../control-plane/domain/command-failure.js';
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+/** Beginnings of names; and what is for tests alone: another address than Stripe's own. */
+const UNDOCUMENTED = ['GPURENT_AGENT', 'GPURENT_AGENT_TLS', 'GPURENT_TLS', 'GPURENT_STRIPE_API_URL'];
+
+const settingsIn = (text: string) => new Set([...text.matchAll(/\bGPURENT_[A-Z_]*[A-Z]/g)].map(([name]) => name));
+
+it.each([
+  ['control-plane/config.ts', 25],
+  ['agent/config.ts', 30],
+])('every setting that %s reads stands in a guide', (file, least) => {
+  const guides = ['operator', 'day-two', 'host-owner'].map((name) => read(`docs/${name}.md`)).join('\n');
+  const documented = settingsIn(guides);
+  const settings = [...settingsIn(read(file))];
+  expect(settings.length).toBeGreaterThan(least);
+  expect(settings.filter((name) => !documented.has(name) && !UNDOCUMENTED.includes(name))).toEqual([]);
+});
+
+it('metrics know every code by which an agent says why a command has failed', () => {
+  const [, union = ''] = /export type FailureCode =([^;]+);/.exec(read('agent/domain/failure.ts')) ?? [];
+  const codes = [...union.matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code);
+  expect(codes.length).toBeGreaterThan(10);
+  expect(codes.filter((code) => knownFailure(code) !== code)).toEqual([]);
+});
