@@ -41,7 +41,7 @@ export default defineConfig({
       },
       { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
       // At night: each alert of the guide, under a real Prometheus.
-      { test: { name: 'alarms', include: ['test/alarms/**/*.test.ts'], testTimeout: 120_000, maxConcurrency: 8 } },
+      { test: { name: 'alerts', include: ['test/alerts/**/*.test.ts'], testTimeout: 120_000, maxConcurrency: 8 } },
       // A machine with systemd shares this one's cgroups, and changes them: it comes last.
       {
         test: {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../shared/coded-error.js';
 import { bad, type Check, type Finding } from './finding.js';
 
-const SIGNS = { good: 'ok  ', doubtful: 'hm  ', bad: 'BAD ' } as const;
+const SIGNS = { good: 'ok  ', doubtful: 'WARN', bad: 'BAD ' } as const;
 
 /** Looks at everything; a check that fails itself is a finding. */
 export async function examine(checks: readonly Check[]): Promise<{ name: string; findings: Finding[] }[]> {

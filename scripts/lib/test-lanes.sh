@@ -100,14 +100,14 @@ docker_lane() { # ROUNDS [MODE]
   in_sandbox docker_tests "$1"
   if [ "${2:-}" != --nightly ]; then return; fi
   after prometheus
-  in_sandbox alarm_tests
+  in_sandbox alert_tests
   after nodes
   in_sandbox quickstarts
 }
-alarm_tests() {
+alert_tests() {
   keep_prometheus
   export GPURENT_TEST_PROMETHEUS=$kept
-  phase alarms vitest alarms
+  phase alerts vitest alerts
 }
 quickstarts() {
   local major

@@ -46,10 +46,10 @@ it('a disk that nobody can ask about, because Docker does not answer, is not sho
   expect(await shown(true)).toBe('gpurent_agent_disk_free_gigabytes 0');
 });
 
-it('every alarm stands in the guide, and no other', () => {
+it('every alert stands in the guide, and no other', () => {
   const names = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name).sort();
   const raised = names(read('packaging/alerts.yml'), /alert: (\w+)/g);
-  expect(names(read('docs/alarms.md'), /^\| `(\w+)`/gm)).toEqual(raised);
+  expect(names(read('docs/alerts.md'), /^\| `(\w+)`/gm)).toEqual(raised);
 });
 
 it('every rule says how grave it is, what is wrong, and where to read what to do', () => {

@@ -314,7 +314,7 @@ it('a stop takes no longer than what is under way', async () => {
 });
 
 describe('there is a way on', () => {
-  it('where the folder of backups cannot be used: the alarm is raised, and nobody is stopped', async () => {
+  it('where the folder of backups cannot be used: the alert is raised, and nobody is stopped', async () => {
     const overdue = "curl -sS http://127.0.0.1:8080/metrics | sed -n 's/^gpurent_backup_overdue_seconds //p'";
     const conf = '/etc/gpurent/control-plane.conf';
     const withFile = `sed -i.bak 's|^GPURENT_BACKUP_FOLDER=.*|GPURENT_BACKUP_FOLDER=/var/lib/gpurent/gpurent.db|' ${conf}`;

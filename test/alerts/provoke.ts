@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { agentCases } from './agent-cases.js';
-import type { AlarmCase } from './cases.js';
+import type { AlertCase } from './cases.js';
 import { controlPlaneCases } from './control-plane-cases.js';
 import { Installation, RULES, read } from './installation.js';
 
-export const cases: Readonly<Record<string, readonly AlarmCase[]>> = { ...controlPlaneCases, ...agentCases };
+export const cases: Readonly<Record<string, readonly AlertCase[]>> = { ...controlPlaneCases, ...agentCases };
 const rules = new Map(
   read(RULES)
     .split('- alert: ')
@@ -18,7 +18,7 @@ export const alerts = [...rules.keys()];
 const UNFILLED = /<no value>|<error|\{\{|NaN|Inf/;
 
 /** Brings an alert about, looks at what it says, follows the guide, and sees it end. */
-export async function provoke(alert: string, one: AlarmCase): Promise<void> {
+export async function provoke(alert: string, one: AlertCase): Promise<void> {
   const { agent = false, everyMs } = one;
   const installation = await Installation.start({ agent, ...(everyMs === undefined ? {} : { everyMs }) });
   try {

@@ -1,7 +1,7 @@
 import type { Installation } from './installation.js';
 
 /** A way in which an alert comes to fire, and what the guide says to do then. */
-export interface AlarmCase {
+export interface AlertCase {
   how: string;
   /** Whether an agent is looked at, too. */
   agent?: boolean;

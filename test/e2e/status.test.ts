@@ -51,9 +51,9 @@ it('the doctor finds nothing bad on a sound host, and says what to do on another
   expect(sound.stdout).not.toContain('BAD');
   expect(sound.code).toBe(0);
   for (const line of ['enrolment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
-    expect(sound.stdout).toMatch(new RegExp(`^(ok|hm) +${line}: `, 'm'));
+    expect(sound.stdout).toMatch(new RegExp(`^(ok|WARN) +${line}: `, 'm'));
   }
-  expect(sound.stdout).toMatch(/hm +disk quota: a renter may fill the disk of all\n +put Docker’s data on XFS/);
+  expect(sound.stdout).toMatch(/WARN +disk quota: a renter may fill the disk of all\n +put Docker’s data on XFS/);
   const without = real.ask('doctor', '--gpus', 'nvidia');
   expect(without.code).toBe(1);
   expect(without.stdout).toMatch(/BAD +GPUs: .*install the driver/);
@@ -89,5 +89,5 @@ it('a host whose machine was removed is told the way back, and what it leaves wh
   expect(stderr).toContain(`is put aside: identity and journal of machine ${real.hostId}`);
   expect(existsSync(real.path(`agent/before-${real.hostId}/journal.db`))).toBe(true);
   const doctor = real.ask('doctor').stdout;
-  expect(doctor).toMatch(new RegExp(`hm +left workloads: containers of machine ${real.hostId}`));
+  expect(doctor).toMatch(new RegExp(`WARN +left workloads: containers of machine ${real.hostId}`));
 });

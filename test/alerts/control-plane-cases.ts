@@ -8,7 +8,7 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-import { HOUR_MS, MINUTE_MS, type AlarmCase } from './cases.js';
+import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
 import type { Installation } from './installation.js';
 
 interface Deploy {
@@ -51,7 +51,7 @@ const machineOf = (test: TestControlPlane, agent: FakeAgent) =>
     `/v1/operator/machines/${agent.hostId}`,
   );
 
-const down: AlarmCase = {
+const down: AlertCase = {
   how: 'the daemon has ended',
   summary: /^The control plane does not answer$/,
   async provoke({ controlPlane: test }) {
@@ -60,7 +60,7 @@ const down: AlarmCase = {
   },
 };
 
-const fullDatabase: AlarmCase = {
+const fullDatabase: AlertCase = {
   how: 'the disk of the database is full',
   summary: /^The database cannot be written, so nothing can be changed$/,
   async provoke(installation) {
@@ -89,7 +89,7 @@ async function backUpDaily({ controlPlane: test, folder }: Installation): Promis
   return copies;
 }
 
-const overdueBackups: AlarmCase[] = [
+const overdueBackups: AlertCase[] = [
   {
     how: 'the folder has vanished',
     summary: BACKUP_OVERDUE,
@@ -134,7 +134,7 @@ const overdueBackups: AlarmCase[] = [
   },
 ];
 
-const hostsAway: AlarmCase = {
+const hostsAway: AlertCase = {
   how: 'two hosts are silent; one comes back, the other is declared lost',
   summary: /^2 host\(s\) have not spoken for five minutes$/,
   async provoke(installation) {
@@ -150,7 +150,7 @@ const hostsAway: AlarmCase = {
   },
 };
 
-const hostDeleted: AlarmCase = {
+const hostDeleted: AlertCase = {
   how: 'a host is silent for ever, and is deleted',
   summary: /^1 host\(s\) have not spoken for five minutes$/,
   async provoke(installation) {
@@ -165,7 +165,7 @@ const hostDeleted: AlarmCase = {
   },
 };
 
-const stuckDestroy: AlarmCase = {
+const stuckDestroy: AlertCase = {
   how: 'a destroy waits for Docker',
   summary: /^A host has not done a destroy for 16m 0s$/,
   async provoke(installation) {
@@ -177,7 +177,7 @@ const stuckDestroy: AlarmCase = {
   },
 };
 
-const ignoredStop: AlarmCase = {
+const ignoredStop: AlertCase = {
   how: 'a host does not confirm a stop',
   summary: /^1 instance\(s\) are charged though their stop has timed out$/,
   also: ['GpurentCommandsStuck'],
@@ -198,7 +198,7 @@ const ignoredStop: AlarmCase = {
   },
 };
 
-const quarantine: AlarmCase = {
+const quarantine: AlertCase = {
   how: 'a restored backup has never heard of two workloads',
   summary: /^2 workload\(s\) run on hosts, unpaid, that the control plane has never heard of$/,
   async provoke({ controlPlane: test, folder }) {
@@ -230,7 +230,7 @@ const quarantine: AlarmCase = {
 const COMMANDS_FAILING =
   /^Many commands fail by a fault of their hosts, or those of several organizations on one host$/;
 
-const failingCommands: AlarmCase[] = [
+const failingCommands: AlertCase[] = [
   {
     how: 'six fail by a fault of their host, the first since the start of the control plane',
     summary: COMMANDS_FAILING,
@@ -263,7 +263,7 @@ const failingCommands: AlarmCase[] = [
   },
 ];
 
-const unhealthyGpus: AlarmCase = {
+const unhealthyGpus: AlertCase = {
   how: 'a host says that a GPU is not sound',
   summary: /^1 GPU\(s\) are off the market$/,
   async provoke({ controlPlane: test }) {
@@ -281,7 +281,7 @@ const unhealthyGpus: AlarmCase = {
   },
 };
 
-const lateSettlement: AlarmCase = {
+const lateSettlement: AlertCase = {
   how: 'one organization cannot be settled, of two',
   summary: /^Balances are settled [3-5]m .* late$/,
   async provoke(installation) {
@@ -310,7 +310,7 @@ function slowDown(test: TestControlPlane, table: string, ms: number): () => void
 }
 
 /** Runs in a process of its own: all that runs beside it waits, too. */
-const busy: AlarmCase = {
+const busy: AlertCase = {
   how: 'every few seconds a write to a slow disk keeps everything else waiting',
   // Its process has the same lag, and it is not the control plane.
   agent: true,
@@ -336,7 +336,7 @@ const busy: AlarmCase = {
 };
 
 /** By alert. */
-export const controlPlaneCases: Readonly<Record<string, readonly AlarmCase[]>> = {
+export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentDown: [down],
   GpurentNotReady: [fullDatabase],
   GpurentBackupOverdue: overdueBackups,

@@ -2,15 +2,15 @@ import { expect } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { makePublicKey } from '../harness/keys.js';
-import { MINUTE_MS, type AlarmCase } from './cases.js';
+import { MINUTE_MS, type AlertCase } from './cases.js';
 import type { Installation } from './installation.js';
 import type { WatchedAgent } from './watched-agent.js';
 
 /** A case of an agent: `provoke` has it at hand. */
 function onAgent(
-  its: Omit<AlarmCase, 'agent' | 'provoke'>,
-  provoke: (agent: WatchedAgent, installation: Installation) => ReturnType<AlarmCase['provoke']>,
-): AlarmCase {
+  its: Omit<AlertCase, 'agent' | 'provoke'>,
+  provoke: (agent: WatchedAgent, installation: Installation) => ReturnType<AlertCase['provoke']>,
+): AlertCase {
   return {
     ...its,
     agent: true,
@@ -143,7 +143,7 @@ const diskLow = onAgent(
 );
 
 /** By alert. */
-export const agentCases: Readonly<Record<string, readonly AlarmCase[]>> = {
+export const agentCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentAgentDisconnected: [revoked],
   GpurentDockerDown: [dockerEnded, dockerHangs],
   GpurentDockerCallHangs: [callHangs],

@@ -63,7 +63,7 @@ export class Installation {
     mkdirSync(home);
     const controlPlane = await TestControlPlane.start({ folder: home });
     const agent = hasAgent ? await WatchedAgent.start(controlPlane) : undefined;
-    const folder = mkdtempSync(join(tmpdir(), 'gpurent-alarms-'));
+    const folder = mkdtempSync(join(tmpdir(), 'gpurent-alerts-'));
     const rules = join(folder, 'alerts.yml');
     writeFileSync(rules, read(RULES).replace(/\bfor: \d+\w/g, `for: ${LONGEST_FOR_MS}ms`));
     const config = configFor(rules, everyMs, new URL(controlPlane.url).host, agent?.metricsAddress);
