@@ -9,7 +9,7 @@ import { TestControlPlane } from '../harness/control-plane.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const GUIDES = [
   'README.md',
-  ...['operator', 'day-two', 'host-owner', 'alarms', 'renter'].map((name) => `docs/${name}.md`),
+  ...['operator', 'day-two', 'host-owner', 'alarms', 'renter', 'api-rules'].map((name) => `docs/${name}.md`),
 ];
 const METHODS = 'GET|POST|PUT|PATCH|DELETE';
 

@@ -34,7 +34,7 @@ export function applyStartFailed(tx: Tx, ids: Ids, command: CommandRow, instance
   considerRelease(tx, ids, stopped);
 }
 
-/** What a failed start leaves on the instance, where the contract has a name for it. */
+/** What a failed start leaves on the instance, where API rule 32 has a name for it. */
 export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
   return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }
