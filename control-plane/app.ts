@@ -37,6 +37,7 @@ import { destroyUnpaid } from './services/billing/auto-destroy.js';
 import { settlerOf } from './services/billing/settle.js';
 import type { Platform } from './services/system/platform.js';
 import { purgerOf } from './services/reconciler/purge.js';
+import { WorkerRuns } from './services/system/worker-runs.js';
 import { Encryption } from './services/secrets/encryption.js';
 import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
@@ -151,6 +152,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       shift: shiftUnsettledTimes,
       restartGrace: restartExhaustionClocks,
     }),
+    workerRuns: new WorkerRuns(clock),
     bootedAt: clock.monotonic(),
   };
   const { destroyErrorsAfterMs } = config;
@@ -171,6 +173,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       purge: purgerOf(platform),
       'idle-log': () => ({ truncated: Number(store.truncateIdleLog()) }),
     },
+    platform.workerRuns,
     logger,
     defer,
   );

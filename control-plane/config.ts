@@ -85,6 +85,11 @@ const STRIPE_SETTINGS = [
 ] as const;
 const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...STRIPE_SETTINGS];
 
+/** Where the database is, for what needs nothing else: no key is made. */
+export function databaseOf(environment: Record<string, string | undefined>): string {
+  return environment['GPURENT_DATABASE'] || DEFAULTS.GPURENT_DATABASE;
+}
+
 /** Judges the environment. Throws SetupError naming the setting and what to do. */
 export function parseConfig(environment: Record<string, string | undefined>): Config & { secretKeyFile: string } {
   const known = new Set([...Object.keys(DEFAULTS), ...OTHER_SETTINGS]);
@@ -94,7 +99,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
   }
   const get = (name: keyof typeof DEFAULTS) => environment[name] || DEFAULTS[name];
   const limit = (name: keyof typeof DEFAULTS) => count(name, get(name));
-  const database = get('GPURENT_DATABASE');
+  const database = databaseOf(environment);
   const secretKeyFile = environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`;
   const logLevel = get('GPURENT_LOG_LEVEL');
   if (!LOG_LEVELS.includes(logLevel))

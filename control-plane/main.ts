@@ -9,9 +9,11 @@ import { createLogger, type Logger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
-import { parseConfig } from './config.js';
+import { databaseOf, parseConfig } from './config.js';
 import { readEnvironment, readNotifySocket } from './env.js';
 import { askReadiness } from './readiness-client.js';
+import { INSPECTED, inspect } from './services/system/inspect.js';
+import { inspectionJson, inspectionText } from './services/system/inspection-text.js';
 import { backUp, readAuthority, restore } from './store/backup.js';
 
 const program = new Command('gpurent-control-plane')
@@ -71,6 +73,15 @@ program
   .action(async () => {
     const { httpAddress, tls } = parseConfig(readEnvironment());
     process.stdout.write(`${await askReadiness(httpAddress, tls.http)}\n`);
+  });
+
+program
+  .command('inspect <kind> <id>')
+  .description(`print what the database has of one ${INSPECTED.join(', ')}, also while the daemon runs`)
+  .option('--json', 'print one JSON document')
+  .action((kind: string, id: string, { json }: { json?: true }) => {
+    const found = inspect(databaseOf(readEnvironment()), kind, id);
+    process.stdout.write(json ? inspectionJson(found) : inspectionText(found));
   });
 
 program

@@ -13,7 +13,7 @@ export type InstanceStatus = (typeof INSTANCE_STATUSES)[number];
 export const INSTANCE_ACTIONS = ['start', 'stop', 'destroy'] as const;
 export type InstanceAction = (typeof INSTANCE_ACTIONS)[number];
 
-/** How far the release of a stopped instance's GPUs is: contract field `gpu_release`. */
+/** How far the release of a stopped instance's GPUs is: the field `gpu_release` (API rule 45). */
 export const GPU_RELEASES = ['pending', 'released', 'unsupported'] as const;
 export type GpuRelease = (typeof GPU_RELEASES)[number];
 
@@ -36,7 +36,7 @@ const EDGES: Readonly<Record<InstanceStatus, readonly InstanceStatus[]>> = {
   destroyed: [],
 };
 
-/** What the API accepts in each status: contract rule 1. */
+/** What the API accepts in each status: API rule 26. */
 const ACTIONS: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
   creating: ['destroy'],
   starting: ['destroy'],

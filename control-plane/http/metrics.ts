@@ -6,6 +6,7 @@ import { COMMAND_KINDS } from '../domain/command.js';
 import { FAILURE_CODES } from '../domain/command-failure.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { Overview } from '../services/system/overview.js';
+import type { WorkerState } from '../services/system/worker-runs.js';
 import { FailingHosts } from './failing-hosts.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
@@ -33,6 +34,10 @@ export class Metrics {
     'Payments, refunds, credits and disputes since the start',
     'kind',
   );
+  private readonly workers = {
+    runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
+    failures: this.counter('worker_failures_total', 'Runs of those that failed since the start', 'worker'),
+  };
   private readonly gauges = {
     info: this.gauge('control_plane_info', 'The version', 'version'),
     ready: this.gauge('ready', 'Whether the database can be written'),
@@ -41,6 +46,9 @@ export class Metrics {
     hosts: this.gauge('hosts', 'Hosts that are not removed', 'state'),
     gpus: this.gauge('gpus', 'GPUs of those hosts', 'state'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
+    workerFailing: this.gauge('worker_failing', 'Whether the last run of a background worker failed', 'worker'),
+    workerSeconds: this.gauge('worker_last_run_seconds', 'How long that run took', 'worker'),
+    workerTime: this.gauge('worker_last_run_timestamp_seconds', 'When that run began', 'worker'),
     openCommands: this.gauge('commands_open', 'What hosts are still to do', 'kind'),
     oldestCommand: this.gauge('commands_oldest_seconds', 'For how long the oldest of those has waited', 'kind'),
     settlementLag: this.gauge('settlement_lag_seconds', 'For how long the settlement that is due longest has waited'),
@@ -81,15 +89,28 @@ export class Metrics {
   }
 
   /** In Prometheus' text format; without an overview: that there can be none now. */
-  async render(overview: Overview | undefined): Promise<string> {
+  async render(overview: Overview | undefined, workers: readonly WorkerState[]): Promise<string> {
     const { info, ready, backupOverdue } = this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
     backupOverdue.set(this.backupOverdueMs() / 1000);
     this.gauges.hostsFailing.set(this.failingHosts.count);
+    this.showWorkers(workers);
     if (overview) this.show(overview);
     return this.registry.metrics();
+  }
+
+  private showWorkers(workers: readonly WorkerState[]): void {
+    const { workerFailing, workerSeconds, workerTime } = this.gauges;
+    for (const counter of Object.values(this.workers)) counter.reset();
+    for (const { name: worker, ...state } of workers) {
+      this.workers.runs.inc({ worker }, state.runs);
+      this.workers.failures.inc({ worker }, state.failures);
+      workerFailing.set({ worker }, state.failing ? 1 : 0);
+      if (state.last_run_ms !== null) workerSeconds.set({ worker }, state.last_run_ms / 1000);
+      if (state.last_run_at !== null) workerTime.set({ worker }, state.last_run_at / 1000);
+    }
   }
 
   private show(overview: Overview): void {

@@ -1,11 +1,12 @@
 import cron, { type ScheduledTask } from 'node-cron';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
+import type { WorkerRuns } from '../services/system/worker-runs.js';
 
 /** Looks at the store, does a bounded piece, says what it did. A crash at any point is repaired by its next run. */
 export type Worker = () => Record<string, number>;
 
-/** Runs each worker every second, and at once when nudged. */
+/** Runs each worker every second, and at once when nudged. One that fails is logged, recorded, and runs again. */
 export class Workers<Name extends string> {
   private readonly pending = new Set<Name>();
   private heartbeat: ScheduledTask | undefined;
@@ -13,9 +14,12 @@ export class Workers<Name extends string> {
 
   constructor(
     private readonly workers: Readonly<Record<Name, Worker>>,
+    private readonly runs: WorkerRuns,
     private readonly logger: Logger,
     private readonly defer: (run: () => void) => void,
-  ) {}
+  ) {
+    for (const name of Object.keys(workers)) runs.declare(name);
+  }
 
   /** The production heartbeat; tests call {@link runAll} instead. */
   start(): void {
@@ -44,7 +48,7 @@ export class Workers<Name extends string> {
   private run(name: Name): void {
     if (this.stopped) return;
     try {
-      const report = this.workers[name]();
+      const report = this.runs.record(name, this.workers[name]);
       if (Object.values(report).some((count) => count > 0))
         this.logger.debug({ worker: name, ...report }, 'worker ran');
     } catch (error) {

@@ -79,7 +79,7 @@ describe('API keys', () => {
     expect(again).toMatchObject({ status: 404, body: { code: 'API_KEY_NOT_FOUND' } });
   });
 
-  it('do what the contract allows them and nothing else', async () => {
+  it('do what API rule 13 allows them and nothing else', async () => {
     const { secret } = await renter.api.post<KeyAnswer>('/v1/api-keys', { name: 'script', kind: 'team' });
     const script = test.api.as(secret);
     for (const path of [

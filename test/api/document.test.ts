@@ -116,7 +116,7 @@ it('has no choice of one', () => {
   expect(single).toEqual([]);
 });
 
-it('types the instance as the contract does', () => {
+it('types the instance as clients rely on it', () => {
   const { properties } = document.components.schemas['Instance'] as { properties: Record<string, JsonSchema> };
   const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
   for (const when of ['', 'stop_', 'suspended_'])

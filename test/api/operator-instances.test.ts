@@ -3,6 +3,7 @@ import type { InstanceBody } from '../../scripts/client.js';
 import { World, type Refused } from '../contract/world.js';
 import { eventually } from '../../scripts/eventually.js';
 import { statusIs } from '../harness/control-plane.js';
+import { query } from '../../control-plane/store/sql.js';
 
 const REASON = 'it mines coins for others';
 
@@ -132,6 +133,42 @@ describe('the list of all instances', () => {
       deployed_by: expect.stringContaining('nightly') as string,
       deployed_by_email: world.admin.email,
     });
+  });
+
+  it('shows those that are asked for, and refuses a value that a filter does not know', async () => {
+    const { agent, body } = await world.host({ gpus: 2 });
+    const ids = async (search: string) =>
+      (await world.test.operator.get<{ items: Listed[] }>(`/v1/operator/instances?${search}`)).items.map(
+        ({ id }) => id,
+      );
+    const up = await world.running(body);
+    agent.automatic = false;
+    world.test.clock.advance(1);
+    const waiting = await world.admin.api.post<InstanceBody>('/v1/instances', body);
+    const other = await world.test.renter();
+    const [own, here] = [`organization_id=${world.admin.organizationId}`, `machine_id=${agent.hostId}`];
+    expect(await ids(`${here}&${own}`)).toEqual([waiting.id, up.id]);
+    expect(await ids(`${here}&${own}&waiting=true`)).toEqual([waiting.id]);
+    expect(await ids(`${here}&waiting=false`)).toEqual([up.id]);
+    expect(await ids(`${here}&status=running`)).toEqual([up.id]);
+    expect(await ids(`organization_id=${other.organizationId}`)).toEqual([]);
+    const { store } = world.test.core.platform;
+    const flawed = query.updateTable('instances').set({ error_code: 'stop_timed_out' }).where('id', '=', up.id);
+    store.transact((tx) => tx.run(flawed));
+    expect(await ids(`${here}&error_code=stop_timed_out`)).toEqual([up.id]);
+    for (const [field, value] of [
+      ['status', 'lost'],
+      ['organization_id', 'mine'],
+      ['machine_id', 'x'],
+      ['waiting', 'perhaps'],
+      ['error_code', 'unknown'],
+    ])
+      expect(await world.test.operator.request('GET', `/v1/operator/instances?${field}=${value}`), field).toMatchObject(
+        { status: 422, body: { code: 'VALIDATION_FAILED', details: [{ path: field }] } },
+      );
+    agent.automatic = true;
+    for (const command of agent.held) agent.done(command);
+    await statusIs(world.admin.api, waiting.id, 'running');
   });
 
   it('says what is not answered, what is under way and how far, and what its host is not there for', async () => {

@@ -193,7 +193,7 @@ function send(cell: Cell): Promise<Answer<{ code?: string } | null>> {
   return client.request(method, path.replace('{id}', idOf(cell)), route.body);
 }
 
-/** What the contract says of a cell: a refusal, or that nobody stands in the way. */
+/** What API rules 11 to 15 say of a cell: a refusal, or that nobody stands in the way. */
 function expected({ route, credential, target, header }: Cell): string {
   const { access } = route;
   const { kind, role, dead } = credential;

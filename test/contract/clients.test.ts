@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
-/** Programs that use generated clients by what the contract says of its fields. */
+/** Programs that use generated clients by what the API promises of its fields. */
 const PROGRAMS = 'test/fixtures/clients';
 const STRICT: ts.CompilerOptions = {
   strict: true,
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it(
-  'clients that are generated of the document compile strictly, with the fields of the contract',
+  'clients that are generated of the document compile strictly, with the fields that the API promises',
   { timeout: TIMEOUT_MS },
   () => {
     const programs = ['with-openapi-typescript.ts', 'with-hey-api.ts'].map((name) => join(folder, name));

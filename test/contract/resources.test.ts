@@ -230,7 +230,7 @@ describe('Resources: instance', () => {
   });
 });
 
-/** What is added to the contract's: null, or told beside it. */
+/** What is added to the fields that the API promises: null, or told beside it. */
 const ADDED = ['ssh_ready_at', 'releases_gpus_at', 'access_replacement'];
 const FIELDS = [
   'id',

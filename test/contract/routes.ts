@@ -154,6 +154,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/operator/instances', 'operator'),
   of('instance', 'INSTANCE_NOT_FOUND', 'POST /v1/operator/instances/{id}/stop', 'operator', { reason: 'x' }),
   of('instance', 'INSTANCE_NOT_FOUND', 'DELETE /v1/operator/instances/{id}', 'operator', { reason: 'x' }),
+  route('GET /v1/operator/workers', 'operator'),
   route('GET /v1/operator/clock', 'operator'),
   route('POST /v1/operator/clock/confirm', 'operator'),
 ];

@@ -139,7 +139,7 @@ const USE_CASES = {
   destroy: (world, caller, id) => destroy(world.controlPlane.platform, caller, id),
 } as const satisfies Record<InstanceAction, (world: World, caller: World['renters'][number], id: string) => unknown>;
 
-/** A renter asks for something, whether it is possible now or not; what the API says of it is held against the contract. */
+/** A renter asks for something, whether it is possible now or not; what the API says of it is held against API rule 26. */
 export function request(world: World, action: InstanceAction, wanted?: string): Attempted | undefined {
   const instances = world.rows<{ id: string; organization_id: string; status: InstanceStatus }>(
     'SELECT id, organization_id, status FROM instances WHERE ? IS NULL OR id = ?',

@@ -9,7 +9,7 @@ const HOLDS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running'
 const STOP_LIMIT_MS = 30 * 60_000;
 const MACHINE_DISK_GB = 500;
 
-/** The contract's state table, written down apart from the server's. */
+/** API rule 25, written down apart from the server's. */
 const EDGES = new Set([
   'creating running',
   'creating error',

@@ -14,7 +14,7 @@ interface Begun {
   sequence: number;
 }
 
-/** Contract rule 1, written down apart from the server's own table. */
+/** API rule 26, written down apart from the server's own table. */
 const ACCEPTED: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
   creating: ['destroy'],
   starting: ['destroy'],

@@ -26,7 +26,8 @@ export const metricsRoutes =
       async (request, reply) => {
         if (!isFromHere(request)) throw notFound();
         void reply.type(metrics.contentType);
-        return metrics.render(readiness.look() === undefined ? readOverview(platform) : undefined);
+        const overview = readiness.look() === undefined ? readOverview(platform) : undefined;
+        return metrics.render(overview, platform.workerRuns.list());
       },
     );
   };

@@ -1,9 +1,23 @@
 import { Type } from 'typebox';
 import { destroyForOperator, stopForOperator } from '../../services/actions/operator-actions.js';
 import { listAllInstances, type OperatedInstance as Details } from '../../services/actions/operator-list.js';
+import { INSTANCE_ERRORS } from '../../domain/instance-codes.js';
 import { WAIT_REASONS } from '../../domain/wait.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, choice, integer, iso, meaning, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  integer,
+  iso,
+  meaning,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { Instance } from './instances.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
@@ -42,8 +56,11 @@ const OperatedInstance = Type.Object(
 const InstanceQuery = Type.Object({
   ...pageFields,
   ...optional({
+    organization_id: uuid('Only instances of this organization'),
     machine_id: uuid('Only instances on this machine'),
     status: meaning(status, 'Only instances in this status'),
+    error_code: choice([...INSTANCE_ERRORS], 'Only instances with this error'),
+    waiting: flag('Only instances that wait for their host (`waits_for`), or only those that do not'),
   }),
 });
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { adopt } from '../../services/actions/adopt.js';
 import { listAuditLog, type AuditEntry } from '../../services/system/audit.js';
+import { listWorkers, type WorkerState } from '../../services/system/worker-runs.js';
 import { confirmClock, getClockState, type ClockState } from '../../services/reconciler/clock.js';
 import { listQuarantine, removeQuarantined, type QuarantinedWorkload } from '../../services/reconciler/quarantine.js';
 import { OPERATOR, accountOf } from '../policy.js';
@@ -68,6 +69,20 @@ const ClockReading = Type.Object(
     since: nullable(timestamp('When it was set; null: it was not')),
   },
   { title: 'Clock' },
+);
+
+const Worker = Type.Object(
+  {
+    name: text('The name of the worker, as in the log'),
+    runs: integer('How often it ran since the control plane started'),
+    failures: integer('How many of these runs failed'),
+    failing: flag('Whether its last run failed'),
+    last_run_at: nullable(timestamp('When its last run began; null: it has not run')),
+    last_run_ms: nullable(Type.Number({ description: 'How many milliseconds that run took; null: it has not run' })),
+    last_failure_at: nullable(timestamp('When its last failed run began; null: none failed')),
+    last_failure: nullable(text('What was wrong in that run; null: none failed')),
+  },
+  { title: 'Worker' },
 );
 
 /** Operators: what hosts run that the store cannot explain. */
@@ -149,7 +164,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: whether time can be trusted, and who did what. */
+/** Operators: whether time can be trusted, whether the workers do their work, and who did what. */
 export const operatorOversightRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -179,6 +194,20 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
     (request) => clockView(confirmClock(platform, accountOf(request))),
   );
   app.get(
+    '/v1/operator/workers',
+    {
+      config,
+      schema: {
+        operationId: 'listWorkers',
+        summary: 'List the background workers, with how their runs went',
+        description: 'Each runs about every second. One that fails is logged and runs again.',
+        querystring: PageQuery,
+        response: { 200: page(Worker) },
+      },
+    },
+    (request) => viewPage(listWorkers(platform, request.query), workerView),
+  );
+  app.get(
     '/v1/operator/audit-log',
     {
       config,
@@ -200,6 +229,10 @@ function quarantinedView(row: QuarantinedWorkload) {
 
 function entryView(entry: AuditEntry) {
   return { ...entry, at: iso(entry.at), details: JSON.parse(entry.details) as Record<string, unknown> };
+}
+
+function workerView({ last_run_at, last_failure_at, ...state }: WorkerState) {
+  return { ...state, last_run_at: isoOrNull(last_run_at), last_failure_at: isoOrNull(last_failure_at) };
 }
 
 function clockView({ since, ...state }: ClockState) {

@@ -34,8 +34,8 @@ const INSTANCE_LIMIT = 25;
 const SUPPORTED_ARCH = 'x86_64';
 
 /**
- * Rents an offer: the contract's deploy refusals in their stated order, then GPUs, instance and provision command in the
- * same transaction. A refusal leaves nothing behind and charges nothing (deploy rule 3). With an idempotency key, the same
+ * Rents an offer: the refusals of API rule 18 in their order, then GPUs, instance and provision command in the
+ * same transaction. A refusal leaves nothing behind and charges nothing (API rule 19). With an idempotency key, the same
  * request within a day answers the same instance as it now stands. An image that was too slow lately is accepted like any other,
  * and fails in the same transaction.
  */

@@ -1,4 +1,5 @@
 import type { CommandKind } from '../../domain/command.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { WAIT_WORDS, waitReason, type WaitReason } from '../../domain/wait.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
@@ -35,14 +36,27 @@ export interface Wait {
   message: string;
 }
 
+/** Which instances an operator wants to see; what is left out does not matter. */
+export interface InstanceFilter {
+  organization_id?: string;
+  machine_id?: string;
+  status?: Row<'instances'>['status'];
+  error_code?: InstanceErrorCode;
+  /** Whether its host has not answered a command for good. */
+  waiting?: boolean;
+}
+
 /** Operators: the instances of all organisations that are not destroyed, newest first. */
 export function listAllInstances(
   platform: Platform,
-  { machine_id, status, ...request }: PageRequest & { machine_id?: string; status?: Row<'instances'>['status'] },
+  { organization_id, machine_id, status, error_code, waiting, ...request }: PageRequest & InstanceFilter,
 ): Page<OperatedInstance> {
   let all = liveInstances();
+  if (organization_id !== undefined) all = all.where('instances.organization_id', '=', organization_id);
   if (machine_id !== undefined) all = all.where('instances.machine_id', '=', machine_id);
   if (status !== undefined) all = all.where('instances.status', '=', status);
+  if (error_code !== undefined) all = all.where('instances.error_code', '=', error_code);
+  if (waiting !== undefined) all = all.where('commands.id', waiting ? 'is not' : 'is', null);
   return platform.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, all, request, {
       by: { 'instances.created_at': 'desc', 'instances.id': 'asc' },

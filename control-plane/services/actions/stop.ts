@@ -7,7 +7,7 @@ import { describeInstance, type InstanceDetails } from './read.js';
 import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
-/** Contract rule 1. Refuses with INVALID_STATE, naming the status. */
+/** API rule 26. Refuses with INVALID_STATE, naming the status. */
 export function checkAction(instance: Instance, action: InstanceAction): void {
   if (allowedActions(instance.status).includes(action)) return;
   throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; ${action} is not possible now`);

@@ -11,7 +11,7 @@ export type CommandRow = Row<'commands'>;
 
 /**
  * Records an intent beside the state change that it belongs to, with an identity of its own, and closes every earlier one
- * of the instance. A worker sends it after the commit, until the host has answered (contract rules 3 and 4).
+ * of the instance. A worker sends it after the commit, until the host has answered (API rules 28 and 29).
  */
 export function recordCommand(
   tx: Tx,

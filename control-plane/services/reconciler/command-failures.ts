@@ -33,7 +33,7 @@ export function applyStartFailed(tx: Tx, command: CommandRow, instance: Instance
   considerRelease(tx, stopped);
 }
 
-/** What a failed start leaves on the instance, where the contract has a name for it. */
+/** What a failed start leaves on the instance, where API rule 32 has a name for it. */
 export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
   return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }

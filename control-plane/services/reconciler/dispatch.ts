@@ -19,7 +19,7 @@ const CONGESTED_RETRY_MS = 1_000;
 
 /**
  * Sends open commands that are due to hosts that can take them. What it is about to send is committed first; what a host does
- * not answer, a later run sends again with the same identity (contract rules 3 and 4). Answers how many were sent, and how
+ * not answer, a later run sends again with the same identity (API rules 28 and 29). Answers how many were sent, and how
  * many cannot be put into words and hold up nobody else.
  */
 export function dispatchCommands(platform: Platform, logger: Logger): { sent: number; unsendable: number } {

@@ -4,6 +4,7 @@ import type { PaymentProvider } from '../../domain/payment.js';
 import type { SignUpMode } from '../../domain/sign-up.js';
 import type { Store } from '../../store/store.js';
 import type { ClockStepDetector } from './clock-steps.js';
+import type { WorkerRuns } from './worker-runs.js';
 import type { Authority } from '../secrets/authority.js';
 import type { PendingCommands } from '../connections/pending-commands.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
@@ -32,6 +33,7 @@ export interface Platform {
   payments: PaymentProvider;
   term: Term;
   clockSteps: ClockStepDetector;
+  workerRuns: WorkerRuns;
   /** When this process began, in monotonic milliseconds. */
   bootedAt: number;
 }
