@@ -126,10 +126,10 @@ it('that is closed is closed to those, too, who have not said a word yet', async
   const open = { hostPort: other, tokenHash: 'none', target: { host: HOST, port: 1 } };
   await proxy.set('open', [open]);
   const silent = connectPlain({ host: HOST, port: other });
+  silent.on('error', () => {});
   await new Promise((resolve) => silent.once('connect', resolve));
   const closed = new Promise((resolve) => silent.once('close', resolve));
   await proxy.set('open', []);
-  silent.on('error', () => {});
   await closed;
 });
 
