@@ -1,3 +1,5 @@
+import { isVendorVariable } from '../../shared/gpu-vendors.js';
+
 export interface EnvEntry {
   key: string;
   value: string | null;
@@ -15,7 +17,7 @@ export const ACCESS_TOKEN_PLACEHOLDER = '${SERVICE_ACCESS_TOKEN}';
 
 /**
  * The environment of a workload: the template's, the renter's overrides over it, the platform's overlay over both.
- * An override whose value is null leaves the template's value. `NVIDIA_*` belongs to the host and is dropped.
+ * An override whose value is null leaves the template's value. What belongs to a GPU vendor's runtime (`NVIDIA_*`) is dropped.
  */
 export function mergeEnvironment(
   template: readonly EnvEntry[],
@@ -31,7 +33,7 @@ export function mergeEnvironment(
     merged.delete(key);
     if (value !== null) merged.set(key, value);
   }
-  return [...merged].filter(([key]) => !key.startsWith('NVIDIA_')).map(([key, value]) => ({ key, value }));
+  return [...merged].filter(([key]) => !isVendorVariable(key)).map(([key, value]) => ({ key, value }));
 }
 
 function overlay({ numGpus, accessToken }: OverlayFacts): [string, string | null][] {

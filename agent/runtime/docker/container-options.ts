@@ -1,5 +1,6 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { isVendorVariable } from '../../../shared/gpu-vendors.js';
 import { addressesOf } from '../../domain/ports.js';
 import type { GpuAttachment } from '../../host/gpus/driver.js';
 import type { WorkloadInfo } from '../workload.js';
@@ -171,7 +172,7 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Host
     GPURENT_INTERACTIVE: spec.interactive ? '1' : '0',
     GPURENT_ONSTART: spec.onstart,
   };
-  const renters = spec.env.filter(({ key }) => !key.startsWith('GPURENT_') && !key.startsWith('NVIDIA_'));
+  const renters = spec.env.filter(({ key }) => !key.startsWith('GPURENT_') && !isVendorVariable(key));
   return [
     ...renters.map(({ key, value }) => `${key}=${value}`),
     ...placement.gpuAttachment.env,
