@@ -57,6 +57,7 @@ export interface FakeHostState {
   workloads: [instanceId: string, FakeWorkload][];
 }
 
+type Welcome = NonNullable<WireMessage['welcome']>;
 type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
 
 const FIRST_PORT = 40_000;
@@ -155,8 +156,18 @@ export class FakeAgent {
     return this.stream !== undefined;
   }
 
-  /** Resolves with the control plane's welcome; rejects with its refusal. */
-  async connect(credential = this.credential): Promise<NonNullable<WireMessage['welcome']>> {
+  /**
+   * Resolves with the control plane's welcome; rejects with its refusal. Dials once more where the connection of before is gone
+   * and nobody has noticed yet, as after a restart of the control plane.
+   */
+  async connect(credential = this.credential): Promise<Welcome> {
+    return this.dial(credential).catch((error: Error) => {
+      if (!error.message.includes('Connection dropped')) throw error;
+      return this.dial(credential);
+    });
+  }
+
+  private async dial(credential: string): Promise<Welcome> {
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${credential}`);
     const stream = this.client.connect(metadata);
