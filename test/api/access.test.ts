@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
-import type { FakeAgent, FakeAgentOptions } from '../harness/fake-agent.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
+import type { FakeAgentOptions } from '../harness/fake-enrollment.js';
 
 const MINUTE_MS = 60_000;
 

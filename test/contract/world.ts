@@ -2,8 +2,9 @@ import { expect } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { FakeAgent, FakeAgentOptions } from '../harness/fake-agent.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
+import type { FakeAgentOptions } from '../harness/fake-enrollment.js';
 
 export const NOWHERE = '00000000-0000-4000-8000-000000000000';
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -9,11 +9,12 @@ import type { Config, RateLimits, TlsSettings } from '../../control-plane/config
 import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
 import { checkAgainstDocument } from './openapi-conformance.js';
 import { eventually } from '../../scripts/eventually.js';
-import { FakeAgent, type FakeAgentOptions } from './fake-agent.js';
+import { FakeAgent } from './fake-agent.js';
 import { memoryFolder } from './memory-folder.js';
 import { ManualClock } from './manual-clock.js';
 import { PLAIN_TEXT } from './plain-text.js';
 import { WatchedLog } from './watched-log.js';
+import type { FakeAgentOptions } from './fake-enrollment.js';
 
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 

@@ -1,30 +1,9 @@
+import { messageOf } from '../../shared/coded-error.js';
 import { Metadata } from '@grpc/grpc-js';
 import { eventually } from '../../scripts/eventually.js';
-import { requestCertificate } from '../../agent/link/certificate-request.js';
-import { connectionBy } from '../../agent/link/channel.js';
-import { fetchAuthority } from '../../agent/link/trust.js';
-import { fingerprintIn } from '../../shared/tls.js';
-import {
-  dialWire,
-  type WireClient,
-  type WireCommand,
-  type WireEnrolled,
-  type WireMessage,
-  type WireStream,
-  type WireVersion,
-} from './wire.js';
-import { inventoryOf, type FakeInventory } from './fake-inventory.js';
-
-export interface FakeAgentOptions extends FakeInventory {
-  /** Whether commands are answered by themselves; otherwise each is held until the test says what becomes of it. */
-  automatic?: boolean;
-  /** Which wire it was built for. */
-  wire?: WireVersion;
-  /** Whose workloads its Docker holds when it enrols. */
-  earlier?: readonly { hostId: string; workloads: number }[];
-  /** The host's clock, in milliseconds. */
-  now?: () => number;
-}
+import { dialWire, type WireClient, type WireCommand, type WireMessage, type WireStream } from './wire.js';
+import { inventoryOf } from './fake-inventory.js';
+import { enroll, type FakeAgentOptions } from './fake-enrollment.js';
 
 export interface FakeExit {
   code: number;
@@ -61,30 +40,6 @@ type Welcome = NonNullable<WireMessage['welcome']>;
 type Outcome = 'ACCEPTED' | 'DONE' | 'REFUSED' | 'FAILED' | 'STALE';
 
 const FIRST_PORT = 40_000;
-
-/** By TLS where the token names an authority: then what dials from now on shows the certificate. */
-async function enroll(
-  address: string,
-  token: string,
-  inventory: Record<string, unknown>,
-  { wire, earlier = [] }: Pick<FakeAgentOptions, 'wire' | 'earlier'>,
-) {
-  const fingerprint = fingerprintIn(token);
-  const trust = fingerprint === undefined ? null : { authority: await fetchAuthority(address, fingerprint), own: true };
-  const { key, request } = trust ? await requestCertificate() : { key: '', request: Buffer.alloc(0) };
-  const client = dialWire(address, connectionBy(address, trust && { trust }), wire);
-  try {
-    const answer = await new Promise<WireEnrolled>((resolve, reject) => {
-      client.enroll({ token, inventory, certificateRequest: request, earlier }, (error, response) =>
-        error ? reject(error) : resolve(response),
-      );
-    });
-    const { certificate } = answer;
-    return { client: dialWire(address, connectionBy(address, trust && { trust, key, certificate }), wire), answer };
-  } finally {
-    client.close();
-  }
-}
 
 /** A host that answers like an agent over the real wire and runs nothing. */
 export class FakeAgent {
@@ -161,8 +116,8 @@ export class FakeAgent {
    * and nobody has noticed yet, as after a restart of the control plane.
    */
   async connect(credential = this.credential): Promise<Welcome> {
-    return this.dial(credential).catch((error: Error) => {
-      if (!error.message.includes('Connection dropped')) throw error;
+    return this.dial(credential).catch((error: unknown) => {
+      if (!messageOf(error).includes('Connection dropped')) throw error;
       return this.dial(credential);
     });
   }
