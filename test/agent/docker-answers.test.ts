@@ -139,11 +139,15 @@ it.each([
   await expect(puller.pull(orderOf('team/app:1'))).rejects.toMatchObject({ code });
 });
 
-it('is asked for 16 pulls at once at most', async () => {
+it('is asked for 16 pulls at once at most, and who waits is told so', async () => {
   const { engine } = await engineThat((_, response) => response.end('{}'));
   const started: (() => void)[] = [];
   const puller = pullerOn(engine, () => new Promise((_, reject) => started.push(() => reject(new Error('no relay')))));
-  const pull = (until?: AbortController) => puller.pull(orderOf('team/app:1', until)).catch(String);
+  const told: string[] = [];
+  const pull = (until?: AbortController) => {
+    const onProgress = (kind: string, message: string) => void told.push(`${kind}: ${message}`);
+    return puller.pull({ ...orderOf('team/app:1', until), onProgress }).catch(String);
+  };
   const all = Array.from({ length: 16 }, () => pull());
   const given = new AbortController();
   const [givenUp, next] = [pull(given), pull()];
@@ -151,6 +155,8 @@ it('is asked for 16 pulls at once at most', async () => {
   given.abort('given up');
   expect(await givenUp).toBe('given up');
   expect(started).toHaveLength(16);
+  const waits = 'waiting: it waits for its turn: this host is pulling 16 images already';
+  expect(told).toEqual([waits, waits]);
   started[0]?.();
   await eventually('the next', () => started.length === 17);
   for (const fail of started) fail();

@@ -70,6 +70,7 @@ const LEAST_FREE_SHARE = 0.03;
 const MAX_SAID = 500;
 /** A relay takes about 60 MB. */
 const MOST_AT_ONCE = 16;
+const WAITS = `it waits for its turn: this host is pulling ${MOST_AT_ONCE} images already`;
 /** Docker has two pulls share the download of a layer that both need: it fails for both when the relay of the first ends. */
 const MOST_TRIES = 3;
 
@@ -92,7 +93,7 @@ export class ImagePuller {
     requireImageName(withTag(image));
     const parsed = parseImageReference(image);
     if (!parsed) throw new Failure('IMAGE_UNAVAILABLE', `"${image}" is an identity, and not the name of an image`);
-    const release = await this.slots.take(order.signal);
+    const release = await this.slots.take(order.signal, () => order.onProgress('waiting', WAITS));
     const begunAt = this.clock.monotonic();
     try {
       const registries = await this.engine.info();

@@ -7,11 +7,17 @@ export class PullSlots {
     this.free = slots;
   }
 
-  /** Resolves, once there is a slot, to what gives it back. Rejects with what `signal` is aborted with. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  /**
+   * Resolves, once there is a slot, to what gives it back; calls `onWait` where there is none yet. Rejects with what `signal` is
+   * aborted with.
+   */
+  async take(signal: AbortSignal, onWait: () => void = () => {}): Promise<() => void> {
     signal.throwIfAborted();
     if (this.free > 0) this.free--;
-    else await this.wait(signal);
+    else {
+      onWait();
+      await this.wait(signal);
+    }
     return () => this.giveOn();
   }
 
