@@ -22,7 +22,7 @@ export function fullPerHourMicro(rates: Rates): number {
 }
 
 /**
- * One hour of an organisation's burn, in micro-dollars (API rule 17): GPU and disk of what is running, starting or
+ * One hour of an organization's burn, in micro-dollars (API rule 17): GPU and disk of what is running, starting or
  * creating, disk of what is stopped. What is stopping counts as stopped.
  */
 export function burnPerHourMicro(instances: readonly (Rates & { status: InstanceStatus })[]): number {

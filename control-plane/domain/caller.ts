@@ -2,7 +2,7 @@ export type Role = 'admin' | 'member';
 export const API_KEY_KINDS = ['personal', 'team'] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
-/** A signed-in user, acting for the active organisation. */
+/** A signed-in user, acting for the active organization. */
 export interface SessionCaller {
   kind: 'session';
   sessionId: string;
@@ -13,7 +13,7 @@ export interface SessionCaller {
   role: Role;
 }
 
-/** A signed-in user who belongs to no organisation now: its own account is all that is open to it. */
+/** A signed-in user who belongs to no organization now: its own account is all that is open to it. */
 export interface HomelessCaller {
   kind: 'no_organization';
   sessionId: string;
@@ -22,7 +22,7 @@ export interface HomelessCaller {
   isOperator: boolean;
 }
 
-/** An API key: a member of its organisation, whatever its creator is. */
+/** An API key: a member of its organization, whatever its creator is. */
 export interface ApiKeyCaller {
   kind: 'api_key';
   keyId: string;
@@ -37,7 +37,7 @@ export interface ApiKeyCaller {
 /** Who acts with the powers of an operator. */
 export type Operator = Pick<SessionCaller, 'userId' | 'email'>;
 
-/** Who acts in an organisation. */
+/** Who acts in an organization. */
 export type Caller = SessionCaller | ApiKeyCaller;
 /** Who acts on its own account. */
 export type AccountCaller = SessionCaller | HomelessCaller;

@@ -1,4 +1,4 @@
-/** A page on which an organisation tops its balance up. */
+/** A page on which an organization tops its balance up. */
 export interface Checkout {
   id: string;
   url: string;

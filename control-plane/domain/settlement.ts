@@ -78,7 +78,7 @@ interface Uncovered {
 }
 
 /**
- * Settles an organisation up to `now`: what is charged, in the order of time, is what was certainly had while the balance
+ * Settles an organization up to `now`: what is charged, in the order of time, is what was certainly had while the balance
  * lasted, to the end of the millisecond in which it ran out. GPU time for which nothing was left is absorbed; disk is charged
  * into debt. In the millisecond in which the balance runs out, disks are charged first; what they leave is charged for the GPUs
  * of one instance after the other, in the order of their ids. Where the balance may have run out, what cannot be put in order yet waits until its hosts have spoken; where it

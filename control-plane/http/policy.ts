@@ -8,7 +8,7 @@ import type { Platform } from '../services/system/platform.js';
 export interface Policy {
   session: 'any' | 'admin' | 'operator';
   apiKey: 'allowed' | 'TOKEN_INVALID' | 'ADMIN_REQUIRED' | 'NOT_FOUND';
-  /** Whether a user who belongs to no organisation may call it, too. */
+  /** Whether a user who belongs to no organization may call it, too. */
   noOrganization: 'allowed' | 'refused';
 }
 
@@ -105,7 +105,7 @@ export function refuseUnknownToOperators(platform: Platform, request: FastifyReq
 
 /**
  * An API key is used by whatever it asks for, also where anybody may ask, or where nothing is. One that is used for another
- * organisation hears of that before anything else: refuses with ORG_MISMATCH.
+ * organization hears of that before anything else: refuses with ORG_MISMATCH.
  */
 export function noteApiKey(platform: Platform, request: FastifyRequest): void {
   if (!hasApiKey(request) || !request.url.startsWith('/v1/')) return;

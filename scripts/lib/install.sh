@@ -40,6 +40,10 @@ install_release() {
     if [ -e "$target" ]; then mv "$target" "$target.old"; fi
     mv "$target.new" "$target"
     rm -rf "$target.old"
+  elif [ "$release" != "$target" ]; then
+    # The files are the same; an installation again puts right whose they are.
+    chown -R root:root "$target"
+    chmod -R u=rwX,go=rX "$target"
   fi
   ln -sfn "$version" "$prefix/$1.new"
   mv -T "$prefix/$1.new" "$prefix/$1"

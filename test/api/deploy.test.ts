@@ -143,7 +143,7 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
   });
 });
 
-it('twenty-five instances are an organisation’s limit', async () => {
+it('twenty-five instances are an organization’s limit', async () => {
   const agent = await test.host({ gpus: 26, diskGb: 1000 });
   const body = { offer_id: await test.offer(agent, 1, 1), template_id: await test.template(), disk_gb: 10 };
   const busy = await test.renter();

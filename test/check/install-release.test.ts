@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,12 @@ describe('a release that is installed', () => {
     install();
     expect(statSync(installed).ino).toBe(ino);
     expect(readFileSync(join(folder, 'opt/agent/docs/guide.md'), 'utf8')).toBe('as released');
+  });
+
+  it('has its modes again where the same is installed again', () => {
+    chmodSync(join(installed, 'docs/guide.md'), 0o602);
+    install();
+    expect(statSync(join(installed, 'docs/guide.md')).mode & 0o777).toBe(0o644);
   });
 
   it('is replaced where any file is another, or one more or less', () => {

@@ -9,7 +9,7 @@ import { ROUTES, type ObjectKind, type Route } from './routes.js';
 const DAY_MS = 86_400_000;
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
-/** One organisation with people, keys and things of its own. */
+/** One organization with people, keys and things of its own. */
 interface Side {
   admin: Renter;
   member: Renter;
@@ -121,7 +121,7 @@ async function joined(admin: Renter, role = 'member'): Promise<Renter> {
   const invitation = { email: guest.email, role };
   const { token } = await admin.api.post<{ token: string }>('/v1/orgs/current/invites', invitation);
   await guest.api.post(`/v1/invites/${token}/accept`);
-  // So that it acts for this organisation without a header, like everybody else here.
+  // So that it acts for this organization without a header, like everybody else here.
   test.dissolve(guest);
   return guest;
 }

@@ -2,8 +2,8 @@
  * Who may call what, written down a second time and apart from the server: it is what the matrix expects.
  *
  * - public: anybody, with whatever credential
- * - member: sessions and API keys of an organisation
- * - account: the signed-in user, also without an organisation; an API key is TOKEN_INVALID
+ * - member: sessions and API keys of an organization
+ * - account: the signed-in user, also without an organization; an API key is TOKEN_INVALID
  * - session: a member who is signed in; an API key is TOKEN_INVALID
  * - credentials: a member who is signed in; an API key is ADMIN_REQUIRED
  * - admin: an admin's session; everybody else is ADMIN_REQUIRED

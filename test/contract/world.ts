@@ -34,7 +34,7 @@ export interface Refused {
   [field: string]: unknown;
 }
 
-/** A marketplace with one organisation of an admin and a member, a stranger, and a host to rent. */
+/** A marketplace with one organization of an admin and a member, a stranger, and a host to rent. */
 export class World {
   templateId = '';
   sshKeyId = '';
@@ -59,7 +59,7 @@ export class World {
     return this.test.stop();
   }
 
-  /** Another member of the organisation. */
+  /** Another member of the organization. */
   join(role = 'member'): Promise<Renter> {
     return joined(this.test, this.admin, role);
   }
@@ -73,7 +73,7 @@ export class World {
     return { ...minted, api: this.test.api.as(minted.secret) };
   }
 
-  /** A session that acts in the organisation, also where it is not the one that its user joined first. */
+  /** A session that acts in the organization, also where it is not the one that its user joined first. */
   inOrg(renter: Renter): ApiClient {
     return renter.api.in(this.admin.organizationId);
   }

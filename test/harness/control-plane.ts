@@ -131,7 +131,7 @@ export class TestControlPlane {
     });
   }
 
-  /** Takes a renter out of the organisation of its own, whose last admin it is. */
+  /** Takes a renter out of the organization of its own, whose last admin it is. */
   dissolve({ userId, organizationId }: Renter): void {
     const membership = query.deleteFrom('memberships').where('user_id', '=', userId);
     this.core.platform.store.transact((tx) => tx.run(membership.where('organization_id', '=', organizationId)));
@@ -238,7 +238,7 @@ export class TestControlPlane {
     }
   }
 
-  /** A user with an organisation of their own and credit. */
+  /** A user with an organization of their own and credit. */
   async renter(creditMicro = 100_000_000): Promise<Renter> {
     const email = `renter${++this.renters}@example.com`;
     const account = await this.api.post<{ token: string; user: { id: string }; organization: { id: string } }>(

@@ -78,7 +78,7 @@ export function rent(world: World, renter = world.random.pick(world.renters)): A
   });
 }
 
-/** One hour of everything that the organisation has, written down apart from the server's sum. */
+/** One hour of everything that the organization has, written down apart from the server's sum. */
 const BURN = `
   SELECT balance_micro, (
     SELECT coalesce(sum(

@@ -45,7 +45,7 @@ export class Witness {
   readonly runningSince = new Map<string, number>();
   readonly downSince = new Map<string, number>();
   readonly lowSince = new Map<string, number>();
-  /** When an organisation was last seen with a balance. */
+  /** When an organization was last seen with a balance. */
   readonly paidAt = new Map<string, number>();
   private readonly runs = new Map<string, { ranMs: number; upSince: number | undefined }>();
   private readonly finished = new Set<string>();

@@ -104,7 +104,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: the organisations that rent. */
+/** Operators: the organizations that rent. */
 export const operatorRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 

@@ -25,7 +25,7 @@ export interface SignUp {
 }
 
 /**
- * Creates a user, as a member of the organisation that it was invited to; without an invitation, as the admin of a new one.
+ * Creates a user, as a member of the organization that it was invited to; without an invitation, as the admin of a new one.
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND and EMAIL_TAKEN: in this order, so that who is not invited learns nothing.
  */
 export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn> {

@@ -43,7 +43,7 @@ export function createApiKey(
   });
 }
 
-/** The organisation's active keys, newest first. */
+/** The organization's active keys, newest first. */
 export function listApiKeys(platform: Platform, caller: Caller, request: PageRequest): Page<ApiKeyDetails> {
   const { items, ...rest } = platform.store.transact((tx) =>
     pageOf(
@@ -77,7 +77,7 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
 }
 
 /**
- * Revokes a key from its next request on; what it deployed stays. An admin revokes any key of the organisation, a member
+ * Revokes a key from its next request on; what it deployed stays. An admin revokes any key of the organization, a member
  * its own personal ones (ADMIN_REQUIRED); everything else is API_KEY_NOT_FOUND.
  */
 export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: string): void {

@@ -68,7 +68,7 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
 }
 
 /**
- * Joins the organisation that an invitation is for, once; only the user whose address it names can. Refuses with
+ * Joins the organization that an invitation is for, once; only the user whose address it names can. Refuses with
  * INVITE_NOT_FOUND (the same for an unknown, spent, expired and another's) and ALREADY_MEMBER.
  */
 export function acceptInvite(

@@ -2,7 +2,7 @@ import type { Compilable } from 'kysely';
 import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 
-/** How many of a thing one user or organisation may have: enough for anybody, and too few to bury others under. */
+/** How many of a thing one user or organization may have: enough for anybody, and too few to bury others under. */
 export const LIMITS = {
   apiKeys: 200,
   invites: 100,

@@ -14,7 +14,7 @@ export interface Member {
   joined_at: number;
 }
 
-/** Admins: the organisation's members, first joined first. */
+/** Admins: the organization's members, first joined first. */
 export function listMembers(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Member> {
   return platform.store.transact((tx) => pageOf(tx, membersOf(caller.organizationId), request, MEMBER_ORDER));
 }
@@ -25,7 +25,7 @@ export const MEMBER_ORDER: Order<Member> = {
   keyOf: ({ joined_at, id }) => [joined_at, id],
 };
 
-/** Admins. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN when nobody would be left to manage the organisation. */
+/** Admins. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN when nobody would be left to manage the organization. */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
   return platform.store.transact((tx) => {
     const member = getMember(tx, caller.organizationId, userId);
@@ -46,7 +46,7 @@ export function removeMember(platform: Platform, caller: SessionCaller, userId: 
   platform.store.transact((tx) => depart(tx, caller.organizationId, userId));
 }
 
-/** A user leaves an organisation of its own accord. Refuses like {@link changeRole}. */
+/** A user leaves an organization of its own accord. Refuses like {@link changeRole}. */
 export function leave(platform: Platform, caller: AccountCaller, organizationId: string): void {
   platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
 }
@@ -58,7 +58,7 @@ function depart(tx: Tx, organizationId: string, userId: string): void {
 }
 
 /**
- * Personal keys of who leaves stop working with it; team keys and instances are the organisation's and stay. Each instance tells
+ * Personal keys of who leaves stop working with it; team keys and instances are the organization's and stay. Each instance tells
  * that its access should be replaced: doing so by itself would cut off the work of others.
  */
 export function endMembership(tx: Tx, organizationId: string, member: Member): void {

@@ -55,7 +55,7 @@ export function removeSshKey(platform: Platform, caller: AccountCaller, id: stri
 
 /**
  * The key that a deploy may attach: a session's own, a personal API key's creator's, and for a team key that of anyone who
- * is a member of the organisation now. Refuses everything else with SSH_KEY_NOT_FOUND.
+ * is a member of the organization now. Refuses everything else with SSH_KEY_NOT_FOUND.
  */
 export function findAttachableKey(tx: Tx, caller: Caller, id: string): Row<'ssh_keys'> {
   const key = tx.get(query.selectFrom('ssh_keys').selectAll().where('id', '=', id));

@@ -28,7 +28,7 @@ export function listUsers(
   return platform.store.transact((tx) => pageOf(tx, users, request, newestFirst()));
 }
 
-/** Operators: who belongs to an organisation, first joined first. Refuses with ORGANIZATION_NOT_FOUND. */
+/** Operators: who belongs to an organization, first joined first. Refuses with ORGANIZATION_NOT_FOUND. */
 export function listUsersOf(platform: Platform, organizationId: string, request: PageRequest): Page<Member> {
   return platform.store.transact((tx) => {
     const { id } = getOrganization(tx, organizationId);
@@ -38,8 +38,8 @@ export function listUsersOf(platform: Platform, organizationId: string, request:
 
 /**
  * Operators: ends an account. Its sessions, its API keys (also team keys: it knows them) and its memberships end in this
- * transaction, and its address is free again; what it has deployed is its organisations' and stays. Refuses with USER_NOT_FOUND,
- * OWN_ACCOUNT, and with LAST_ADMIN while an organisation that nobody else could manage has instances.
+ * transaction, and its address is free again; what it has deployed is its organizations' and stays. Refuses with USER_NOT_FOUND,
+ * OWN_ACCOUNT, and with LAST_ADMIN while an organization that nobody else could manage has instances.
  */
 export function removeUser(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {

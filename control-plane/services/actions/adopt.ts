@@ -33,7 +33,7 @@ export interface Adoption {
 }
 
 /**
- * Operators: makes a workload in quarantine the instance of an organisation, with the id under which its host knows it. The
+ * Operators: makes a workload in quarantine the instance of an organization, with the id under which its host knows it. The
  * container is left as it is; it is billed from now on. Where the workload says which SSH key it takes, its host is told of a new
  * access token, for nobody knows the one before. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND,
  * TEMPLATE_NOT_FOUND and what else a deploy says of the template, OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE,

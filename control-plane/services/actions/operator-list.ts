@@ -46,7 +46,7 @@ export interface InstanceFilter {
   waiting?: boolean;
 }
 
-/** Operators: the instances of all organisations that are not destroyed, newest first. */
+/** Operators: the instances of all organizations that are not destroyed, newest first. */
 export function listAllInstances(
   platform: Platform,
   { organization_id, machine_id, status, error_code, waiting, ...request }: PageRequest & InstanceFilter,

@@ -23,7 +23,7 @@ export function getInstance(platform: Platform, caller: Caller, id: string): Ins
   return platform.store.transact((tx) => describeInstance(platform, tx, getOwnInstance(tx, caller, id)));
 }
 
-/** The active organisation's instances, newest first; destroyed ones only when asked for. */
+/** The active organization's instances, newest first; destroyed ones only when asked for. */
 export function listInstances(
   platform: Platform,
   caller: Caller,

@@ -14,7 +14,7 @@ export function checkAction(instance: Instance, action: InstanceAction): void {
 }
 
 /**
- * Shuts the workload down and keeps its disk; the GPUs stay its own, unless a dispute has frozen the organisation's payments
+ * Shuts the workload down and keeps its disk; the GPUs stay its own, unless a dispute has frozen the organization's payments
  * and the machine can release them. Recorded first, sent afterwards. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
  */
 export function stop(platform: Platform, caller: Caller, id: string): InstanceDetails {

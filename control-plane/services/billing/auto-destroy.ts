@@ -11,7 +11,7 @@ import { requestDestroy } from '../instances/requests.js';
 const BATCH = 100;
 
 /**
- * Destroys what is stopped or in error of organisations whose balance has been at or below zero for 24 hours and is at or below
+ * Destroys what is stopped or in error of organizations whose balance has been at or below zero for 24 hours and is at or below
  * -$5. Not while the wall clock is in doubt, and not before hosts and payments had time to speak. Answers how many.
  */
 export function destroyUnpaid(platform: Platform): { destroyed: number } {
@@ -30,7 +30,7 @@ export function destroyUnpaid(platform: Platform): { destroyed: number } {
   return { destroyed };
 }
 
-/** Organisations that have not paid for a day. */
+/** Organizations that have not paid for a day. */
 function findUnpaid(tx: Tx): string[] {
   const low = query
     .selectFrom('organizations')

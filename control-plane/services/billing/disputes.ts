@@ -8,7 +8,7 @@ import { considerRelease } from '../instances/release.js';
 import type { Platform } from '../system/platform.js';
 
 /**
- * Operators: a payment dispute freezes an organisation's payments until it is closed. Nothing is deployed or started, what runs
+ * Operators: a payment dispute freezes an organization's payments until it is closed. Nothing is deployed or started, what runs
  * goes on, and the GPUs of what is stopped go back to the market. No money moves. Closing lifts every dispute that is open, also
  * one that a payment provider has told of. Refuses with ORGANIZATION_NOT_FOUND.
  */

@@ -7,7 +7,7 @@ import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
 
-/** What is to be settled of some organisations, in a few statements for all of them. */
+/** What is to be settled of some organizations, in a few statements for all of them. */
 export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
   const balances = tx.all(
     query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listOf(ids)),

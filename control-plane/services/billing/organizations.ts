@@ -15,7 +15,7 @@ export type OrganizationDetails = OrganizationRow & {
   lasts_until: number | null;
 };
 
-/** The caller's active organisation, with what one hour of it costs now. */
+/** The caller's active organization, with what one hour of it costs now. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
   return platform.store.transact((tx) => detailsOf(platform, tx, caller.organizationId));
 }
@@ -29,7 +29,7 @@ function detailsOf(platform: Platform, tx: Tx, id: string): OrganizationDetails 
   };
 }
 
-/** A new organisation, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
+/** A new organization, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
 export function createOrganization(
   platform: Platform,
   caller: AccountCaller,

@@ -2,7 +2,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 
-/** Whether the organisation may add to its burn (API rule 17). Refuses with PAYMENTS_FROZEN or INSUFFICIENT_BALANCE. */
+/** Whether the organization may add to its burn (API rule 17). Refuses with PAYMENTS_FROZEN or INSUFFICIENT_BALANCE. */
 export function checkPayment(tx: Tx, organizationId: string, requiredMicro: number): void {
   const organization = getOrganization(tx, organizationId);
   if (organization.payments_frozen_at !== null) {

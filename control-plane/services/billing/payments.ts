@@ -13,7 +13,7 @@ import { appendEntry } from './ledger.js';
 type Payment = Row<'payments'>;
 
 /**
- * Admins: a page on which the organisation tops its balance up. With an idempotency key, the same request is one page. Refuses
+ * Admins: a page on which the organization tops its balance up. With an idempotency key, the same request is one page. Refuses
  * with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
  */
 export async function openCheckout(

@@ -5,7 +5,7 @@ import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from '../metering/meters.js';
 
 /**
- * Writes what was settled of some organisations: intervals, ledger rows, what instances have spent, balances, and when to settle
+ * Writes what was settled of some organizations: intervals, ledger rows, what instances have spent, balances, and when to settle
  * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
  * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
  */

@@ -9,12 +9,12 @@ import { loadAccounts } from './load-accounts.js';
 import { postCharges } from './post-charges.js';
 import { enforceBalance } from './enforce-balance.js';
 
-/** An organisation has 25 instances at most, so that no run holds up requests for long. */
+/** An organization has 25 instances at most, so that no run holds up requests for long. */
 const ORGANIZATIONS_A_RUN = 20;
 const PUT_OFF_MS = MINUTE_MS;
 
 /**
- * Makes a worker that settles the organisations whose time has come: a few statements for all of them together, and again at once
+ * Makes a worker that settles the organizations whose time has come: a few statements for all of them together, and again at once
  * where there are more. It answers how many. One that cannot be settled holds up no other: it stays due, so that the lag of
  * settlement tells of it, and is tried again after a minute.
  */

@@ -25,7 +25,7 @@ export interface TransactionRequest extends PageRequest {
   kind?: TransactionKind;
 }
 
-/** What moved the organisation's balance, newest first; the charges of an instance sum to its `spend_micro`. */
+/** What moved the organization's balance, newest first; the charges of an instance sum to its `spend_micro`. */
 export function listTransactions(
   platform: Platform,
   { organizationId }: Pick<Caller, 'organizationId'>,

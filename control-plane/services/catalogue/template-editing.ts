@@ -47,7 +47,7 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
   visibility: 'organization',
 };
 
-/** Whose templates somebody may edit: one organisation's, or, for operators, the system's. */
+/** Whose templates somebody may edit: one organization's, or, for operators, the system's. */
 type Owner = { organizationId: string } | { organizationId: null; operator: Operator };
 
 export function systemBy(operator: Operator): Owner {
@@ -105,7 +105,7 @@ export function deactivateTemplate(platform: Platform, owner: Owner, id: string)
 }
 
 /**
- * A copy that the caller's organisation owns. A registry password goes along only where it is its owner's own. Refuses with
+ * A copy that the caller's organization owns. A registry password goes along only where it is its owner's own. Refuses with
  * TEMPLATE_NOT_FOUND.
  */
 export function duplicateTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
@@ -133,7 +133,7 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
 }
 
 /**
- * Refuses what cannot be run, and to show an organisation's secrets to everybody: whoever deploys a template reads its
+ * Refuses what cannot be run, and to show an organization's secrets to everybody: whoever deploys a template reads its
  * environment.
  */
 function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {

@@ -14,7 +14,7 @@ export interface TemplateFilter {
   mode?: TemplateMode;
 }
 
-/** The active templates that the caller's organisation may see, by name; without readme and onstart, which can be long. */
+/** The active templates that the caller's organization may see, by name; without readme and onstart, which can be long. */
 export function listTemplates(
   platform: Platform,
   caller: Caller,
@@ -44,7 +44,7 @@ export function getTemplate(platform: Platform, caller: Caller, id: string): Tem
 }
 
 /**
- * A template that runs exactly this: the system's, else the organisation's own, else the public one that was there first, so
+ * A template that runs exactly this: the system's, else the organization's own, else the public one that was there first, so
  * that nobody slips another under a hash that is in use. Refuses with TEMPLATE_NOT_FOUND.
  */
 export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {

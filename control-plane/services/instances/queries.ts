@@ -12,7 +12,7 @@ export function findInstance(tx: Tx, id: string): Instance | undefined {
   return tx.get(query.selectFrom('instances').selectAll().where('id', '=', id));
 }
 
-/** Refuses with INSTANCE_NOT_FOUND, the same for an unknown id and for another organisation's instance. */
+/** Refuses with INSTANCE_NOT_FOUND, the same for an unknown id and for another organization's instance. */
 export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   const instance = findInstance(tx, id);
   if (instance?.organization_id !== caller.organizationId) {
@@ -26,7 +26,7 @@ export function instancesIn(tx: Tx, organizationId: string, status: InstanceStat
   return tx.all(its.where('status', '=', status));
 }
 
-/** What an organisation's instances that are not destroyed cost, by how they stand: a disk that went with its machine costs nothing. */
+/** What an organization's instances that are not destroyed cost, by how they stand: a disk that went with its machine costs nothing. */
 export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
   return tx.all(
     query

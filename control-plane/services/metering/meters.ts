@@ -98,7 +98,7 @@ export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: 
   );
 }
 
-/** The organisation is settled as soon as this transaction is committed. */
+/** The organization is settled as soon as this transaction is committed. */
 export function settleSoon(tx: Tx, organizationId: string): void {
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('id', '=', organizationId));
   tx.nudge('settle');

@@ -41,10 +41,10 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
-        recordFailure(platform, tx, command, instance, result);
+        recordFailure(tx, command, instance, result);
         return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_STALE:
-        return renumber(platform, tx, command, instance, result.highestSequence);
+        return renumber(tx, command, instance, result.highestSequence);
       default:
         return;
     }
@@ -59,13 +59,7 @@ function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequ
   renumberRemoval(tx, command, highestSequence + 1);
 }
 
-function recordFailure(
-  platform: Platform,
-  tx: Tx,
-  command: CommandRow,
-  instance: Instance,
-  result: CommandResult,
-): void {
+function recordFailure(tx: Tx, command: CommandRow, instance: Instance, result: CommandResult): void {
   const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {
@@ -87,7 +81,7 @@ function recordFailure(
  * The host has seen higher numbers than the store, which is an older copy then: the same command goes out above them. Only a
  * provision does not, for what was made and removed since is not made again.
  */
-function renumber(platform: Platform, tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
+function renumber(tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;
   const renumbered = amend(tx, instance, { sequence: Math.max(instance.sequence, highest) + 1 });
   if (command.kind === 'provision') return giveUpProvision(tx, renumbered, LATER_ORDERS);

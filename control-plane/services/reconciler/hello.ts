@@ -43,7 +43,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
       needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
-    const quarantined = hello.unseen ? [] : reconcile(platform, tx, machine, hello.instances);
+    const quarantined = hello.unseen ? [] : reconcile(tx, machine, hello.instances);
     tx.run(
       query
         .updateTable('commands')
@@ -58,14 +58,13 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
 
 /** Compares what a host has seen of its workloads with the store. Returns the instances that are new to quarantine. */
 function reconcile(
-  platform: Platform,
   tx: Tx,
   { id: machineId, needs_resync }: Row<'machines'>,
   instances: readonly InstanceState[],
 ): string[] {
   const restored = needs_resync ? restoredAt(tx) : undefined;
   const present = instances.filter(({ observation }) => observation?.state !== WorkloadState.WORKLOAD_STATE_ABSENT);
-  const quarantined = reconcileUnknown(platform, tx, machineId, present);
+  const quarantined = reconcileUnknown(tx, machineId, present);
   reconcileExpected(tx, machineId, instances, restored);
   reconcileLeftover(tx, machineId, present);
   const held = new Set(present.map(({ instanceId }) => instanceId));

@@ -16,22 +16,16 @@ export function purgerOf({ store, clock }: Platform): () => { purged: number } {
     if (clock.monotonic() < dueAt) return { purged: 0 };
     dueAt = clock.monotonic() + EVERY_MS;
     return store.transact((tx) => ({
-      purged: purgeSessions(tx) + purgeInvites(tx) + purgeIdempotencyKeys(tx) + purgeSlowImages(tx),
+      purged:
+        purgeExpired(tx, 'sessions') + purgeExpired(tx, 'invites') + purgeIdempotencyKeys(tx) + purgeSlowImages(tx),
     }));
   };
 }
 
-function purgeSessions(tx: Tx): number {
-  const expired = query.selectFrom('sessions').select('id').where('expires_at', '<=', tx.now);
+function purgeExpired(tx: Tx, table: 'sessions' | 'invites'): number {
+  const expired = query.selectFrom(table).select('id').where('expires_at', '<=', tx.now);
   const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
-  if (ids.length > 0) tx.run(query.deleteFrom('sessions').where('id', 'in', ids));
-  return ids.length;
-}
-
-function purgeInvites(tx: Tx): number {
-  const expired = query.selectFrom('invites').select('id').where('expires_at', '<=', tx.now);
-  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
-  if (ids.length > 0) tx.run(query.deleteFrom('invites').where('id', 'in', ids));
+  if (ids.length > 0) tx.run(query.deleteFrom(table).where('id', 'in', ids));
   return ids.length;
 }
 

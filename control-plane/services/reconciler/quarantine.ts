@@ -37,15 +37,10 @@ type Found = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'o
 
 /**
  * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
- * is set apart with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
+ * is put into quarantine with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
  * removal is under way. Returns the instances of those that were not in quarantine before.
  */
-export function reconcileUnknown(
-  platform: Platform,
-  tx: Tx,
-  machineId: string,
-  present: readonly InstanceState[],
-): string[] {
+export function reconcileUnknown(tx: Tx, machineId: string, present: readonly InstanceState[]): string[] {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
   const names = unknown.map(({ instanceId }) => instanceId);
   tx.run(

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Reference } from './reference.js';
 
-/** What a store's books say otherwise than the reference; it has one organisation. */
+/** What a store's books say otherwise than the reference; it has one organization. */
 export function differencesIn(file: string, reference: Reference): string[] {
   const database = new BetterSqlite3(file, { readonly: true });
   const rows = database

@@ -44,7 +44,7 @@ interface Attempt {
 
 const MEMORY_FOLDER = '/dev/shm';
 
-/** A control plane, one organisation and one host, all in simulated seconds, beside the reference that is told the same facts. */
+/** A control plane, one organization and one host, all in simulated seconds, beside the reference that is told the same facts. */
 export class Marketplace {
   readonly clock = new ManualClock();
   readonly reference = new Reference();

@@ -5,7 +5,7 @@ import type { Platform } from '../../../control-plane/services/system/platform.j
 import { query } from '../../../control-plane/store/sql.js';
 import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 
-/** One organisation with its only member, who is operator, too; one machine; one template. */
+/** One organization with its only member, who is operator, too; one machine; one template. */
 export function addPeople(
   platform: Platform,
   inventory: Inventory,

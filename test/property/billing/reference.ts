@@ -22,7 +22,7 @@ function spendOf({ gpuRate, gpuMs, diskRate, diskMs, absorbed }: ReferenceInstan
   return (gpuRate * gpuMs) / HOUR_MS + (diskRate * diskMs) / HOUR_MS - absorbed;
 }
 
-/** One organisation. */
+/** One organization. */
 export class Reference {
   readonly instances = new Map<string, ReferenceInstance>();
   /** Credits less debits. */
