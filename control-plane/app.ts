@@ -7,6 +7,7 @@ import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
 import { ServerIdentity, fromFiles, type IdentitySource } from '../shared/server-identity.js';
 import type { Config, TlsSettings } from './config.js';
+import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
@@ -14,7 +15,6 @@ import { currentRequest, outsideRequests } from './http/current-request.js';
 import { createHttpServer } from './http/server.js';
 import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
-import { StripePayments } from './payments/stripe.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
@@ -43,7 +43,7 @@ import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
-import { Store, type WorkerName } from './store/store.js';
+import { Store } from './store/store.js';
 import { Workers } from './workers/workers.js';
 
 export interface Overrides {
@@ -146,7 +146,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
     logs: new LogRelay(clock, ids, connections),
-    payments: config.stripe ? new StripePayments(config.stripe) : manualPayments,
+    payments: config.payments?.() ?? manualPayments,
     term: beginTerm(store, ids),
     clockSteps: new ClockStepDetector(store, clock, logger, {
       shift: shiftUnsettledTimes,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
-import type { StripeSettings } from './payments/stripe.js';
+import type { PaymentProvider } from './domain/payment.js';
+import { PROVIDER_SETTINGS, paymentProvider } from './payments/providers.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
 import { isLoopback, parseAddress } from '../shared/addresses.js';
@@ -47,7 +48,7 @@ export interface Config {
   /** Who may make an account; absent: anybody. */
   signUp?: SignUpMode;
   /** Absent: operators grant credit, and nothing is paid here. */
-  stripe?: StripeSettings;
+  payments?: () => PaymentProvider;
   /** Absent: nobody but people makes copies. */
   backups?: BackupPlan;
   /** For how long an instance may be in error before it is destroyed, in milliseconds; absent: for ever. */
@@ -77,13 +78,7 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-const STRIPE_SETTINGS = [
-  'GPURENT_STRIPE_SECRET_KEY_FILE',
-  'GPURENT_STRIPE_WEBHOOK_SECRET_FILE',
-  'GPURENT_STRIPE_RETURN_URL',
-  'GPURENT_STRIPE_API_URL',
-] as const;
-const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...STRIPE_SETTINGS];
+const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...PROVIDER_SETTINGS];
 
 /** Where the database is, for what needs nothing else: no key is made. */
 export function databaseOf(environment: Record<string, string | undefined>): string {
@@ -122,7 +117,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     signUp: signUp(get('GPURENT_SIGN_UP')),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
-    ...payments(get('GPURENT_PAYMENTS'), environment),
+    payments: payments(get('GPURENT_PAYMENTS'), environment),
   };
 }
 
@@ -138,26 +133,20 @@ function backups(folder: string, everyHours: string, keep: string): { backups?: 
   return folder === '' ? {} : { backups: plan };
 }
 
-function payments(provider: string, environment: Record<string, string | undefined>): { stripe?: StripeSettings } {
-  const need = (name: (typeof STRIPE_SETTINGS)[number]) => {
+function payments(provider: string, environment: Record<string, string | undefined>): () => PaymentProvider {
+  const need = (name: string) => {
     const value = environment[name];
-    if (!value) throw new SetupError(`GPURENT_PAYMENTS is "stripe", which needs ${name}`);
+    if (!value) throw new SetupError(`GPURENT_PAYMENTS is "${provider}", which needs ${name}`);
     return value;
   };
-  switch (provider) {
-    case 'manual':
-      return {};
-    case 'stripe': {
-      const apiUrl = environment['GPURENT_STRIPE_API_URL'] || undefined;
-      if (apiUrl !== undefined) webAddress('GPURENT_STRIPE_API_URL', apiUrl);
-      const secretKey = secretOf('GPURENT_STRIPE_SECRET_KEY_FILE', need('GPURENT_STRIPE_SECRET_KEY_FILE'));
-      const webhookSecret = secretOf('GPURENT_STRIPE_WEBHOOK_SECRET_FILE', need('GPURENT_STRIPE_WEBHOOK_SECRET_FILE'));
-      const returnUrl = webAddress('GPURENT_STRIPE_RETURN_URL', need('GPURENT_STRIPE_RETURN_URL'));
-      return { stripe: { secretKey, webhookSecret, returnUrl, apiUrl } };
-    }
-    default:
-      throw new SetupError(`GPURENT_PAYMENTS is "${provider}"; give manual or stripe`);
-  }
+  return paymentProvider(provider, {
+    secret: (name) => secretOf(name, need(name)),
+    webAddress: (name) => webAddress(name, need(name)),
+    optionalWebAddress: (name) => {
+      const value = environment[name];
+      return value ? webAddress(name, value) : undefined;
+    },
+  });
 }
 
 /** Plain text does not leave this machine. */

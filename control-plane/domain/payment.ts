@@ -53,19 +53,30 @@ export interface PayoutPage {
   next: string | null;
 }
 
-/** How renters add to their balance by themselves, where the operator has set that up. */
+/** The events that a provider sends to `/v1/webhooks/NAME`. */
+export interface PaymentWebhook {
+  /** What people call the provider. */
+  title: string;
+  /** The lower-case name of the header with the signature. */
+  signatureHeader: string;
+  /**
+   * Verifies the signature and reads the event. Returns undefined for an event that moves no money of this marketplace. `now` is
+   * in milliseconds since 1970. Refuses with SIGNATURE_INVALID, and with VALIDATION_FAILED a signed body that is no event.
+   */
+  readEvent(body: string, signature: string, now: number): PaymentEvent | undefined;
+}
+
+/** A service through which renters pay, chosen by the setting GPURENT_PAYMENTS. */
 export interface PaymentProvider {
+  /** Lower-case letters: stands in each payment, in the path of the webhook and in GPURENT_PAYMENTS. */
+  readonly name: string;
+  /** Absent where the provider sends nothing. */
+  readonly webhook?: PaymentWebhook;
   /**
    * Opens a page on which `amountMicro` is paid. Refuses with CHECKOUT_UNAVAILABLE where there is no such page, UNAVAILABLE where
    * the provider does not answer, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
    */
   openCheckout(request: CheckoutRequest): Promise<Checkout>;
-  /**
-   * Reads what the provider has sent, once its signature is verified; undefined: it is of no concern here. `now` is in
-   * milliseconds since 1970. Refuses with SIGNATURE_INVALID, and with VALIDATION_FAILED what is signed and no event. Absent where
-   * nothing is sent.
-   */
-  readEvent?(body: string, signature: string, now: number): PaymentEvent | undefined;
   /**
    * So many entries of a payout, a hundred at most, from where the page before has ended, and where this one ends; null on the last.
    * Refuses with NOT_FOUND, UNAVAILABLE, VALIDATION_FAILED. Absent where nothing is paid out.

@@ -133,7 +133,7 @@ export async function createHttpServer(
     templateEditingRoutes,
     templateRoutes,
     transactionsCsvRoutes,
-    ...(platform.payments.readEvent ? [webhookRoutes] : []),
+    ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
   for (const register of routes)
     await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));

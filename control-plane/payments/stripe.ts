@@ -6,10 +6,28 @@ import type {
   CheckoutRequest,
   PaymentEvent,
   PaymentProvider,
+  PaymentWebhook,
   PayoutEntry,
   PayoutPage,
 } from '../domain/payment.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
+
+export const STRIPE_SETTINGS = [
+  'GPURENT_STRIPE_SECRET_KEY_FILE',
+  'GPURENT_STRIPE_WEBHOOK_SECRET_FILE',
+  'GPURENT_STRIPE_RETURN_URL',
+  'GPURENT_STRIPE_API_URL',
+] as const;
+
+/** Reads one setting. Each method throws SetupError, which names the setting, for a value that is missing or bad. */
+export interface SettingsReader {
+  /** The text in the file that the setting names. */
+  secret(name: string): string;
+  /** An https address, or http on loopback. */
+  webAddress(name: string): string;
+  /** The same; undefined where it is not set. */
+  optionalWebAddress(name: string): string | undefined;
+}
 
 export interface StripeSettings {
   secretKey: string;
@@ -31,8 +49,25 @@ const ORGANIZATION = 'gpurent_organization_id';
 const load = createRequire(import.meta.url);
 const sdk = () => load('stripe') as typeof Stripe;
 
+/** Reads the settings of Stripe; the answer opens it. */
+export function openStripe(settings: SettingsReader): () => StripePayments {
+  const read: StripeSettings = {
+    secretKey: settings.secret('GPURENT_STRIPE_SECRET_KEY_FILE'),
+    webhookSecret: settings.secret('GPURENT_STRIPE_WEBHOOK_SECRET_FILE'),
+    returnUrl: settings.webAddress('GPURENT_STRIPE_RETURN_URL'),
+    apiUrl: settings.optionalWebAddress('GPURENT_STRIPE_API_URL'),
+  };
+  return () => new StripePayments(read);
+}
+
 /** Payments by Stripe Checkout, in US dollars. */
 export class StripePayments implements PaymentProvider {
+  readonly name = 'stripe';
+  readonly webhook: PaymentWebhook = {
+    title: 'Stripe',
+    signatureHeader: 'stripe-signature',
+    readEvent: (...sent) => this.readEvent(...sent),
+  };
   private readonly stripe: Stripe;
 
   constructor(private readonly settings: StripeSettings) {
@@ -75,7 +110,7 @@ export class StripePayments implements PaymentProvider {
     }
   }
 
-  readEvent(body: string, signature: string, now: number): PaymentEvent | undefined {
+  private readEvent(body: string, signature: string, now: number): PaymentEvent | undefined {
     const event = this.verified(body, signature, now) as { data?: { object?: unknown } } | null;
     if (typeof event?.data?.object !== 'object' || event.data.object === null)
       throw invalidField('data.object', 'is missing: this is no event');

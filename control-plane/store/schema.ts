@@ -255,6 +255,7 @@ export interface Schema {
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   payments: {
     id: string;
+    provider: string;
     organization_id: string | null;
     paid_micro: number;
     refunded_micro: number;

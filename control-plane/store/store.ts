@@ -6,11 +6,9 @@ import type { Clock } from '../../shared/clock.js';
 import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
 import { randomIds, type Ids } from '../../shared/ids.js';
 import type { MetricEvent } from '../domain/metric-event.js';
+import type { WorkerName } from '../domain/worker-name.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
-
-/** The workers that a use case may wake after its commit. */
-export type WorkerName = 'dispatch' | 'lost-machines' | 'settle';
 
 /** One transaction: every statement of a use case, and the one moment at which it happens. */
 export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {

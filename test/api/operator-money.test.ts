@@ -182,7 +182,7 @@ describe('A payout of Stripe', () => {
     expect(after.items[5]).toMatchObject({ kind: 'dispute', in_ledger: true });
     const { items: payments } = await test.operator.get<{ items: object[] }>('/v1/operator/payments?limit=3');
     expect(payments).toMatchObject([
-      { id: 'pi_c', paid_micro: 20 * DOLLAR, credited_micro: 20 * DOLLAR },
+      { id: 'pi_c', provider: 'stripe', paid_micro: 20 * DOLLAR, credited_micro: 20 * DOLLAR },
       { id: 'pi_b', dispute_debited_micro: 20 * DOLLAR },
       { id: 'pi_a', organization_id: renter.organizationId, refund_debited_micro: 5 * DOLLAR },
     ]);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { knownFailure } from '../../control-plane/domain/command-failure.js';
 
@@ -9,9 +9,12 @@ const UNDOCUMENTED = ['GPURENT_AGENT', 'GPURENT_AGENT_TLS', 'GPURENT_TLS', 'GPUR
 
 const settingsIn = (text: string) => new Set([...text.matchAll(/\bGPURENT_[A-Z_]*[A-Z]/g)].map(([name]) => name));
 
-it.each([
-  ['control-plane/config.ts', 25],
+const payments = readdirSync(new URL('../../control-plane/payments', import.meta.url));
+
+it.each<[string, number]>([
+  ['control-plane/config.ts', 20],
   ['agent/config.ts', 30],
+  ...payments.map((file): [string, number] => [`control-plane/payments/${file}`, -1]),
 ])('every setting that %s reads stands in a guide', (file, least) => {
   const guides = ['operator', 'day-two', 'host-owner'].map((name) => read(`docs/${name}.md`)).join('\n');
   const documented = settingsIn(guides);

@@ -140,9 +140,6 @@ it('the texts that a column may have are the same in the types and in the databa
   const inSql = textsInSql(migrated(migrations.length));
   const inTypes = textsInTypes();
   expect(Object.keys(inTypes).length).toBeGreaterThan(12);
-  // Written by no release, and kept until the table is made again.
-  const dead: Record<string, string[]> = { 'commands.state': ['stale'] };
-  for (const [place, values] of Object.entries(dead)) inTypes[place] = [...(inTypes[place] ?? []), ...values].sort();
   expect(inTypes).toEqual(inSql);
 });
 

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
-import type { StripeSettings } from '../../control-plane/payments/stripe.js';
+import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
@@ -85,7 +85,7 @@ export class TestControlPlane {
       logFormat: null,
       rateLimits: { ...UNLIMITED, ...rateLimits },
       destroyErrorsAfterMs: 24 * 3_600_000,
-      ...(stripe ? { stripe } : {}),
+      ...(stripe ? { payments: () => new StripePayments(stripe) } : {}),
     };
     if (left) copyFileSync(left.database, config.database);
     const test = new TestControlPlane(new ManualClock(tls ? Date.now() : left?.at), folder, config);

@@ -22,6 +22,7 @@ const Revenue = Type.Object(
 const Payment = Type.Object(
   {
     id: text("The payment provider's id of the payment"),
+    provider: text('The payment provider, as the setting GPURENT_PAYMENTS names it'),
     organization_id: nullable(uuid('Who has paid; null while the provider has told of a refund or dispute alone')),
     paid_micro: micro('What was paid'),
     credited_micro: micro('What of it the ledger has as a payment'),

@@ -30,7 +30,7 @@ export async function openCheckout(
 
 /** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
 export function receiveEvent(platform: Platform, body: string, signature: string): void {
-  const event = platform.payments.readEvent?.(body, signature, platform.clock.now());
+  const event = platform.payments.webhook?.readEvent(body, signature, platform.clock.now());
   if (event) applyEvent(platform, event);
 }
 
@@ -40,7 +40,7 @@ export function receiveEvent(platform: Platform, body: string, signature: string
  */
 export function applyEvent(platform: Platform, event: PaymentEvent): void {
   platform.store.transact((tx) => {
-    const payment = knownPayment(tx, event.paymentId);
+    const payment = knownPayment(platform, tx, event.paymentId);
     if (event.kind === 'dispute') noteDispute(tx, event);
     else if (event.kind === 'refund') noteRefund(tx, event);
     else if (event.kind === 'refunded') {
@@ -49,7 +49,7 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
     } else if (payment.organization_id === null && isOrganization(tx, event.organizationId)) {
       save(tx, payment, { organization_id: event.organizationId, paid_micro: event.amountMicro });
     }
-    bookPayment(platform, tx, knownPayment(tx, event.paymentId));
+    bookPayment(platform, tx, knownPayment(platform, tx, event.paymentId));
   });
 }
 
@@ -67,12 +67,12 @@ export function listPayments(platform: Platform, request: PageRequest): Page<Pay
 }
 
 /** What is known of a payment; nothing, when it is heard of for the first time. */
-function knownPayment(tx: Tx, id: string): Payment {
+function knownPayment({ payments }: Platform, tx: Tx, id: string): Payment {
   const known = tx.get(query.selectFrom('payments').selectAll().where('id', '=', id));
   if (known) return known;
   const told = { paid_micro: 0, refunded_micro: 0 };
   const booked = { credited_micro: 0, refund_debited_micro: 0, dispute_debited_micro: 0 };
-  const payment = { id, organization_id: null, ...told, ...booked, created_at: tx.now };
+  const payment = { id, provider: payments.name, organization_id: null, ...told, ...booked, created_at: tx.now };
   tx.run(query.insertInto('payments').values(payment));
   return payment;
 }

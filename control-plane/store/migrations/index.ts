@@ -8,6 +8,7 @@ import { money } from './0007-money.js';
 import { liveInstances } from './0008-live-instances.js';
 import { origin } from './0009-origin.js';
 import { plainNames } from './0010-plain-names.js';
+import { seams } from './0011-seams.js';
 
 export interface Migration {
   name: string;
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   { name: '0008-live-instances', sql: liveInstances },
   { name: '0009-origin', sql: origin },
   { name: '0010-plain-names', sql: plainNames },
+  { name: '0011-seams', sql: seams },
 ];

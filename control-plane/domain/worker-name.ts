@@ -1,0 +1,2 @@
+/** The workers that a use case can wake after its commit. */
+export type WorkerName = 'dispatch' | 'lost-machines' | 'settle';
