@@ -1,24 +1,21 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import BetterSqlite3 from 'better-sqlite3';
 import { Journal } from '../../agent/journal/journal.js';
-
-/** As the agent of 0.1.0 wrote it: a finished command, one whose answer is on its way, one that was cut short, and a report. */
-const RELEASED = fileURLToPath(new URL('../fixtures/release-0.1.0/journal.db', import.meta.url));
+import { RELEASES, leftBy } from '../harness/releases.js';
 
 let folder: string;
 let file: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'gpurent-journal-'));
   file = join(folder, 'journal.db');
-  copyFileSync(RELEASED, file);
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it('a journal of 0.1.0 is opened, and says what it said', () => {
+it.each(RELEASES)('a journal of release %s is opened, and says what it said', (release) => {
+  copyFileSync(leftBy(release, 'journal.db'), file);
   for (let time = 0; time < 2; time++) {
     const journal = new Journal(file);
     expect(journal.meta('boot_id')).toBe('a-boot');
@@ -35,6 +32,7 @@ it('a journal of 0.1.0 is opened, and says what it said', () => {
 });
 
 it('one of a later release is refused, and left as it is', () => {
+  copyFileSync(leftBy('0.1.0', 'journal.db'), file);
   const database = new BetterSqlite3(file);
   database.pragma('user_version = 99');
   database.close();

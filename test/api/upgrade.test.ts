@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
@@ -10,9 +9,7 @@ import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { ROUTES, type ObjectKind } from '../contract/routes.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { FakeAgent, type FakeHostState } from '../harness/fake-agent.js';
-
-const RELEASES = ['0.1.0'];
-const folderOf = (release: string) => fileURLToPath(new URL(`../fixtures/release-${release}/`, import.meta.url));
+import { RELEASES, leftBy } from '../harness/releases.js';
 
 /** What a release has left: made with its own code, its hosts as they stood. */
 interface World {
@@ -35,9 +32,8 @@ let renter: TestControlPlane['api'];
 let hosts: FakeAgent[];
 
 async function open(release: string): Promise<void> {
-  const folder = folderOf(release);
-  world = JSON.parse(readFileSync(`${folder}world.json`, 'utf8')) as World;
-  const left = { database: `${folder}store.db`, secretKey: Buffer.from(world.secretKey, 'hex'), at: world.now };
+  world = JSON.parse(readFileSync(leftBy(release, 'world.json'), 'utf8')) as World;
+  const left = { database: leftBy(release, 'store.db'), secretKey: Buffer.from(world.secretKey, 'hex'), at: world.now };
   test = await TestControlPlane.start({ left });
   const { email, password } = world.renter;
   renter = test.api.as((await test.api.post<{ token: string }>('/v1/auth/sign-in', { email, password })).token);

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { RELEASES } from '../harness/releases.js';
 import { knownFailure } from '../../control-plane/domain/command-failure.js';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
@@ -21,6 +22,11 @@ it.each<[string, number]>([
   const settings = [...settingsIn(read(file))];
   expect(settings.length).toBeGreaterThan(least);
   expect(settings.filter((name) => !documented.has(name) && !UNDOCUMENTED.includes(name))).toEqual([]);
+});
+
+it('every release of the changelog has left its fixture, and no other', () => {
+  const released = [...read('CHANGELOG.md').matchAll(/^## (\d+\.\d+\.\d+)/gm)].map(([, version = '']) => version);
+  expect(released.sort()).toEqual([...RELEASES].sort());
 });
 
 it('metrics know every code by which an agent says why a command has failed', () => {

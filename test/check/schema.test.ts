@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterEach, expect, it } from 'vitest';
 import { migrations } from '../../control-plane/store/migrations/index.js';
+import { RELEASES, leftBy } from '../harness/releases.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string) => readFileSync(`${ROOT}${file}`, 'utf8');
@@ -161,8 +162,8 @@ it('every migration is in the list, at the place of its number', () => {
   expect(migrations.map(({ name }) => Number(name.slice(0, 4)))).toEqual(migrations.map((_, index) => index + 1));
 });
 
-it.each(['0.1.0'])('the migrations of release %s are as they were released', (release) => {
-  const released = new BetterSqlite3(`${ROOT}test/fixtures/release-${release}/store.db`, { readonly: true });
+it.each(RELEASES)('the migrations of release %s are as they were released', (release) => {
+  const released = new BetterSqlite3(leftBy(release, 'store.db'), { readonly: true });
   open.push(released);
   const version = released.pragma('user_version', { simple: true }) as number;
   const made = (database: BetterSqlite3.Database) =>

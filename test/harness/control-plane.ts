@@ -155,6 +155,11 @@ export class TestControlPlane {
     return agent;
   }
 
+  /** What its store is encrypted with. */
+  get secretKey(): Buffer {
+    return this.config.secretKey;
+  }
+
   get databaseFile(): string {
     return this.config.database;
   }
