@@ -23,25 +23,10 @@ interface Transaction {
 }
 
 const poorOf = (instances?: number) => makePoor(test, templateId, instances);
-const credit = ({ renter }: Poor, amount_micro: number) =>
-  test.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, { amount_micro, reason: 'test' });
 const ask = ({ renter, id }: Poor, method: string, action = '') =>
   renter.api.request<InstanceBody>(method, `/v1/instances/${id}${action}`);
 const charges = async ({ renter, id }: Poor) =>
   (await renter.api.get<{ items: Transaction[] }>(`/v1/billing/transactions?kind=charge&instance_id=${id}`)).items;
-const kindsOf = async ({ renter, id }: Poor) =>
-  (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`)).items.map(({ kind }) => kind);
-
-/** Time passes while there is no control plane; its host is heard again once it is back. */
-async function away(poor: Poor, ms: number, meanwhile: () => void = () => {}): Promise<void> {
-  await test.core.stop();
-  test.clock.advance(ms);
-  meanwhile();
-  await test.boot();
-  test.advance(0);
-  await poor.agent.connect();
-  await poor.pass(1_000);
-}
 
 it('no credit raises a balance above what a number holds exactly', async () => {
   const { organizationId } = await test.renter(0);
@@ -122,7 +107,7 @@ describe('What is charged', () => {
   it('is nothing that the host of a lost machine tells of once it is back, whether its renter has tidied up or not', async () => {
     const poor = await poorOf(3);
     const [, destroyed = '', rebooted = ''] = poor.ids;
-    await credit(poor, 10 * 24 * GPU_MICRO);
+    await poor.credit(10 * 24 * GPU_MICRO);
     await poor.pass(6 * MINUTE_MS);
     const charged = async () => Promise.all(poor.ids.map(async (id) => (await poor.read(id)).spend_micro));
     const before = await charged();
@@ -169,7 +154,7 @@ describe('What is charged', () => {
     await poor.pass(MINUTE_MS);
     test.clock.step(-2 * HOUR_MS);
     await poor.pass(5_000);
-    await away(poor, 10_000);
+    await poor.away(10_000);
     await poor.pass(MINUTE_MS);
     expect((await poor.read()).spend_micro).toBeLessThanOrEqual(
       Math.ceil((DISK_MICRO * (2 * MINUTE_MS + 16_000)) / HOUR_MS),
@@ -271,14 +256,14 @@ describe('A balance that runs out', () => {
     await poor.pass(0);
     await statusIs(poor.renter.api, poor.id, 'stopped');
     expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
-    expect(await kindsOf(poor)).toContain('out_of_balance');
+    expect(await poor.eventKinds()).toContain('out_of_balance');
     expect(await poor.balance()).toBe(0);
   });
 
   it('lasts longer by what is added to it in time', async () => {
     const poor = await poorOf();
     await poor.pass(HOUR_MS);
-    await credit(poor, GPU_MICRO);
+    await poor.credit(GPU_MICRO);
     await poor.pass(2 * HOUR_MS - 1);
     expect((await poor.read()).status).toBe('running');
     await poor.pass(1);
@@ -292,70 +277,9 @@ describe('A balance that runs out', () => {
     await poor.pass(30 * MINUTE_MS);
     await eventually(
       'the stop to be requested again',
-      async () => (await kindsOf(poor)).filter((kind) => kind === 'out_of_balance').length === 2,
+      async () => (await poor.eventKinds()).filter((kind) => kind === 'out_of_balance').length === 2,
     );
     expect(await poor.read()).toMatchObject({ status: 'stopping', spend_micro: 2 * GPU_MICRO });
-  });
-});
-
-describe('An automatic destruction', () => {
-  const indebted = async () => {
-    const poor = await poorOf();
-    await poor.pass(2 * HOUR_MS);
-    await statusIs(poor.renter.api, poor.id, 'stopped');
-    await poor.pass(HOUR_MS);
-    expect(await poor.balance()).toBe(-DISK_MICRO);
-    return poor;
-  };
-
-  it('waits for 24 hours anew when the balance was above zero in between', async () => {
-    const poor = await indebted();
-    await poor.pass(22 * HOUR_MS);
-    await credit(poor, 24 * DISK_MICRO);
-    await poor.pass(HOUR_MS);
-    expect(await poor.balance()).toBe(0);
-    await poor.pass(DAY_MS - 1);
-    expect((await poor.read()).status).toBe('stopped');
-    await poor.pass(1);
-    await statusIs(poor.renter.api, poor.id, 'destroyed');
-    expect(await kindsOf(poor)).toContain('unpaid');
-  });
-
-  it('does not come for less than $5', async () => {
-    const poor = await indebted();
-    await credit(poor, DISK_MICRO - 1_000_000);
-    const [agent] = [poor.agent];
-    agent.disconnect();
-    await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
-    await poor.pass(3 * DAY_MS);
-    expect(await poor.balance()).toBe(-1_000_000);
-    expect((await poor.read()).status).toBe('stopped');
-  });
-
-  it('waits for 24 hours anew when the control plane was away for more than ten minutes', async () => {
-    const poor = await indebted();
-    await away(poor, 20 * HOUR_MS);
-    await poor.pass(20 * HOUR_MS);
-    expect((await poor.read()).status).toBe('stopped');
-    await away(poor, 9 * MINUTE_MS);
-    await poor.pass(4 * HOUR_MS);
-    await statusIs(poor.renter.api, poor.id, 'destroyed');
-  });
-
-  it('waits while the clock is in doubt, and for 24 hours anew once it is confirmed', async () => {
-    const poor = await indebted();
-    test.clock.step(2 * DAY_MS);
-    await poor.pass(HOUR_MS);
-    expect(await poor.read()).toMatchObject({ status: 'stopped' });
-    expect(await poor.balance()).toBe(-2 * DISK_MICRO);
-    await poor.pass(DAY_MS);
-    expect((await poor.read()).status).toBe('stopped');
-    await test.signInOperator();
-    await test.operator.post('/v1/operator/clock/confirm');
-    await poor.pass(DAY_MS - 1);
-    expect((await poor.read()).status).toBe('stopped');
-    await poor.pass(1);
-    await statusIs(poor.renter.api, poor.id, 'destroyed');
   });
 });
 
@@ -363,10 +287,10 @@ describe('A control plane that was away for a day', () => {
   it('charges what ran up to where the balance would have run out, once, and destroys nobody', async () => {
     const poor = await poorOf();
     await poor.pass(HOUR_MS);
-    await away(poor, DAY_MS);
+    await poor.away(DAY_MS);
     await statusIs(poor.renter.api, poor.id, 'stopped');
     expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);
-    await away(poor, MINUTE_MS);
+    await poor.away(MINUTE_MS);
     const { spend_micro } = await poor.read();
     const disk = (DISK_MICRO * (MINUTE_MS + 2_000)) / HOUR_MS;
     expect(spend_micro).toBeGreaterThan(2 * GPU_MICRO);
@@ -376,7 +300,7 @@ describe('A control plane that was away for a day', () => {
   it('charges what ended meanwhile for as long as it ran', async () => {
     const poor = await poorOf();
     await poor.pass(HOUR_MS);
-    await away(poor, DAY_MS, () => {
+    await poor.away(DAY_MS, () => {
       const workload = poor.agent.workloads.get(poor.id);
       const exit = { code: 0, ranMs: HOUR_MS + 10 * MINUTE_MS };
       if (workload) Object.assign(workload, { state: 'WORKLOAD_STATE_STOPPED', exit });
@@ -391,7 +315,7 @@ describe('A control plane that was away for a day', () => {
     const [, stopped = ''] = poor.ids;
     await poor.renter.api.post(`/v1/instances/${stopped}/stop`);
     await statusIs(poor.renter.api, stopped, 'stopped');
-    await away(poor, DAY_MS);
+    await poor.away(DAY_MS);
     const lastedMs = Math.ceil((4 * GPU_MICRO * HOUR_MS) / (GPU_MICRO + DISK_MICRO));
     const gpu = (await poor.read()).spend_micro;
     // What the disk has left of the balance: the last millisecond is charged no further than that.

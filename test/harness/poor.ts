@@ -21,6 +21,12 @@ export interface Poor {
   balance(): Promise<number>;
   /** Time passes, and at its end the host, if it is connected, has said what runs. */
   pass(ms: number): Promise<void>;
+  /** Time passes while there is no control plane; its host is heard again once it is back. */
+  away(ms: number, meanwhile?: () => void): Promise<void>;
+  /** An operator grants credit. */
+  credit(amountMicro: number): Promise<unknown>;
+  /** The kinds of the events of the first instance. */
+  eventKinds(): Promise<string[]>;
 }
 
 export async function makePoor(test: TestControlPlane, templateId: string, instances = 1): Promise<Poor> {
@@ -40,6 +46,11 @@ export async function makePoor(test: TestControlPlane, templateId: string, insta
   for (const id of ids) await statusIs(renter.api, id, 'running');
   const [first] = ids;
   if (first === undefined) throw new Error('give at least one instance');
+  const pass = async (ms: number) => {
+    test.advance(ms);
+    if (agent.connected) for (const id of ids) await agent.speak(id);
+    test.advance(0);
+  };
   return {
     renter,
     agent,
@@ -48,10 +59,24 @@ export async function makePoor(test: TestControlPlane, templateId: string, insta
     offerId,
     read: (id = first) => renter.api.get<InstanceBody>(`/v1/instances/${id}`),
     balance: async () => (await renter.api.get<{ balance_micro: number }>('/v1/orgs/current')).balance_micro,
-    async pass(ms) {
-      test.advance(ms);
-      if (agent.connected) for (const id of ids) await agent.speak(id);
+    pass,
+    async away(ms, meanwhile = () => {}) {
+      await test.core.stop();
+      test.clock.advance(ms);
+      meanwhile();
+      await test.boot();
       test.advance(0);
+      await agent.connect();
+      await pass(1_000);
     },
+    credit: (amount_micro) =>
+      test.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, {
+        amount_micro,
+        reason: 'test',
+      }),
+    eventKinds: async () =>
+      (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${first}/events`)).items.map(
+        ({ kind }) => kind,
+      ),
   };
 }
