@@ -53,6 +53,7 @@ const TIMES: Readonly<Record<string, Times>> = {
   },
   GpurentGpusUnhealthy: times('gpurent_gpus', 1, minutes(10), 0, { state: 'unhealthy' }),
   GpurentSettlementLags: times('gpurent_settlement_lag_seconds', 121, minutes(5), 120),
+  GpurentWorkerFailing: times('gpurent_worker_failing', 1, minutes(5), 0, { worker: 'settle' }),
   GpurentEventLoopLags: {
     bad: [INFO, lag(CONTROL_PLANE)],
     fires: minutes(5),

@@ -300,6 +300,28 @@ const lateSettlement: AlertCase = {
   },
 };
 
+const failingWorker: AlertCase = {
+  how: 'what a worker has to write is refused every time',
+  summary: /^The background worker last-used fails again and again$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const { api } = await test.renter();
+    const { secret } = await api.post<{ secret: string }>('/v1/api-keys', { name: 'ci' });
+    const broken = `BEFORE UPDATE OF last_used_at ON api_keys BEGIN SELECT RAISE(ABORT, 'it is broken'); END`;
+    connectionOf(test).exec(`CREATE TEMP TRIGGER broken ${broken}`);
+    await test.api.as(secret).get('/v1/offers');
+    await installation.pass(MINUTE_MS);
+    const { items } = await test.operator.get<{ items: { name: string; last_failure: string }[] }>(
+      '/v1/operator/workers',
+    );
+    expect(items.find(({ name }) => name === 'last-used')?.last_failure).toBe('it is broken');
+    return async () => {
+      connectionOf(test).exec('DROP TRIGGER broken');
+      await installation.pass(MINUTE_MS);
+    };
+  },
+};
+
 /** The disk is so slow that each of these takes this long, and keeps everything else waiting. */
 function slowDown(test: TestControlPlane, table: string, ms: number): () => void {
   const connection = connectionOf(test);
@@ -347,5 +369,6 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentCommandsFailing: failingCommands,
   GpurentGpusUnhealthy: [unhealthyGpus],
   GpurentSettlementLags: [lateSettlement],
+  GpurentWorkerFailing: [failingWorker],
   GpurentEventLoopLags: [busy],
 };
