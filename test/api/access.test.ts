@@ -187,7 +187,7 @@ describe('access that is replaced', () => {
     await ask(id, { ssh_key_id: keys[1]?.id });
     agent.doneButForKey(await held(agent));
     await replacementIs(id, 'token_only');
-    expect((await eventsOf(id))[0]?.message).toContain('the SSH key stays');
+    expect((await eventsOf(id))[0]?.message).toContain('but still the old SSH key');
   });
 
   it('that a host refuses is not counted as done', async () => {
@@ -252,7 +252,7 @@ describe('access is not replaced', () => {
   it('where there is none, and for a key where none can be', async () => {
     const key = { ssh_key_id: keys[1]?.id };
     const vm = await running({ vmCapable: true }, { kind: 'vm' });
-    expect(await refusal(vm.id, key)).toEqual([422, 'VALIDATION_FAILED', expect.stringContaining('inside of it')]);
+    expect(await refusal(vm.id, key)).toEqual([422, 'VALIDATION_FAILED', expect.stringContaining('inside it')]);
     expect((await ask(vm.id)).status).toBe(202);
     const withoutKey = await running({}, {}, null);
     expect(await refusal(withoutKey.id, key)).toEqual([
@@ -261,7 +261,7 @@ describe('access is not replaced', () => {
       expect.stringContaining('no SSH port'),
     ]);
     const withoutToken = await running({}, { env: [] });
-    expect(await refusal(withoutToken.id)).toEqual([422, 'VALIDATION_FAILED', expect.stringContaining('is missing')]);
+    expect(await refusal(withoutToken.id)).toEqual([422, 'VALIDATION_FAILED', expect.stringContaining('is required')]);
     const { body } = await ask(withoutToken.id, key);
     expect(body.access_token).toBeNull();
     expect((await held(withoutToken.agent)).access).toMatchObject({ tokenHash: '', sshAuthorizedKey: keys[1]?.line });
@@ -281,7 +281,7 @@ it('a member who leaves is named in what happened to each instance', async () =>
   await renter.api.delete(`/v1/orgs/current/members/${guest.userId}`);
   const told = async (of: string) => (await eventsOf(of)).find(({ kind }) => kind === 'member_left')?.message;
   expect(await told(id)).toContain(`${guest.email} has left the organization and may know`);
-  expect(await told(own.id)).toContain(`${guest.email} has left the organization and has deployed this instance`);
+  expect(await told(own.id)).toContain(`${guest.email} has left the organization and deployed this instance`);
   const { items } = await stranger.api.get<{ items: { kind: string }[] }>(`/v1/instances/${foreign.id}/events`);
   expect(items.map(({ kind }) => kind)).not.toContain('member_left');
 });

@@ -57,7 +57,7 @@ it('an instance in error is destroyed after a day, as it was told at once and an
   const before = await test.operator.get<{ disk_available_gb: number }>(`/v1/operator/machines/${agent.hostId}`);
   const id = await failed();
   const at = new Date(test.clock.now() + DAY_MS).toISOString();
-  expect((await kinds(id))['destroy_scheduled']).toContain(`it is destroyed at ${at}`);
+  expect((await kinds(id))['destroy_scheduled']).toContain(`the instance is destroyed at ${at}`);
   test.advance(DAY_MS - HOUR_MS - MINUTE_MS);
   expect(await kinds(id)).not.toHaveProperty('destroy_soon');
   test.advance(MINUTE_MS);

@@ -176,7 +176,7 @@ describe('what cannot be shown is refused in one line', () => {
       () => ['instance', ids.machine],
       /has no instance "[0-9a-f-]{36}": this is the id of a machine$/,
     ],
-    ['an unknown kind', () => ['user', ids.machine], /"user" cannot be inspected: give one of instance, machine, /],
+    ['an unknown kind', () => ['user', ids.machine], /"user" cannot be inspected; use one of instance, machine, /],
   ])('%s', (_, args, message) => {
     const { status, stdout, stderr } = run(...args());
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });

@@ -131,7 +131,7 @@ it('a new key opens everything, and the one before opens nothing but older backu
 
   await stop();
   restore(backup, file, Date.now());
-  expect(() => createControlPlane(config(), silentLogger)).toThrow(/not the one that this database was written with/);
+  expect(() => createControlPlane(config(), silentLogger)).toThrow(/not the one that this database was encrypted with/);
 });
 
 it('a new key that cannot be written is refused, before anything is sealed anew', async () => {
@@ -177,7 +177,7 @@ it('a key that is lost for good is the end of what it sealed, and of nothing els
   await running?.platform.authority.certificate();
   expect(() => forgetSecrets(config())).toThrow(/another control plane is running/);
   await stop();
-  expect(() => forgetSecrets(config())).toThrow(/opens this database: there is nothing to forget/);
+  expect(() => forgetSecrets(config())).toThrow(/decrypts this database: nothing needs to be forgotten/);
   const lost = readFileSync(keyFile(), 'utf8');
   rmSync(keyFile());
   expect(() => config()).toThrow(/is missing: .*"The key is lost" in docs/);

@@ -30,7 +30,7 @@ describe('an operator', () => {
     expect(await stop(id)).toMatchObject({ status: 202, body: null });
     await statusIs(world.admin.api, id, 'stopped');
     expect(await events(id)).toContainEqual(
-      expect.objectContaining({ kind: 'stopped_by_operator', message: `an operator stops it: ${REASON}` }),
+      expect.objectContaining({ kind: 'stopped_by_operator', message: `an operator stops this instance: ${REASON}` }),
     );
     expect(await lastAct()).toMatchObject({
       action: 'instance.stop',
@@ -73,7 +73,7 @@ describe('an operator', () => {
       expect((await read(id)).status, status).toBe('destroying');
       expect((await events(id))[0], status).toMatchObject({
         kind: 'removed_by_operator',
-        message: `an operator destroys it: ${REASON}`,
+        message: `an operator destroys this instance: ${REASON}`,
       });
       expect(await lastAct(), status).toMatchObject({
         action: 'instance.remove',
@@ -215,7 +215,7 @@ describe('an offer', () => {
     agent.beat();
     await isFree(id);
     const rented = [await world.running(body), await world.running(body)];
-    await reasonIs(id, /asks for 1 GPU.*of the 2.*2 are rented.*0 free/);
+    await reasonIs(id, /needs 1 GPU.*machine's 2.*2 are rented.*0 free/);
     await world.test.operator.post(of('cordon'));
     await reasonIs(id, /cordoned/);
     const seen = await world.admin.api.get(`/v1/offers/${id}`);

@@ -90,7 +90,7 @@ it('a deploy of an image that was too slow is accepted and ends at once, at no c
   expect(instance).toMatchObject({
     status: 'error',
     error_code: 'provision_failed',
-    error_message: `images from docker.io/library/slow came too slowly the last time; this organization can deploy them again from ${until}`,
+    error_message: `images from docker.io/library/slow were too slow to pull the last time; this organization can deploy them again from ${until}`,
     started_at: null,
     spend_micro: 0,
     allowed_actions: ['destroy'],

@@ -188,7 +188,9 @@ describe('A field that is added later', () => {
     );
     await connectHosts();
     const started = renter.request('POST', `/v1/instances/${stopped}/start`);
-    await eventually('the word of it', () => test.logged(50).some((line) => line.includes('cannot be put into words')));
+    await eventually('the word of it', () =>
+      test.logged(50).some((line) => line.includes('cannot be sent because it cannot be encoded')),
+    );
     expect(hosts.every(({ connected }) => connected)).toBe(true);
     await renter.post(`/v1/instances/${running}/stop`);
     await statusIs(renter, running, 'stopped');

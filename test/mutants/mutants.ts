@@ -87,8 +87,8 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'last-run-not-attested-at-destroy',
     file: `${SERVICES}/reconciler/command-outcomes.ts`,
-    before: '  recordObservedUsage(tx, instance.id, observation);\n  // Also for one',
-    after: '  // Also for one',
+    before: '  recordObservedUsage(tx, instance.id, observation);\n  // Also for an instance',
+    after: '  // Also for an instance',
     tests: ['test/api/metered-runs.test.ts'],
   },
 ];

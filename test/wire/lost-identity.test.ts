@@ -27,8 +27,8 @@ describe('a host that has lost who it is', () => {
     const token = await test.enrollmentToken(1);
     const before = test.dump();
     const refused = enroll(token, { givenGpus: own });
-    await expect(refused).rejects.toThrow(`this host is machine fake (${agent.hostId}) already`);
-    await expect(refused).rejects.toThrow(/token of that machine.*removes it first, DELETE/);
+    await expect(refused).rejects.toThrow(`this host is already machine fake (${agent.hostId})`);
+    await expect(refused).rejects.toThrow(/token of that machine.*first remove it \(DELETE/);
     expect(test.dump()).toEqual(before);
     const { token: itsToken } = await test.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {
       machine_id: agent.hostId,
@@ -87,7 +87,7 @@ describe('a GPU that two machines report', () => {
     await eventually('the second one’s word', async () => (await machineOf(second)).gpus.length === 2);
     const { gpus } = await machineOf(second);
     expect(gpus.map(({ healthy }) => healthy)).toEqual([false, true]);
-    expect(gpus[0]?.reason).toContain(`machine fake (${first.hostId}) has this GPU`);
+    expect(gpus[0]?.reason).toContain(`machine fake (${first.hostId}) has reported this GPU`);
     test.advance(1_000);
     await first.connect();
     expect(await healthOf(first)).toBe(true);

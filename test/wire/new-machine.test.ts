@@ -67,7 +67,7 @@ describe('a host whose machine was removed', () => {
     const { stateDir, hostId } = await enrolled();
     await remove(hostId);
     await expect(enrolled({ again: true }, stateDir)).rejects.toThrow(
-      /no token of machine .*removed, enrol with --new instead of --again/,
+      /token is not for machine .*removed, enroll with --new instead of --again/,
     );
     const asked = await test.operator.request('POST', '/v1/operator/enrollment-tokens', { machine_id: hostId });
     expect(asked).toMatchObject({
@@ -81,7 +81,7 @@ describe('a host whose machine is there', () => {
   it('is refused as a new machine, and keeps everything', async () => {
     const { stateDir, hostId } = await enrolled();
     fill(stateDir);
-    await expect(enrolled({ new: true }, stateDir)).rejects.toThrow(`this host is machine host (${hostId}) already`);
+    await expect(enrolled({ new: true }, stateDir)).rejects.toThrow(`this host is already machine host (${hostId})`);
     expect(loadIdentity(stateDir).hostId).toBe(hostId);
     expect(existsSync(join(stateDir, 'journal.db'))).toBe(true);
   });

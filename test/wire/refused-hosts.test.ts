@@ -89,7 +89,7 @@ const revoke = (host: Host) => test.operator.delete(`/v1/operator/machines/${hos
 
 describe('a host that is turned away says why, and what to do', () => {
   it.each<[string, (host: Host) => Promise<unknown>, RegExp, RegExp]>([
-    ['revoked', revoke, /an operator has revoked it/, /token of this machine.*--again/],
+    ['revoked', revoke, /revoked by an operator/, /token of this machine.*--again/],
     [
       'removed',
       async (host) => {

@@ -262,14 +262,14 @@ describe('an operator', () => {
     const path = `/v1/operator/machines/${agent.hostId}`;
     expect((await test.operator.request('DELETE', `${path}/credentials`)).status).toBe(204);
     await eventually('the cut', () => !agent.connected);
-    await expect(agent.connect()).rejects.toThrow(/an operator has revoked it; ask the operator for a token/);
+    await expect(agent.connect()).rejects.toThrow(/revoked by an operator; ask the operator for a token/);
     const machine = await test.operator.get<{ connected: boolean }>(path);
     expect(machine.connected).toBe(false);
 
     const again = { controlPlane: test.grpcAddress, again: true };
     const foreign = await machineToken(agent.hostId);
     await expect(enroll(folder, { ...again, token: foreign }, { inventory: INVENTORY, earlier: [] })).rejects.toThrow(
-      `this is no token of machine ${identity.hostId}`,
+      `this token is not for machine ${identity.hostId}`,
     );
     const back = await enroll(
       folder,

@@ -13,7 +13,7 @@ export interface SignedIn {
   token: string;
   expiresAt: number;
   user: Row<'users'>;
-  /** The first that the user joined; null for one who belongs to none. */
+  /** The organization that the user joined first; null for a user without one. */
   organization: (Row<'organizations'> & { role: Role }) | null;
 }
 
@@ -25,8 +25,9 @@ export interface SignUp {
 }
 
 /**
- * Creates a user, as a member of the organization that it was invited to; without an invitation, as the admin of a new one.
- * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND and EMAIL_TAKEN: in this order, so that who is not invited learns nothing.
+ * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
+ * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
+ * must not learn which addresses have accounts.
  */
 export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn> {
   const { store, ids } = platform;
@@ -45,10 +46,10 @@ export async function signUp(platform: Platform, request: SignUp, network: strin
 function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }: SignUp): InviteDetails | undefined {
   if (invite_token !== undefined) return findInvite(tx, invite_token, email);
   if (signUpMode === 'open') return undefined;
-  throw new Refusal('INVITATION_REQUIRED', 'new accounts are by invitation: send the token of yours as invite_token');
+  throw new Refusal('INVITATION_REQUIRED', 'new accounts need an invitation: send its token as invite_token');
 }
 
-/** Creates a user that is an operator, for the command line. Refuses with EMAIL_TAKEN. */
+/** Creates a user that is an operator. Only the command line calls this. Refuses with EMAIL_TAKEN. */
 export async function createOperator(platform: Platform, request: { email: string; password: string }): Promise<void> {
   const passwordHash = await platform.passwords.hash(request.password);
   platform.store.transact((tx) => {
@@ -59,7 +60,7 @@ export async function createOperator(platform: Platform, request: { email: strin
   });
 }
 
-/** Opens a session. Refuses with INVALID_CREDENTIALS, the same for an unknown address and a wrong password. */
+/** Opens a session. Refuses an unknown address and a wrong password alike, with INVALID_CREDENTIALS. */
 export async function signIn(
   platform: Platform,
   request: { email: string; password: string },
@@ -76,11 +77,11 @@ export async function signIn(
   });
 }
 
-/** The password may have been changed while it was being checked. */
+/** Refuses with INVALID_CREDENTIALS if the password was changed while it was being checked. */
 function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
   const now = tx.get(query.selectFrom('users').select('password_hash').where('id', '=', id));
   if (now?.password_hash !== password_hash) {
-    throw new Refusal('INVALID_CREDENTIALS', 'the password was changed meanwhile; sign in again');
+    throw new Refusal('INVALID_CREDENTIALS', 'the password was changed during this request; sign in again');
   }
 }
 
@@ -146,7 +147,7 @@ export interface Membership {
   role: Role;
 }
 
-/** The signed-in user and everything it belongs to, first joined first. */
+/** Returns the signed-in user and its memberships, oldest first. Refuses with TOKEN_INVALID when the user does not exist. */
 export function describeUser(platform: Platform, userId: string): { user: Row<'users'>; memberships: Membership[] } {
   return platform.store.transact((tx) => {
     const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', userId));

@@ -14,7 +14,10 @@ const SHOWN_PREFIX_LENGTH = 12;
 
 export type ApiKeyDetails = Row<'api_keys'> & { creator_email: string; creator_is_member: boolean };
 
-/** Mints a key; the secret is in this answer and nowhere else. A team key takes an admin: ADMIN_REQUIRED. At most 200: LIMIT_REACHED. */
+/**
+ * Creates an API key. Only this answer has the secret. Refuses a team key of a member who is not an admin (ADMIN_REQUIRED), and
+ * more than 200 active keys in an organization (LIMIT_REACHED).
+ */
 export function createApiKey(
   platform: Platform,
   caller: SessionCaller,
@@ -43,7 +46,7 @@ export function createApiKey(
   });
 }
 
-/** The organization's active keys, newest first. */
+/** Lists the active API keys of the caller's organization, newest first. */
 export function listApiKeys(platform: Platform, caller: Caller, request: PageRequest): Page<ApiKeyDetails> {
   const { items, ...rest } = platform.store.transact((tx) =>
     pageOf(
@@ -77,8 +80,8 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
 }
 
 /**
- * Revokes a key from its next request on; what it deployed stays. An admin revokes any key of the organization, a member
- * its own personal ones (ADMIN_REQUIRED); everything else is API_KEY_NOT_FOUND.
+ * Revokes a key from its next request on; the instances that it deployed stay. An admin can revoke any key of the organization, a
+ * member only its own personal keys (otherwise ADMIN_REQUIRED). Refuses with API_KEY_NOT_FOUND for any other key.
  */
 export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: string): void {
   platform.store.transact((tx) => {
@@ -86,7 +89,10 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
     if (!key) throw new Refusal('API_KEY_NOT_FOUND', 'no active API key of this organization has this id');
     const own = key.kind === 'personal' && key.creator_id === caller.userId;
     if (caller.role !== 'admin' && !own) {
-      throw new Refusal('ADMIN_REQUIRED', 'a member can revoke only their own personal keys');
+      throw new Refusal(
+        'ADMIN_REQUIRED',
+        'a member can revoke only their own personal keys; ask an admin of the organization',
+      );
     }
     tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', keyId));
   });

@@ -7,8 +7,8 @@ import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from './tokens.js';
 
 /**
- * Who a bearer token belongs to. Refuses with TOKEN_INVALID (missing, malformed, expired, revoked: one answer for all)
- * and with ORG_MISMATCH, which comes before any other refusal of a valid credential.
+ * Returns the caller that a bearer token belongs to. Refuses with TOKEN_INVALID, the same for a token that is missing, malformed,
+ * expired or revoked, and with ORG_MISMATCH, before any other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,

@@ -14,7 +14,10 @@ const INVITE_MS = 7 * DAY_MS;
 
 export type InviteDetails = Row<'invites'>;
 
-/** Admins: an invitation for one e-mail address, for a week. The token is in this answer alone. */
+/**
+ * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token. Refuses
+ * with ALREADY_MEMBER and LIMIT_REACHED.
+ */
 export function createInvite(
   platform: Platform,
   caller: SessionCaller,
@@ -51,13 +54,13 @@ export function createInvite(
   });
 }
 
-/** Admins: invitations that can still be accepted, newest first. */
+/** Lists, for an admin, the invitations that can still be accepted, newest first. */
 export function listInvites(platform: Platform, caller: SessionCaller, request: PageRequest): Page<InviteDetails> {
   const all = query.selectFrom('invites').selectAll().where('organization_id', '=', caller.organizationId);
   return platform.store.transact((tx) => pageOf(tx, all.where('expires_at', '>', tx.now), request, newestFirst()));
 }
 
-/** Admins. Refuses with INVITE_NOT_FOUND. */
+/** Deletes an invitation for an admin. Refuses with INVITE_NOT_FOUND. */
 export function withdrawInvite(platform: Platform, caller: SessionCaller, id: string): void {
   platform.store.transact((tx) => {
     const removed = tx.run(
@@ -68,8 +71,9 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
 }
 
 /**
- * Joins the organization that an invitation is for, once; only the user whose address it names can. Refuses with
- * INVITE_NOT_FOUND (the same for an unknown, spent, expired and another's) and ALREADY_MEMBER.
+ * Makes the caller a member of the inviting organization. An invitation works once, and only for the user with its address.
+ * Refuses with ALREADY_MEMBER, and with INVITE_NOT_FOUND, the same for an unknown, spent or expired token and for somebody
+ * else's.
  */
 export function acceptInvite(
   platform: Platform,
@@ -90,7 +94,7 @@ export function acceptInvite(
   });
 }
 
-/** The invitation of this token, for who has this e-mail address. Refuses with INVITE_NOT_FOUND. */
+/** Returns the invitation of this token and e-mail address. Refuses with INVITE_NOT_FOUND. */
 export function findInvite(tx: Tx, token: string, email: string): InviteDetails {
   const invite = tx.get(
     query
@@ -104,7 +108,7 @@ export function findInvite(tx: Tx, token: string, email: string): InviteDetails 
   return invite;
 }
 
-/** Joins by an invitation, which is spent with it. */
+/** Makes the user a member of the inviting organization and deletes the invitation. */
 export function joinBy(tx: Tx, invite: InviteDetails, userId: string): Row<'organizations'> & { role: Role } {
   tx.run(query.deleteFrom('invites').where('id', '=', invite.id));
   join(tx, invite.organization_id, userId, invite.role);
@@ -112,5 +116,8 @@ export function joinBy(tx: Tx, invite: InviteDetails, userId: string): Row<'orga
 }
 
 function inviteNotFound(): Refusal {
-  return new Refusal('INVITE_NOT_FOUND', 'there is no such invitation for you: it may be spent, withdrawn or expired');
+  return new Refusal(
+    'INVITE_NOT_FOUND',
+    'you have no such invitation: it may be accepted already, withdrawn or expired',
+  );
 }

@@ -2,7 +2,7 @@ import type { Compilable } from 'kysely';
 import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 
-/** How many of a thing one user or organization may have: enough for anybody, and too few to bury others under. */
+/** Limits per user or organization: more than anybody needs, and too few to crowd out others. */
 export const LIMITS = {
   apiKeys: 200,
   invites: 100,
@@ -12,9 +12,9 @@ export const LIMITS = {
   templates: 200,
 } as const;
 
-/** Refuses with LIMIT_REACHED when `existing` are as many as there may be. */
+/** Refuses with LIMIT_REACHED when `existing` has as many rows as the limit allows. */
 export function checkLimit(tx: Tx, what: keyof typeof LIMITS, existing: Compilable<{ id: string }>): void {
   const limit = LIMITS[what];
   if (tx.all(existing).length < limit) return;
-  throw new Refusal('LIMIT_REACHED', `you have ${limit} already; remove one first`, { limit });
+  throw new Refusal('LIMIT_REACHED', `the limit of ${limit} is reached; remove one first`, { limit });
 }

@@ -14,18 +14,18 @@ export interface Member {
   joined_at: number;
 }
 
-/** Admins: the organization's members, first joined first. */
+/** Lists, for an admin, the members of the organization, in the order in which they joined. */
 export function listMembers(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Member> {
   return platform.store.transact((tx) => pageOf(tx, membersOf(caller.organizationId), request, MEMBER_ORDER));
 }
 
-/** First joined first. */
+/** The order in which members joined. */
 export const MEMBER_ORDER: Order<Member> = {
   by: { 'memberships.joined_at': 'asc', 'users.id': 'asc' },
   keyOf: ({ joined_at, id }) => [joined_at, id],
 };
 
-/** Admins. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN when nobody would be left to manage the organization. */
+/** Changes a member's role for an admin. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left. */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
   return platform.store.transact((tx) => {
     const member = getMember(tx, caller.organizationId, userId);
@@ -41,12 +41,12 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
   });
 }
 
-/** Admins. Refuses like {@link changeRole}. */
+/** Removes a member for an admin. Refuses like {@link changeRole}. */
 export function removeMember(platform: Platform, caller: SessionCaller, userId: string): void {
   platform.store.transact((tx) => depart(tx, caller.organizationId, userId));
 }
 
-/** A user leaves an organization of its own accord. Refuses like {@link changeRole}. */
+/** Ends the caller's own membership. Refuses like {@link changeRole}. */
 export function leave(platform: Platform, caller: AccountCaller, organizationId: string): void {
   platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
 }
@@ -58,8 +58,8 @@ function depart(tx: Tx, organizationId: string, userId: string): void {
 }
 
 /**
- * Personal keys of who leaves stop working with it; team keys and instances are the organization's and stay. Each instance tells
- * that its access should be replaced: doing so by itself would cut off the work of others.
+ * Deletes a membership and revokes the member's personal keys. Team keys and instances belong to the organization and stay. Each
+ * instance gets an event that advises to replace its access; replacing it here would cut off the work of others.
  */
 export function endMembership(tx: Tx, organizationId: string, member: Member): void {
   const { id: userId } = member;
@@ -79,7 +79,7 @@ export function endMembership(tx: Tx, organizationId: string, member: Member): v
 function tellInstances(tx: Tx, organizationId: string, { email }: Member): void {
   const live = query.selectFrom('instances').select(['id', 'deployed_by']).where('status', '<>', sql.lit('destroyed'));
   for (const { id, deployed_by } of tx.all(live.where('organization_id', '=', organizationId))) {
-    const holds = deployed_by === email ? 'has deployed this instance' : 'may know the access token of this instance';
+    const holds = deployed_by === email ? 'deployed this instance' : 'may know the access token of this instance';
     const message = `${email} has left the organization and ${holds}: replace its access (POST /v1/instances/${id}/access)`;
     recordEvent(tx, id, 'member_left', message);
   }
@@ -93,7 +93,7 @@ function getMember(tx: Tx, organizationId: string, userId: string): Member {
 
 function keepAnAdmin(tx: Tx, organizationId: string, member: Member): void {
   if (isLastAdmin(tx, organizationId, member))
-    throw new Refusal('LAST_ADMIN', 'the last admin stays; make another member an admin first');
+    throw new Refusal('LAST_ADMIN', 'this is the last admin of the organization; make another member an admin first');
 }
 
 export function isLastAdmin(tx: Tx, organizationId: string, { role }: Member): boolean {

@@ -24,7 +24,7 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
   );
 }
 
-/** Operators: every organization, newest first. */
+/** Lists every organization for an operator, newest first. */
 export function listOrganizations(platform: Platform, request: PageRequest): Page<Row<'organizations'>> {
   const all = query.selectFrom('organizations').selectAll();
   return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));

@@ -6,11 +6,14 @@ import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
 
 const SESSION_MS = 30 * DAY_MS;
-/** A session's end slides, but is not written with every request. */
+/** The end of a session moves with each use. To save writes, it is stored only once it has moved by this much. */
 const SLIDE_GRAIN_MS = HOUR_MS;
 const PREFIX = 'ses_';
 
-/** Signs a user in for thirty days from its last use. `network` is where from. The token, `ses_` and 64 hexadecimal digits, is in this answer alone. */
+/**
+ * Opens a session, which ends 30 days after its last use. `network` is the network that the user signs in from. The token is `ses_`
+ * and 64 hexadecimal digits; only this answer has it.
+ */
 export function openSession(tx: Tx, ids: Ids, userId: string, network: string): { token: string; expiresAt: number } {
   const token = PREFIX + ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
@@ -35,7 +38,7 @@ export interface FoundSession {
   expires_at: number;
 }
 
-/** The session of a token that has not expired. */
+/** Returns the session of a token, or undefined when there is none or it has expired. */
 export function findSession(tx: Tx, token: string): FoundSession | undefined {
   return tx.get(
     query
@@ -47,7 +50,10 @@ export function findSession(tx: Tx, token: string): FoundSession | undefined {
   );
 }
 
-/** Prolongs a session by its use. Where that cannot be written now, a later use does it: what is only read is not refused for it. */
+/**
+ * Moves the end of a session that was used. If the database cannot be written, a later use does it, because requests that only
+ * read must still work.
+ */
 export function prolongSession({ store, clock }: Platform, session: FoundSession): void {
   const expires_at = clock.now() + SESSION_MS;
   if (session.expires_at >= expires_at - SLIDE_GRAIN_MS) return;
@@ -58,7 +64,7 @@ export function prolongSession({ store, clock }: Platform, session: FoundSession
   }
 }
 
-/** Whether the account of an e-mail address has a session that was opened from this network. */
+/** Tells whether the account with an e-mail address has an unexpired session that was opened from this network. */
 export function hasSessionFrom({ store }: Platform, email: string, network: string): boolean {
   const session = query
     .selectFrom('sessions')

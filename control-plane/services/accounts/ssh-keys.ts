@@ -10,7 +10,7 @@ import { parseSshPublicKey } from './ssh-public-key.js';
 
 export type SshKeyDetails = Row<'ssh_keys'>;
 
-/** Refuses with VALIDATION_FAILED for a key that cannot be used, SSH_KEY_EXISTS for one that the user has, LIMIT_REACHED. */
+/** Adds an SSH key to the caller's. Refuses with VALIDATION_FAILED (unusable key), SSH_KEY_EXISTS and LIMIT_REACHED. */
 export function addSshKey(
   platform: Platform,
   caller: AccountCaller,
@@ -39,13 +39,13 @@ export function addSshKey(
   });
 }
 
-/** The caller's own keys, newest first. */
+/** Lists the caller's own SSH keys, newest first. */
 export function listSshKeys(platform: Platform, caller: AccountCaller, request: PageRequest): Page<Row<'ssh_keys'>> {
   const keys = query.selectFrom('ssh_keys').selectAll().where('user_id', '=', caller.userId);
   return platform.store.transact((tx) => pageOf(tx, keys, request, newestFirst()));
 }
 
-/** Instances deployed with the key keep it. Refuses with SSH_KEY_NOT_FOUND. */
+/** Deletes an SSH key. Instances that were deployed with it keep it. Refuses with SSH_KEY_NOT_FOUND. */
 export function removeSshKey(platform: Platform, caller: AccountCaller, id: string): void {
   platform.store.transact((tx) => {
     const removed = tx.run(query.deleteFrom('ssh_keys').where('id', '=', id).where('user_id', '=', caller.userId));
@@ -54,13 +54,13 @@ export function removeSshKey(platform: Platform, caller: AccountCaller, id: stri
 }
 
 /**
- * The key that a deploy may attach: a session's own, a personal API key's creator's, and for a team key that of anyone who
- * is a member of the organization now. Refuses everything else with SSH_KEY_NOT_FOUND.
+ * Returns the SSH key that a deploy attaches. A session can attach a key of its own user, a personal API key one of its creator,
+ * a team key one of any present member of the organization. Refuses every other key with SSH_KEY_NOT_FOUND.
  */
 export function findAttachableKey(tx: Tx, caller: Caller, id: string): Row<'ssh_keys'> {
   const key = tx.get(query.selectFrom('ssh_keys').selectAll().where('id', '=', id));
   if (!key || !mayAttach(tx, caller, key)) {
-    throw new Refusal('SSH_KEY_NOT_FOUND', 'ssh_key_id names no SSH key that this credential may attach');
+    throw new Refusal('SSH_KEY_NOT_FOUND', 'ssh_key_id names no SSH key that this credential can attach');
   }
   return key;
 }

@@ -3,9 +3,9 @@ import sshpk from 'sshpk';
 import { invalidField } from '../../domain/refusal.js';
 
 export interface SshPublicKey {
-  /** Type and key, without the comment: what goes into an authorized_keys file. */
+  /** Type and key without the comment, as a line of an authorized_keys file. */
   line: string;
-  /** `SHA256:` and the digest of the key in base64, as ssh-keygen prints it. */
+  /** `SHA256:` and the digest of the key in base64, as `ssh-keygen -l` prints it. */
   fingerprint: string;
 }
 
@@ -21,13 +21,13 @@ const TYPES = new Set([
 const MIN_RSA_BITS = 2048;
 
 /**
- * Reads one line of OpenSSH's public key format. Refuses with VALIDATION_FAILED and the reason: anything but Ed25519,
- * ECDSA, their security-key forms, and RSA of at least 2048 bits.
+ * Parses one line of OpenSSH's public key format. Accepts Ed25519, ECDSA, their security-key forms, and RSA of at least 2048
+ * bits; refuses everything else with VALIDATION_FAILED and the reason.
  */
 export function parseSshPublicKey(text: string): SshPublicKey {
   const [type = '', base64 = ''] = text.trim().split(/\s+/);
-  if (/[\r\n]/.test(text.trim())) throw refuse('give one key on one line');
-  if (text.includes('PRIVATE KEY')) throw refuse('this is a private key; give the public one (the .pub file)');
+  if (/[\r\n]/.test(text.trim())) throw refuse('give exactly one key, on one line');
+  if (text.includes('PRIVATE KEY')) throw refuse('this is a private key; give the public key (the .pub file)');
   if (!TYPES.has(type))
     throw refuse(`give an Ed25519, ECDSA, security-key or RSA public key, such as "ssh-ed25519 AAAA..."`);
   const blob = Buffer.from(base64, 'base64');
@@ -41,11 +41,11 @@ export function parseSshPublicKey(text: string): SshPublicKey {
   return { line: `${type} ${blob.toString('base64')}`, fingerprint: `SHA256:${digest}` };
 }
 
-/** The library knows no security keys, but their public part is a plain key followed by the application's name. */
+/** Parses a key with sshpk. It does not know security keys, but their public part is a plain key and the application's name. */
 function parsePlain(type: string, blob: Buffer): sshpk.Key {
   try {
     const fields = readFields(blob);
-    if (fields[0]?.toString() !== type) throw new Error('the type and the key differ');
+    if (fields[0]?.toString() !== type) throw new Error('the type does not match the key');
     const plainType = type.replace(/^sk-(.*)@openssh\.com$/, '$1');
     const plain = type === plainType ? blob : writeFields([Buffer.from(plainType), ...fields.slice(1, -1)]);
     return sshpk.parseKey(`${plainType} ${plain.toString('base64')}`, 'ssh');
@@ -58,7 +58,7 @@ function readFields(blob: Buffer): Buffer[] {
   const fields: Buffer[] = [];
   for (let offset = 0; offset < blob.length;) {
     const end = offset + 4 + blob.readUInt32BE(offset);
-    if (end > blob.length) throw new Error('it is cut short');
+    if (end > blob.length) throw new Error('it is truncated');
     fields.push(blob.subarray(offset + 4, end));
     offset = end;
   }

@@ -11,11 +11,11 @@ import { getOrganization } from './organizations.js';
 
 export type UserDetails = Pick<Row<'users'>, 'id' | 'email' | 'name' | 'is_operator' | 'created_at'>;
 
-/** What stands in the place of the address of a user who was removed. No address looks like it, so nobody signs in or up with it. */
+/** Prefix that replaces the e-mail address of a removed user. No valid address has it, so nobody can sign in or up with it. */
 const REMOVED = 'removed:';
 export const REMOVED_EMAILS = `${REMOVED}%`;
 
-/** Operators: who has an account, newest first; or the one with this e-mail address. */
+/** Lists, for an operator, the users with an account, newest first, or only the one with this e-mail address. */
 export function listUsers(
   platform: Platform,
   { email, ...request }: PageRequest & { email?: string },
@@ -28,7 +28,7 @@ export function listUsers(
   return platform.store.transact((tx) => pageOf(tx, users, request, newestFirst()));
 }
 
-/** Operators: who belongs to an organization, first joined first. Refuses with ORGANIZATION_NOT_FOUND. */
+/** Lists an organization's members for an operator, in the order in which they joined. Refuses with ORGANIZATION_NOT_FOUND. */
 export function listUsersOf(platform: Platform, organizationId: string, request: PageRequest): Page<Member> {
   return platform.store.transact((tx) => {
     const { id } = getOrganization(tx, organizationId);
@@ -37,15 +37,15 @@ export function listUsersOf(platform: Platform, organizationId: string, request:
 }
 
 /**
- * Operators: ends an account. Its sessions, its API keys (also team keys: it knows them) and its memberships end in this
- * transaction, and its address is free again; what it has deployed is its organizations' and stays. Refuses with USER_NOT_FOUND,
- * OWN_ACCOUNT, and with LAST_ADMIN while an organization that nobody else could manage has instances.
+ * Removes an account for an operator. One transaction ends its sessions, SSH keys, memberships and API keys, also the team keys
+ * that it created, because the user knows them. The e-mail address becomes free again. Instances belong to the organizations and
+ * stay. Refuses with USER_NOT_FOUND, OWN_ACCOUNT, and with LAST_ADMIN if an organization that has instances would have no admin.
  */
 export function removeUser(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const user = getUser(tx, id);
     if (id === operator.userId)
-      throw new Refusal('OWN_ACCOUNT', 'this is your own account; another operator can remove it');
+      throw new Refusal('OWN_ACCOUNT', 'this is your own account; ask another operator to remove it');
     for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user);
     tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
     tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));

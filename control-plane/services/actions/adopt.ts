@@ -22,22 +22,22 @@ import { findTemplate } from '../catalogue/templates.js';
 import { recordEvent } from '../system/timeline.js';
 import { addressesOf } from '../reconciler/observations.js';
 
-/** What is left out is as the workload was deployed; without an offer the prices are, too. */
+/** The terms of an adoption. Absent fields are as the workload was deployed; without an offer, so are the prices. */
 export interface Adoption {
   organization_id?: string;
   template_id?: string;
-  /** An offer of the workload's machine: its prices hold from now on. */
+  /** An offer of the workload's machine, whose prices hold from now on. */
   offer_id?: string;
   disk_gb?: number;
   label?: string | null;
 }
 
 /**
- * Operators: makes a workload in quarantine the instance of an organization, with the id under which its host knows it. The
- * container is left as it is; it is billed from now on. Where the workload says which SSH key it takes, its host is told of a new
- * access token, for nobody knows the one before. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND,
- * TEMPLATE_NOT_FOUND and what else a deploy says of the template, OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE,
- * INVALID_STATE, and VALIDATION_FAILED for an offer of another size or a disk that does not fit.
+ * Makes, for an operator, a workload in quarantine an instance of an organization. The instance gets the id that the host knows. The
+ * container stays as it is and is charged from now on. If the workload has an origin, the host gets a new access token, because
+ * nobody knows the earlier one. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND, TEMPLATE_NOT_FOUND, like
+ * {@link checkTemplate}, with OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, INVALID_STATE, and with
+ * VALIDATION_FAILED for an offer of another size or a disk that does not fit.
  */
 export function adopt(platform: Platform, operator: Operator, id: string, given: Adoption): InstanceDetails {
   return platform.store.transact((tx) => {
@@ -77,12 +77,15 @@ function pricesOf({ price_per_hour_micro, storage_price_per_gb_hour_micro, relea
   return { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
 }
 
-/** A host's own word is not asked: by its disk the renter is charged. */
+/**
+ * Completes the terms from the sealed origin. The size of the disk never comes from the host's report, because the renter is charged
+ * by it.
+ */
 function completed(given: Adoption, origin: Origin | undefined): Required<Adoption> {
   const known = { ...origin, ...given };
   const required = <Field extends 'organization_id' | 'template_id' | 'offer_id' | 'disk_gb'>(field: Field) => {
     const value = known[field];
-    if (value === undefined) throw invalidField(field, 'is missing: the workload itself does not say it');
+    if (value === undefined) throw invalidField(field, 'is required: the workload has no origin that contains it');
     return value as NonNullable<typeof value>;
   };
   return {
@@ -97,7 +100,10 @@ function completed(given: Adoption, origin: Origin | undefined): Required<Adopti
 function checkAdoptable(platform: Platform, tx: Tx, workload: Row<'quarantine'>): void {
   const { instance_id: id, machine_id } = workload;
   if (!platform.connections.isConnected(machine_id)) {
-    throw new Refusal('HOST_UNREACHABLE', 'its machine is not connected: nobody knows how the workload stands');
+    throw new Refusal(
+      'HOST_UNREACHABLE',
+      'the machine of this workload is not connected, so its state is unknown; try again when it is',
+    );
   }
   if (workload.removal_requested_at !== null || findOpenCommand(tx, { id, machine_id })) {
     throw new Refusal('INVALID_STATE', 'this workload is being removed');
@@ -115,15 +121,18 @@ function findOfferOf(tx: Tx, machineId: string, id: string): Row<'offers'> {
 
 function checkGpus(tx: Tx, { machine, num_gpus }: OfferDetails, gpus: readonly string[]): void {
   if (gpus.length !== num_gpus) {
-    throw invalidField('offer_id', `the offer is for ${num_gpus} GPU(s), the workload holds ${gpus.length}`);
+    throw invalidField(
+      'offer_id',
+      `the offer has ${num_gpus} GPU(s), but the workload holds ${gpus.length}; choose another offer of the machine`,
+    );
   }
   const known = findGpus(tx, machine.id);
   const free = gpus.every((uuid) => known.some((gpu) => gpu.uuid === uuid && gpu.instance_id === null));
-  if (!free) throw new Refusal('CAPACITY_UNAVAILABLE', 'an instance of the store holds a GPU of this workload');
+  if (!free) throw new Refusal('CAPACITY_UNAVAILABLE', 'another instance holds a GPU of this workload');
 }
 
 function checkDisk({ machine }: OfferDetails, disk_gb: number, held: number): void {
   const available = machine.disk_available_gb + held;
   if (disk_gb <= available) return;
-  throw invalidField('disk_gb', `${available} GB of the machine's disk are not committed to others`);
+  throw invalidField('disk_gb', `must be at most ${available}: the machine's disk has no more free space`);
 }

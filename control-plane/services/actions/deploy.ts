@@ -34,10 +34,10 @@ const INSTANCE_LIMIT = 25;
 const SUPPORTED_ARCH = 'x86_64';
 
 /**
- * Rents an offer: the refusals of API rule 18 in their order, then GPUs, instance and provision command in the
- * same transaction. A refusal leaves nothing behind and charges nothing (API rule 19). With an idempotency key, the same
- * request within a day answers the same instance as it now stands. An image that was too slow lately is accepted like any other,
- * and fails in the same transaction.
+ * Rents an offer. Checks the refusals of API rule 18 in their order, then claims the GPUs and records the instance and its provision
+ * command, all in one transaction. A refusal stores and charges nothing (API rule 19). The same request with the same idempotency
+ * key within 24 hours returns the present state of the first instance. A deploy of an image that was recently too slow is
+ * accepted, and its instance goes to `error` in the same transaction.
  */
 export function deploy(
   platform: Platform,
@@ -76,42 +76,49 @@ export function deploy(
   });
 }
 
-/** Refuses with TEMPLATE_COMING_SOON, TEMPLATE_ARCH_UNSUPPORTED, TEMPLATE_REQUIRES_OWNER. */
+/** Refuses a template that cannot be deployed: TEMPLATE_COMING_SOON, TEMPLATE_ARCH_UNSUPPORTED, TEMPLATE_REQUIRES_OWNER. */
 export function checkTemplate(template: Row<'templates'>, organizationId: string): void {
   if (template.coming_soon)
     throw new Refusal('TEMPLATE_COMING_SOON', 'the image of this template is not published yet');
   if (template.arch !== SUPPORTED_ARCH) {
     throw new Refusal(
       'TEMPLATE_ARCH_UNSUPPORTED',
-      `this template needs ${template.arch}; every host is ${SUPPORTED_ARCH}`,
+      `this template needs ${template.arch}, but every machine is ${SUPPORTED_ARCH}; choose another template`,
     );
   }
   if (template.registry_encrypted && template.organization_id !== null && template.organization_id !== organizationId) {
     throw new Refusal(
       'TEMPLATE_REQUIRES_OWNER',
-      'this template pulls from a private registry; only its owner may deploy it',
+      'the image of this template is in a private registry; only the organization that owns the template can deploy it',
     );
   }
 }
 
 function findOffer(platform: Platform, tx: Tx, id: string): OfferDetails {
   const row = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
-  if (!row) throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market');
+  if (!row)
+    throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market; choose one from GET /v1/offers');
   const offer = describeOffer(platform, tx, row);
   if (offer.machine.removed_at !== null) {
-    throw new Refusal('OFFER_NOT_PINNABLE', 'the machine of this offer is not registered with the control plane');
+    throw new Refusal(
+      'OFFER_NOT_PINNABLE',
+      'the machine of this offer was removed; choose another offer from GET /v1/offers',
+    );
   }
   if (offer.state !== 'available') throw offerUnavailable();
   return offer;
 }
 
 function offerUnavailable(): Refusal {
-  return new Refusal('OFFER_UNAVAILABLE', 'no unit of this offer is free now; choose another one from GET /v1/offers');
+  return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another one from GET /v1/offers');
 }
 
 function checkFit(template: Row<'templates'>, { machine }: OfferDetails, { disk_gb }: DeployRequest): void {
   if (template.kind === 'vm' && !machine.vm_capable) {
-    throw new Refusal('OFFER_NOT_VM_CAPABLE', 'this machine cannot run virtual machines');
+    throw new Refusal(
+      'OFFER_NOT_VM_CAPABLE',
+      'the machine of this offer cannot run virtual machines; choose an offer with vm_capable',
+    );
   }
   if (
     template.cuda_max !== null &&
@@ -120,13 +127,17 @@ function checkFit(template: Row<'templates'>, { machine }: OfferDetails, { disk_
   ) {
     throw new Refusal(
       'TEMPLATE_CUDA_TOO_NEW',
-      `this template supports CUDA up to ${template.cuda_max}, the machine has ${machine.cuda_version}`,
+      `this template supports CUDA up to ${template.cuda_max}, but the machine has ${machine.cuda_version}; choose another offer`,
     );
   }
   if (disk_gb > machine.disk_gb) {
-    throw new Refusal('DISK_TOO_LARGE', `the machine's whole disk has ${machine.disk_gb} GB`, {
-      max_disk_gb: machine.disk_gb,
-    });
+    throw new Refusal(
+      'DISK_TOO_LARGE',
+      `the disk of the machine has only ${machine.disk_gb} GB; request a smaller disk_gb`,
+      {
+        max_disk_gb: machine.disk_gb,
+      },
+    );
   }
 }
 
@@ -134,15 +145,19 @@ function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: Dep
   const { maintenance_starts_at: startsAt, maintenance_ends_at: endsAt } = machine;
   const window = startsAt !== null && endsAt !== null ? { startsAt, endsAt } : null;
   if (window && isMaintenanceNear(window, tx.now)) {
-    throw new Refusal('MACHINE_IN_MAINTENANCE', 'the machine is scheduled to go offline too soon', {
-      next_maintenance: new Date(window.startsAt).toISOString(),
-    });
+    throw new Refusal(
+      'MACHINE_IN_MAINTENANCE',
+      'a maintenance window of the machine begins within an hour or has begun; choose another offer or try again after it',
+      {
+        next_maintenance: new Date(window.startsAt).toISOString(),
+      },
+    );
   }
   const available = machine.disk_available_gb;
   if (disk_gb > available) {
     throw new Refusal(
       'MACHINE_DISK_EXHAUSTED',
-      `${available} GB of the machine's disk are neither committed to other renters nor used otherwise`,
+      `only ${available} GB of the machine's disk are free; request a smaller disk_gb or choose another offer`,
       {
         available_disk_gb: available,
         requested_disk_gb: disk_gb,

@@ -7,8 +7,8 @@ import { recordEvent } from '../system/timeline.js';
 import { requestDestroy } from '../instances/requests.js';
 
 /**
- * Removes container, disk and contents, from any status but `destroyed`. Repeated while `destroying`, it sends the teardown
- * again with a new identity. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
+ * Destroys an instance with its container and disk, from any status but `destroyed`. While `destroying`, it records a new destroy
+ * command. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
  */
 export function destroy(
   platform: Platform,

@@ -3,8 +3,8 @@ import type { Platform } from '../system/platform.js';
 import { getOwnInstance } from '../instances/queries.js';
 
 /**
- * The last `tail` lines of the workload's output, oldest first: empty until it has run for the first time, and the last ones
- * known after it has ended or while its host is away. Refuses with INSTANCE_NOT_FOUND.
+ * Returns the last `tail` lines of the workload's output, oldest first. Empty until the first run. After the end of the workload, or
+ * while its host is not connected, they are the last known lines. Refuses with INSTANCE_NOT_FOUND.
  */
 export async function readLogs(
   platform: Platform,

@@ -9,32 +9,32 @@ import { recordEvent } from '../system/timeline.js';
 import { requestStop, requestDestroy } from '../instances/requests.js';
 
 /**
- * Operators: stops a renter's instance as its renter would, at the same charge; the renter reads the reason in the timeline, and
- * may start it again. Refuses with INSTANCE_NOT_FOUND, and with INVALID_STATE where nothing runs.
+ * Stops a renter's instance for an operator, with the same effect and charges as a stop by its renter, who reads the reason in the
+ * timeline and can start it again. Refuses with INSTANCE_NOT_FOUND, and with INVALID_STATE unless the instance is `running`.
  */
 export function stopForOperator(platform: Platform, operator: Operator, id: string, reason: string): void {
   platform.store.transact((tx) => {
     const instance = getInstance(tx, id);
     checkAction(instance, 'stop');
-    recordEvent(tx, id, 'stopped_by_operator', `an operator stops it: ${reason}`);
+    recordEvent(tx, id, 'stopped_by_operator', `an operator stops this instance: ${reason}`);
     requestStop(tx, instance);
     auditInstance(tx, operator, 'instance.stop', instance, reason);
   });
 }
 
 /**
- * Operators: destroys a renter's instance from any status but `destroyed`, as its renter would; repeated while `destroying`, its
- * host is told again. The renter reads the reason in the timeline. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and with
- * VALIDATION_FAILED without a reason, unless the instance is in error: nobody loses anything with that.
+ * Destroys a renter's instance for an operator, from any status but `destroyed`, with the same effect as a destroy by its renter, who
+ * reads the reason in the timeline. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and with VALIDATION_FAILED without a reason,
+ * unless the instance is in `error`, where the renter can no longer reach its disk.
  */
 export function destroyForOperator(platform: Platform, operator: Operator, id: string, reason?: string): void {
   platform.store.transact((tx) => {
     const instance = getInstance(tx, id);
     checkAction(instance, 'destroy');
     if (reason === undefined && instance.status !== 'error')
-      throw invalidField('reason', `the instance is ${instance.status}: say why, its renter reads it`);
-    const why = reason ?? 'nothing on the disk of an instance in error can be reached any more';
-    recordEvent(tx, id, 'removed_by_operator', `an operator destroys it: ${why}`);
+      throw invalidField('reason', `is required because the instance is ${instance.status}; its renter reads it`);
+    const why = reason ?? 'it is in error, and its disk can no longer be reached';
+    recordEvent(tx, id, 'removed_by_operator', `an operator destroys this instance: ${why}`);
     requestDestroy(tx, instance);
     auditInstance(tx, operator, 'instance.remove', instance, reason);
   });

@@ -8,7 +8,7 @@ import { REMOVED_EMAILS } from '../accounts/users.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
-/** What an operator sees of a renter's instance. */
+/** A renter's instance as operators see it. */
 export type OperatedInstance = Pick<
   Row<'instances'>,
   | 'id'
@@ -28,7 +28,7 @@ export type OperatedInstance = Pick<
   waits_for: Wait | null;
 };
 
-/** What its host has not answered for good, and why. */
+/** The open command of an instance, and why its host has not finished it. */
 export interface Wait {
   command: CommandKind;
   since: number;
@@ -36,17 +36,17 @@ export interface Wait {
   message: string;
 }
 
-/** Which instances an operator wants to see; what is left out does not matter. */
+/** The filter of an operator's list of instances. Absent fields match all. */
 export interface InstanceFilter {
   organization_id?: string;
   machine_id?: string;
   status?: Row<'instances'>['status'];
   error_code?: InstanceErrorCode;
-  /** Whether its host has not answered a command for good. */
+  /** Whether the instance has an open command. */
   waiting?: boolean;
 }
 
-/** Operators: the instances of all organizations that are not destroyed, newest first. */
+/** Lists, for an operator, the instances of all organizations that are not destroyed, newest first. */
 export function listAllInstances(
   platform: Platform,
   { organization_id, machine_id, status, error_code, waiting, ...request }: PageRequest & InstanceFilter,
@@ -108,7 +108,7 @@ function describe(
   return { ...instance, waits_for: { command: kind, since, reason, message: said ?? WAIT_WORDS[reason] } };
 }
 
-/** What the host has said last of what it does, such as how far an image is pulled. */
+/** Returns the latest event since the command, such as the progress of an image pull. */
 function lastEventSince(tx: Tx, instanceId: string, since: number): string | undefined {
   const events = query.selectFrom('instance_events').select('message').where('instance_id', '=', instanceId);
   return tx.get(events.where('at', '>=', since).orderBy('id', 'desc').limit(1))?.message;

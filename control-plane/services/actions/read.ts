@@ -18,12 +18,12 @@ export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_enc
   template: TemplateDetails;
 };
 
-/** Refuses with INSTANCE_NOT_FOUND. */
+/** Returns an instance of the caller's organization. Refuses with INSTANCE_NOT_FOUND. */
 export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
   return platform.store.transact((tx) => describeInstance(platform, tx, getOwnInstance(tx, caller, id)));
 }
 
-/** The active organization's instances, newest first; destroyed ones only when asked for. */
+/** Lists the instances of the caller's organization, newest first; destroyed ones only with `include_destroyed`. */
 export function listInstances(
   platform: Platform,
   caller: Caller,
@@ -36,7 +36,7 @@ export function listInstances(
   });
 }
 
-/** The order in which the indexes have them. */
+/** The order of the index that the query uses. */
 export const INSTANCE_ORDER: Order<Row<'instances'> & { position: number }> = {
   by: { created_at: 'desc', rowid: 'desc' },
   keyOf: ({ created_at, position }) => [created_at, position],
@@ -54,7 +54,7 @@ export function instancesOf(organizationId: string, includeDestroyed: boolean) {
 const SHOWN_EVENTS = 500;
 
 /**
- * What happened to an instance, newest first: the last 500 things, or by pages as far back as is known. Refuses with
+ * Lists the events of an instance, newest first: the last 500, or all that are kept if the request is paged. Refuses with
  * INSTANCE_NOT_FOUND.
  */
 export function listEvents(
@@ -74,10 +74,10 @@ export function listEvents(
   });
 }
 
-/** In any other status an error says nothing: it shows again should the instance come back. */
+/** Statuses that show an error. In the others the error is kept but hidden, and shows again if the instance comes back. */
 const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
 
-/** An instance as its owner sees it, complete in every status. */
+/** Returns an instance as its renter sees it, with the same fields in every status. */
 export function describeInstance({ encryption }: Platform, tx: Tx, instance: Instance): InstanceDetails {
   const { template_snapshot, workload_encrypted: _, access_token_encrypted, ...row } = instance;
   const accessToken =
@@ -97,7 +97,7 @@ export function describeInstance({ encryption }: Platform, tx: Tx, instance: Ins
   };
 }
 
-/** A host does not hold the access token: the link gets it here. */
+/** Adds the access token to a link, because hosts report links without it: they do not have the token. */
 function withToken(link: string | null, accessToken: string | null): string | null {
   if (link === null || accessToken === null || !URL.canParse(link)) return link;
   const url = new URL(link);

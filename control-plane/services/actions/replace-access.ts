@@ -12,9 +12,9 @@ import { recordEvent } from '../system/timeline.js';
 import { workloadOf, tellHost } from '../instances/access.js';
 
 /**
- * Gives a running or stopped instance a new access token, and in the place of its SSH key the one that `ssh_key_id` names; null:
- * the key stays. Recorded first, sent afterwards; a stopped one takes them when it starts. Refuses with INSTANCE_NOT_FOUND,
- * INVALID_STATE, ACCESS_UNSUPPORTED, SSH_KEY_NOT_FOUND, and VALIDATION_FAILED where there is nothing to replace.
+ * Replaces the access token of a running or stopped instance, and its SSH key by the one of `ssh_key_id`; null keeps the key. A host
+ * gets the change by a command, or with the next start of a stopped instance. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE,
+ * ACCESS_UNSUPPORTED, SSH_KEY_NOT_FOUND, and with VALIDATION_FAILED if nothing can be replaced.
  */
 export function replaceAccess(
   platform: Platform,
@@ -55,9 +55,9 @@ function checkReplaceable(tx: Tx, { status, machine_id }: Instance): void {
 
 function checkWorkload({ accessToken, sshAuthorizedKey, virtualMachine }: Workload, hasKey: boolean): void {
   if (!hasKey && accessToken === '')
-    throw invalidField('ssh_key_id', 'is missing: this instance has no access token to replace, only an SSH key');
+    throw invalidField('ssh_key_id', 'is required: this instance has no access token to replace, only an SSH key');
   if (hasKey && virtualMachine)
-    throw invalidField('ssh_key_id', 'must be null: the keys of a virtual machine are replaced inside of it');
+    throw invalidField('ssh_key_id', 'must be null: replace the SSH keys of a virtual machine inside it');
   if (hasKey && sshAuthorizedKey === '')
     throw invalidField(
       'ssh_key_id',
@@ -67,10 +67,10 @@ function checkWorkload({ accessToken, sshAuthorizedKey, virtualMachine }: Worklo
 
 function requestedWords(hasToken: boolean, keyName: string | undefined): string {
   const parts = [...(hasToken ? ['a new access token'] : []), ...(keyName ? [`the SSH key "${keyName}"`] : [])];
-  return `${parts.join(' and ')} in place of what was there; the host is told`;
+  return `the host is told to accept only ${parts.join(' and ')} from now on`;
 }
 
-/** Also in every variable that carries it. */
+/** Replaces the access token, also in every variable that contains it. */
 function withToken(workload: Workload, token: string): Workload {
   const { accessToken: before, env } = workload;
   if (before === '') return workload;

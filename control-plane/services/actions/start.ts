@@ -19,9 +19,10 @@ import { recordEvent } from '../system/timeline.js';
 const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
- * Starts a stopped instance on the same disk and GPUs. The one use case that waits: until its host has accepted or refused.
- * Whatever goes wrong, the instance is `stopped` again with its disk. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE,
- * PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED, START_UNAVAILABLE.
+ * Starts a stopped instance on the same disk and GPUs. It is the only use case that waits for the host, for at most ten seconds, to
+ * accept or refuse. After any failure the instance is `stopped` again with its disk. Refuses with INSTANCE_NOT_FOUND,
+ * INVALID_STATE, PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED and
+ * START_UNAVAILABLE.
  */
 export async function start(platform: Platform, caller: Caller, id: string): Promise<InstanceDetails> {
   const { instance, command, answered } = recordStart(platform, caller, id);
@@ -59,7 +60,7 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
   });
 }
 
-/** A release that the host has not confirmed is overtaken by this start. */
+/** Returns the changes that cancel a release which the host has not confirmed: this start replaces it. */
 function staleRelease({ gpu_release }: Instance): Partial<Pick<Instance, 'gpu_release' | 'gpu_release_requested_at'>> {
   return gpu_release === 'pending' ? { gpu_release: null, gpu_release_requested_at: null } : {};
 }
@@ -69,7 +70,7 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
   if (machine.removed_at !== null) {
     throw new Refusal(
       'START_REFUSED',
-      'the host no longer holds the workload: its machine was removed; destroy the instance and deploy again',
+      'the host no longer holds the workload, because its machine was removed; destroy the instance and deploy again',
     );
   }
   if (machine.lost_at !== null || !platform.connections.isConnected(machine.id)) {
@@ -88,8 +89,9 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
 }
 
 /**
- * No answer in time: back to `stopped`, with a compensating command, so that a start which did land is undone. Only if state
- * and command are still the ones that were sent; a start that was answered at the last moment stands.
+ * Undoes a start without an answer in time: the instance goes back to `stopped`, and a compensating command undoes a start that did
+ * land. A start that was answered at the last moment stays. Refuses with START_UNAVAILABLE, with START_REFUSED if the host has
+ * refused by now, and with INVALID_STATE if another command came meanwhile.
  */
 function giveUp(platform: Platform, sent: CommandRow): void {
   const outcome = platform.store.transact((tx): Outcome => {
@@ -114,7 +116,10 @@ function giveUp(platform: Platform, sent: CommandRow): void {
     case 'refused':
       throw new Refusal('START_REFUSED', outcome.message);
     case 'overtaken':
-      throw new Refusal('INVALID_STATE', `the instance is ${outcome.by} by now`);
+      throw new Refusal(
+        'INVALID_STATE',
+        `the instance is ${outcome.by} by now: another request has changed it during this start`,
+      );
   }
 }
 

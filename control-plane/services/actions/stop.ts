@@ -7,15 +7,15 @@ import { describeInstance, type InstanceDetails } from './read.js';
 import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
-/** API rule 26. Refuses with INVALID_STATE, naming the status. */
+/** Refuses with INVALID_STATE an action that the status of the instance does not allow (API rule 26). */
 export function checkAction(instance: Instance, action: InstanceAction): void {
   if (allowedActions(instance.status).includes(action)) return;
   throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; ${action} is not possible now`);
 }
 
 /**
- * Shuts the workload down and keeps its disk; the GPUs stay its own, unless a dispute has frozen the organization's payments
- * and the machine can release them. Recorded first, sent afterwards. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
+ * Stops an instance and keeps its disk. It keeps its GPUs, too, unless a dispute has frozen the organization's payments and the
+ * machine can release them. Refuses with INSTANCE_NOT_FOUND and INVALID_STATE.
  */
 export function stop(platform: Platform, caller: Caller, id: string): InstanceDetails {
   return platform.store.transact((tx) => {

@@ -11,8 +11,9 @@ import { requestDestroy } from '../instances/requests.js';
 const BATCH = 100;
 
 /**
- * Destroys what is stopped or in error of organizations whose balance has been at or below zero for 24 hours and is at or below
- * -$5. Not while the wall clock is in doubt, and not before hosts and payments had time to speak. Answers how many.
+ * Destroys stopped instances and instances in `error` of organizations whose balance has been at or below zero for 24 hours and is at
+ * or below -$5. Does nothing while an operator must confirm the clock, and in the first two minutes of a control plane, in which
+ * hosts and the payment provider report what they missed. Returns the number of instances destroyed.
  */
 export function destroyUnpaid(platform: Platform): { destroyed: number } {
   if (!platform.clockSteps.isTrusted()) return { destroyed: 0 };
@@ -30,7 +31,7 @@ export function destroyUnpaid(platform: Platform): { destroyed: number } {
   return { destroyed };
 }
 
-/** Organizations that have not paid for a day. */
+/** Returns the ids of organizations whose instances must be destroyed. */
 function findUnpaid(tx: Tx): string[] {
   const low = query
     .selectFrom('organizations')

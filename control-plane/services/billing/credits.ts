@@ -7,9 +7,9 @@ import type { Platform } from '../system/platform.js';
 import { appendEntry } from './ledger.js';
 
 /**
- * An operator grants credit, or takes it back where the amount is negative, with a reason and an author. What follows from a balance of
- * nothing follows from that, too. Refuses with ORGANIZATION_NOT_FOUND, and with VALIDATION_FAILED what no
- * balance may come to.
+ * Adds a credit, or a debit if the amount is negative, to an organization's balance for an operator. A debit that empties the balance
+ * stops instances like any other. Refuses with ORGANIZATION_NOT_FOUND, and with VALIDATION_FAILED if the amount is zero or the
+ * balance would exceed its bounds.
  */
 export function grantCredit(
   platform: Platform,
@@ -19,7 +19,7 @@ export function grantCredit(
 ): Row<'transactions'> & { balance_micro: number } {
   return platform.store.transact((tx) => {
     const { amount_micro: amountMicro, reason } = request;
-    if (amountMicro === 0) throw invalidField('amount_micro', 'is zero');
+    if (amountMicro === 0) throw invalidField('amount_micro', 'must not be zero');
     const credit = appendEntry(platform, tx, {
       organizationId,
       kind: 'credit',

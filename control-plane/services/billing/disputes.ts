@@ -8,9 +8,9 @@ import { considerRelease } from '../instances/release.js';
 import type { Platform } from '../system/platform.js';
 
 /**
- * Operators: a payment dispute freezes an organization's payments until it is closed. Nothing is deployed or started, what runs
- * goes on, and the GPUs of what is stopped go back to the market. No money moves. Closing lifts every dispute that is open, also
- * one that a payment provider has told of. Refuses with ORGANIZATION_NOT_FOUND.
+ * Opens or closes a payment dispute for an operator. While one is open, the organization's payments are frozen: nothing can be
+ * deployed or started, running instances go on, and the GPUs of stopped instances are released. No money moves. Closing lifts
+ * every open dispute, also those that the payment provider reported. Refuses with ORGANIZATION_NOT_FOUND.
  */
 export function setDisputed(platform: Platform, operator: Operator, id: string, disputed: boolean): OrganizationRow {
   return platform.store.transact((tx) => {
@@ -27,7 +27,7 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
   });
 }
 
-/** Payments are frozen while a dispute is open. */
+/** Freezes payments while a dispute is open, and unfreezes them otherwise. Returns the changed organization. */
 export function applyDisputeFreeze(tx: Tx, organization: OrganizationRow): OrganizationRow {
   const { id } = organization;
   const disputes = query.selectFrom('disputes').select('id').where('organization_id', '=', id);

@@ -8,9 +8,9 @@ import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
 /**
- * What follows from a balance: nothing is left since `exhaustedAt`, so what runs is stopped as of then; at or below zero, the GPUs
- * of what is stopped go back to the market, and the time until an automatic destruction begins to count, from now, never from
- * before; above zero, it counts no more.
+ * Carries out what an organization's balance demands. If it ran out at `exhaustedAt`, running instances are stopped and charged no
+ * further than that time. At or below zero, GPUs of stopped instances are released, and the time until automatic destruction
+ * starts now, never earlier. Above zero, that time ends.
  */
 export function enforceBalance(tx: Tx, organizationId: string, exhaustedAt: number | undefined): void {
   if (exhaustedAt !== undefined) {

@@ -11,16 +11,16 @@ import type { Platform } from '../system/platform.js';
 import { appendEntry } from './ledger.js';
 import { settleOrganizations } from './settle.js';
 
-/** An instance that has been charged for GPU time after a stop that its host did not confirm. */
+/** An instance that was charged for GPU time after a stop that its host did not confirm in time. */
 export interface IgnoredStop {
   instance_id: string;
   organization_id: string;
   machine_id: string;
-  /** When the time-out came and charging began again. */
+  /** When the stop timed out and charging began again, in ms since 1970 UTC. */
   since: number;
-  /** What was charged since then and is not credited. */
+  /** Charged since then and not credited, in micro-dollars. */
   charged_micro: number;
-  /** Whether it still goes on. */
+  /** Whether charging still goes on. */
   is_open: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Sum {
   is_open: number;
 }
 
-/** Operators: what a credit is owed for, the longest ago first. */
+/** Lists ignored stops without a full credit for an operator, oldest first. */
 export function listIgnoredStops(platform: Platform, request: PageRequest): Page<IgnoredStop> {
   const owed = sums().having(sql<boolean>`ms > credited_ms`);
   const stops = platform.store.transact((tx) =>
@@ -46,8 +46,8 @@ export function listIgnoredStops(platform: Platform, request: PageRequest): Page
 }
 
 /**
- * Operators: credits, in one row, what an instance was charged since the stop that its host has not confirmed. Refuses with
- * INSTANCE_NOT_FOUND, and with INVALID_STATE where nothing is left to credit.
+ * Credits, for an operator, the charges of an instance since its ignored stop, in one ledger row. Refuses with INSTANCE_NOT_FOUND,
+ * and with INVALID_STATE if nothing is left to credit.
  */
 export function creditIgnoredStop(
   platform: Platform,
@@ -63,7 +63,10 @@ export function creditIgnoredStop(
     const sum = tx.get(sums().where('instance_id', '=', instanceId));
     const amountMicro = sum ? chargedIn(instance.price_per_hour_micro, sum) : 0;
     if (amountMicro <= 0)
-      throw new Refusal('INVALID_STATE', 'nothing was charged since a stop of this instance that is not credited');
+      throw new Refusal(
+        'INVALID_STATE',
+        'this instance has no charges after an ignored stop that are not yet credited',
+      );
     const credited = { credited_ms: sql<number>`settled_to - opened_at - written_off_ms`, written_off_micro: 0 };
     tx.run(
       query
@@ -83,7 +86,7 @@ export function creditIgnoredStop(
   });
 }
 
-/** By instance, over the intervals that began when a stop had timed out. */
+/** Selects sums, by instance, over the intervals that opened when a stop timed out. */
 function sums() {
   return query
     .selectFrom('meter_intervals')

@@ -16,8 +16,8 @@ export interface LedgerEntry {
 }
 
 /**
- * Moves a balance: the ledger row, the balance and what follows from it, together. What ran up to now is charged first, so that
- * it is told apart from what comes after. Refuses with ORGANIZATION_NOT_FOUND.
+ * Writes a ledger row, moves the balance by it and enforces the new balance. Usage up to now is settled before, so that it is charged
+ * to the old balance. Refuses with ORGANIZATION_NOT_FOUND.
  */
 export function appendEntry(
   platform: Platform,

@@ -7,7 +7,7 @@ import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
 
-/** What is to be settled of some organizations, in a few statements for all of them. */
+/** Loads what must be settled for some organizations, by id, with a few statements for all of them. */
 export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
   const balances = tx.all(
     query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listOf(ids)),
@@ -65,7 +65,7 @@ function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organ
 interface Circumstances {
   connections: AgentConnections;
   now: number;
-  /** Whether hosts are waited for, because the control plane has only just begun. */
+  /** Whether the control plane started less than two minutes ago, so that settlement waits for hosts to report. */
   inGrace: boolean;
 }
 
@@ -93,7 +93,7 @@ function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circ
   return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
 }
 
-/** A stopped instance has its disk, unless the store is an older copy: then its host is to say so first. */
+/** Treats disk time as certain up to now. After a restore of the database it is certain only once the host has said hello. */
 function diskInterval(row: IntervalWithRates, now: number): Interval {
   const { id, settled_to: settledTo, closed_at: closedAt } = row;
   if (row.needs_resync) return { id, settledTo, attestedTo: settledTo, closedAt, beyond: 'silent' };

@@ -11,11 +11,13 @@ import { type OrganizationRow, foundOrganization, getOrganization } from '../acc
 
 export type OrganizationDetails = OrganizationRow & {
   burn_per_hour_micro: number;
-  /** When the balance is used up by what is charged now, in milliseconds since 1970; null: nothing is charged, or not in sight. */
+  /**
+   * When the balance runs out at the present charges, in ms since 1970; null if nothing is charged or it lasts over a century.
+   */
   lasts_until: number | null;
 };
 
-/** The caller's active organization, with what one hour of it costs now. */
+/** Returns the caller's active organization with its present burn. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
   return platform.store.transact((tx) => detailsOf(platform, tx, caller.organizationId));
 }
@@ -29,7 +31,7 @@ function detailsOf(platform: Platform, tx: Tx, id: string): OrganizationDetails 
   };
 }
 
-/** A new organization, with the user as its admin. Refuses with LIMIT_REACHED who belongs to twenty. */
+/** Creates an organization with the user as its admin. Refuses a member of 20 organizations with LIMIT_REACHED. */
 export function createOrganization(
   platform: Platform,
   caller: AccountCaller,

@@ -7,7 +7,10 @@ import { getOrganization } from '../accounts/organizations.js';
 import { findLiveRates } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
 
-/** For how long the instances of a machine that are to run are paid for, from now on: what their organizations' balances last for. */
+/**
+ * Returns, in ms from now, for how long the instances on a machine that run or will run are paid by their organizations'
+ * balances.
+ */
 export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
   return platform.store.transact((tx) => {
     const up = query

@@ -2,7 +2,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 
-/** Whether the organization may add to its burn (API rule 17). Refuses with PAYMENTS_FROZEN or INSUFFICIENT_BALANCE. */
+/** Refuses with PAYMENTS_FROZEN, or with INSUFFICIENT_BALANCE if the balance is less than `requiredMicro` (API rule 17). */
 export function checkPayment(tx: Tx, organizationId: string, requiredMicro: number): void {
   const organization = getOrganization(tx, organizationId);
   if (organization.payments_frozen_at !== null) {
@@ -11,7 +11,7 @@ export function checkPayment(tx: Tx, organizationId: string, requiredMicro: numb
   if (organization.balance_micro < requiredMicro) {
     throw new Refusal(
       'INSUFFICIENT_BALANCE',
-      'the balance does not cover one hour of everything that the organization would run',
+      'the balance must cover one hour of everything that the organization would run; top up the balance, or stop or destroy other instances',
       {
         balance_micro: organization.balance_micro,
         required_micro: requiredMicro,

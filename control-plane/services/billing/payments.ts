@@ -13,8 +13,8 @@ import { appendEntry } from './ledger.js';
 type Payment = Row<'payments'>;
 
 /**
- * Admins: a page on which the organization tops its balance up. With an idempotency key, the same request is one page. Refuses
- * with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
+ * Opens, for an admin, a page of the payment provider to top up the balance. Requests with the same idempotency key get the same page.
+ * Refuses with CHECKOUT_UNAVAILABLE, UNAVAILABLE, VALIDATION_FAILED and IDEMPOTENCY_KEY_REUSED.
  */
 export async function openCheckout(
   platform: Platform,
@@ -28,15 +28,15 @@ export async function openCheckout(
   return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
 }
 
-/** What the provider has sent, signature and all. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
+/** Checks and applies a webhook event of the payment provider. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */
 export function receiveEvent(platform: Platform, body: string, signature: string): void {
   const event = platform.payments.webhook?.readEvent(body, signature, platform.clock.now());
   if (event) applyEvent(platform, event);
 }
 
 /**
- * Adds what an event tells to what is known of its payment, and books what the ledger does not have yet. So an event that is
- * told again changes nothing, and the order in which events come makes no difference.
+ * Stores what an event says of its payment, and posts the difference to what the ledger already has. So a repeated event changes
+ * nothing, and events can arrive in any order.
  */
 export function applyEvent(platform: Platform, event: PaymentEvent): void {
   platform.store.transact((tx) => {
@@ -55,7 +55,7 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
 
 export type PaymentDetails = Payment & { position: number };
 
-/** Operators: payments by the provider, newest first, with what was told of each and what of it the ledger has. */
+/** Lists payments for an operator, newest first, each with the amounts that the provider reported and those in the ledger. */
 export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
   return platform.store.transact((tx) => {
     const rows = query
@@ -66,7 +66,7 @@ export function listPayments(platform: Platform, request: PageRequest): Page<Pay
   });
 }
 
-/** What is known of a payment; nothing, when it is heard of for the first time. */
+/** Returns the row of a payment. Inserts an empty one for a payment that no event has named before. */
 function knownPayment({ payments }: Platform, tx: Tx, id: string): Payment {
   const known = tx.get(query.selectFrom('payments').selectAll().where('id', '=', id));
   if (known) return known;
@@ -85,7 +85,7 @@ function isOrganization(tx: Tx, id: string): boolean {
   return tx.get(query.selectFrom('organizations').select('id').where('id', '=', id)) !== undefined;
 }
 
-/** One that has been closed is not opened again by what was told of it before. Of its decisions the newest counts. */
+/** Stores a dispute. An event from before a decision does not open the dispute again; of several decisions the newest counts. */
 function noteDispute(tx: Tx, event: PaymentEvent & { kind: 'dispute' }): void {
   const { disputeId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
   const decided_at = state === 'open' ? null : event.at;
@@ -98,13 +98,13 @@ function noteDispute(tx: Tx, event: PaymentEvent & { kind: 'dispute' }): void {
   }
 }
 
-/** Of two decisions of one second, the one for the renter counts. */
+/** Tells whether a decision replaces the known one. Of two decisions in the same second, the one for the renter counts. */
 function isNewer(decidedAt: number, state: string, known: Row<'disputes'>): boolean {
   if (known.decided_at === null || decidedAt > known.decided_at) return true;
   return decidedAt === known.decided_at && state === 'won';
 }
 
-/** A refund that has failed is not made again by what was told of it before. */
+/** Stores a refund. A late event from before its failure does not undo the failure. */
 function noteRefund(tx: Tx, event: PaymentEvent & { kind: 'refund' }): void {
   const { refundId: id, paymentId: payment_id, state, amountMicro: amount_micro } = event;
   const refunds = query.insertInto('refunds').values({ id, payment_id, state, amount_micro });
@@ -115,7 +115,7 @@ function noteRefund(tx: Tx, event: PaymentEvent & { kind: 'refund' }): void {
   );
 }
 
-/** What of a payment was given back: all that was made, less what has failed since. */
+/** Returns the refunded amount of a payment: all refunds, less those that failed. */
 function refundedOf(tx: Tx, { id, refunded_micro }: Payment): number {
   const refunds = tx.all(query.selectFrom('refunds').selectAll().where('payment_id', '=', id));
   const sum = (rows: typeof refunds) => rows.reduce((total, { amount_micro }) => total + amount_micro, 0);
@@ -124,8 +124,8 @@ function refundedOf(tx: Tx, { id, refunded_micro }: Payment): number {
 }
 
 /**
- * Never takes back more than was paid, and gives back what was taken back in vain. What was told of a payment that is not known yet
- * waits until it is.
+ * Posts to the ledger what a payment lacks there. Refunds and lost disputes never debit more than was paid, and a debit whose refund
+ * failed or whose dispute was won later is credited again. Events of a payment wait until its organization is known.
  */
 function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
   const { id, organization_id: organizationId, paid_micro, credited_micro } = payment;
@@ -140,7 +140,7 @@ function bookPayment(platform: Platform, tx: Tx, payment: Payment): void {
     { kind: 'refund' as const, amountMicro: payment.refund_debited_micro - refund_debited_micro },
     { kind: 'dispute' as const, amountMicro: payment.dispute_debited_micro - dispute_debited_micro },
   ];
-  // What lifts the balance comes first, so that nothing is stopped for want of it.
+  // Credits come first, so that no debit empties the balance and stops instances in between.
   moves.sort((a, b) => b.amountMicro - a.amountMicro);
   for (const { kind, amountMicro } of moves) {
     if (amountMicro !== 0) appendEntry(platform, tx, { organizationId, kind, amountMicro, reason: id, authorId: null });

@@ -5,26 +5,27 @@ import type { Tx } from '../../store/store.js';
 import type { Page, PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
-/** An entry of a payout, held against the ledger. */
+/** An entry of a payout, compared with the ledger. */
 export interface ReconciledEntry extends PayoutEntry {
-  /** Whose payment it is; null: none that is known here. */
+  /** The organization that paid; null if the entry belongs to no known payment. */
   organization_id: string | null;
-  /** Whether the ledger has it, too; null: it belongs to no payment that is known here. */
+  /** Whether the ledger has the entry, too; null if it belongs to no known payment. */
   in_ledger: boolean | null;
 }
 
 const PAGE = 100;
 
 /**
- * Operators: what went into a payout of the provider, each entry held against the ledger, a hundred at most. Refuses with
- * CHECKOUT_UNAVAILABLE where nothing is paid here, NOT_FOUND, UNAVAILABLE, VALIDATION_FAILED.
+ * Lists, for an operator, the entries of a payout of the payment provider, each compared with the ledger, 100 a page. Refuses with
+ * CHECKOUT_UNAVAILABLE if no payment provider is set up, and with NOT_FOUND, UNAVAILABLE and VALIDATION_FAILED.
  */
 export async function reconcilePayout(
   { payments, store }: Platform,
   payoutId: string,
   { limit = PAGE, cursor }: PageRequest,
 ): Promise<Page<ReconciledEntry>> {
-  if (!payments.readPayout) throw new Refusal('CHECKOUT_UNAVAILABLE', 'no payments are taken here, and none paid out');
+  if (!payments.readPayout)
+    throw new Refusal('CHECKOUT_UNAVAILABLE', 'this control plane has no payment provider, so there are no payouts');
   const { entries, next } = await payments.readPayout(payoutId, limit, cursor);
   return { items: store.transact((tx) => entries.map((entry) => reconcile(tx, entry))), next_cursor: next };
 }
@@ -42,7 +43,7 @@ function reconcile(tx: Tx, entry: PayoutEntry): ReconciledEntry {
   return { ...entry, organization_id: payment.organization_id, in_ledger };
 }
 
-/** Money that a dispute has moved is in the ledger once the dispute is decided. */
+/** Tells whether the ledger has an entry of a refund or dispute. It has the money of a dispute only once that is decided. */
 function isKnown(tx: Tx, { kind, sourceId, amountMicro }: PayoutEntry, refundedMicro: number): boolean {
   const isGivenBack = amountMicro > 0;
   if (kind === 'dispute') {

@@ -5,9 +5,9 @@ import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from '../metering/meters.js';
 
 /**
- * Writes what was settled of some organizations: intervals, ledger rows, what instances have spent, balances, and when to settle
- * next. A charge goes into the row of its instance, meter and UTC hour of booking: the present hour's row grows, a closed hour
- * never changes, not even when the clock is set back. What a day has cost is kept beside the ledger, by when it was used.
+ * Writes settlements, by organization: intervals, ledger rows, spending of instances, balances, and the time of the next settlement.
+ * A charge goes into the ledger row of its instance, meter and UTC hour of posting. The present hour's row grows; the row of an
+ * earlier hour never changes, not even when the clock is set back. Sums by day of use are kept beside the ledger.
  */
 export function postCharges(tx: Tx, settlements: ReadonlyMap<string, Settlement>): void {
   const all = [...settlements];
@@ -80,7 +80,7 @@ function addToLedger(tx: Tx, bookings: readonly Booking[]): void {
   );
 }
 
-/** What was used on a day, in sums that are read instead of the ledger: also of a day that is over, when its usage is told of late. */
+/** Adds charges to the sums of the days of their use, which reports read instead of the ledger. Late usage adds to a past day. */
 function addToDays(tx: Tx, bookings: readonly Booking[]): void {
   const days = JSON.stringify(
     bookings.flatMap(({ organizationId, instanceId, meter, days: its }) =>
@@ -104,7 +104,7 @@ function addToDays(tx: Tx, bookings: readonly Booking[]): void {
   );
 }
 
-/** Nothing is left to be settled of the time before them. */
+/** Deletes entries that no settlement needs any more, because all time before them is settled. */
 function forgetEntries(tx: Tx, organizations: readonly string[]): void {
   tx.run(
     statement(sql`

@@ -12,13 +12,16 @@ export interface MachineDay {
   id: number;
   machine_id: string;
   machine_name: string;
-  /** Since 1970. */
+  /** UTC days since 1970. */
   day: number;
   gpu_micro: number;
   disk_micro: number;
 }
 
-/** Operators: what was charged for the use of each machine on each of the last `days` UTC days, newest first, where anything was. */
+/**
+ * Lists, for an operator, the charges by machine and UTC day of use, over the last `days` days, newest first. Days without charges
+ * are left out.
+ */
 export function listRevenue(platform: Platform, request: RevenueRequest): Page<MachineDay> {
   return platform.store.transact((tx) => {
     const first = Math.floor(tx.now / DAY_MS) - request.days + 1;
@@ -26,7 +29,7 @@ export function listRevenue(platform: Platform, request: RevenueRequest): Page<M
   });
 }
 
-/** The order in which the indexes have them. */
+/** The order of the index that the query uses. */
 export const REVENUE_ORDER: Order<MachineDay> = {
   by: { day: 'desc', id: 'desc' },
   keyOf: ({ day, id }) => [day, id],

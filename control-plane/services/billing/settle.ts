@@ -9,18 +9,18 @@ import { loadAccounts } from './load-accounts.js';
 import { postCharges } from './post-charges.js';
 import { enforceBalance } from './enforce-balance.js';
 
-/** An organization has 25 instances at most, so that no run holds up requests for long. */
+/** Organizations that one run settles. Each has at most 25 instances, so a run delays requests only shortly. */
 const ORGANIZATIONS_A_RUN = 20;
 const PUT_OFF_MS = MINUTE_MS;
 
 /**
- * Makes a worker that settles the organizations whose time has come: a few statements for all of them together, and again at once
- * where there are more. It answers how many. One that cannot be settled holds up no other: it stays due, so that the lag of
- * settlement tells of it, and is tried again after a minute.
+ * Makes the worker that settles the organizations that are due, with a few statements for all of them. It runs again at once if more
+ * are due, and returns the number settled. An organization that cannot be settled does not hold up others: it stays due, which
+ * shows in the settlement lag, and is tried again after a minute. Throws then, like {@link forEachInOwnTransaction}.
  */
 export function settlerOf(platform: Platform): () => { settled: number } {
   const { store, clock } = platform;
-  /** Those that could not be settled, by when they are tried again, in monotonic milliseconds. A restart tries them at once. */
+  /** Failed organizations, with the time of their next attempt in monotonic milliseconds. A restart tries them at once. */
   const putOff = new Map<string, number>();
   return () => {
     for (const [id, until] of putOff) if (until <= clock.monotonic()) putOff.delete(id);
@@ -32,7 +32,7 @@ export function settlerOf(platform: Platform): () => { settled: number } {
         if (due.length === ORGANIZATIONS_A_RUN) tx.nudge('settle');
       });
     } catch (error) {
-      // Of none of them.
+      // No organization could be written, so trying each alone would not help.
       if (error instanceof StoreUnavailable) throw error;
       forEachInOwnTransaction(platform, due, settleOne(platform), (tx, id) => {
         putOff.set(id, clock.monotonic() + PUT_OFF_MS);
@@ -43,7 +43,7 @@ export function settlerOf(platform: Platform): () => { settled: number } {
   };
 }
 
-/** Throws with the id of an organization that cannot be settled: the log is to name it. */
+/** Settles one organization. Throws an Error that names its id, for the log. */
 const settleOne = (platform: Platform) => (tx: Tx, id: string) => {
   try {
     settleOrganizations(platform, tx, [id]);
@@ -52,7 +52,7 @@ const settleOne = (platform: Platform) => (tx: Tx, id: string) => {
   }
 };
 
-/** Which have waited longest, other than `but`. */
+/** Returns the organizations that have been due longest, without `but`. */
 function findDue(store: Platform['store'], but: readonly string[]): string[] {
   return store.transact((tx) => {
     const due = query.selectFrom('organizations').select('id').where('settle_at', '<=', tx.now);
@@ -62,8 +62,7 @@ function findDue(store: Platform['store'], but: readonly string[]): string[] {
 }
 
 /**
- * Books what is due up to now, and what follows from a balance follows in the same transaction. Settling twice books nothing
- * twice.
+ * Charges usage up to now and enforces the balances, in one transaction. Settling twice charges nothing twice.
  */
 export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
   const settlements = new Map<string, Settlement>();
@@ -75,7 +74,7 @@ export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly st
   }
 }
 
-/** Those that are, or were, at or below zero. */
+/** Returns the organizations whose balance is at or below zero, or was at the last settlement. */
 function findLow(tx: Tx, ids: readonly string[]): string[] {
   const all = query.selectFrom('organizations').select('id').where('id', 'in', listOf(ids));
   const low = all.where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('exhausted_since', 'is not', null)]));

@@ -10,7 +10,7 @@ import type { Platform } from '../system/platform.js';
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
 
-/** Operators: the same of any organization. Refuses with ORGANIZATION_NOT_FOUND. */
+/** Lists the ledger of any organization for an operator, like {@link listTransactions}. Refuses with ORGANIZATION_NOT_FOUND. */
 export function listTransactionsOf(
   platform: Platform,
   organizationId: string,
@@ -25,7 +25,7 @@ export interface TransactionRequest extends PageRequest {
   kind?: TransactionKind;
 }
 
-/** What moved the organization's balance, newest first; the charges of an instance sum to its `spend_micro`. */
+/** Lists an organization's ledger, newest entry first. The charges of an instance add up to its `spend_micro`. */
 export function listTransactions(
   platform: Platform,
   { organizationId }: Pick<Caller, 'organizationId'>,
@@ -34,7 +34,7 @@ export function listTransactions(
   return platform.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
 }
 
-/** The order in which the indexes have them. */
+/** The order of the index that the query uses. */
 export const LEDGER_ORDER: Order<TransactionDetails> = { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] };
 
 export function transactionsOf(organizationId: string, { instance_id, kind }: TransactionRequest) {
@@ -56,8 +56,8 @@ export interface DailySpend {
 }
 
 /**
- * What was charged for the use of each of the last `days` UTC days, today included and last, without gaps. Usage that is told of late
- * adds to the day on which it was had.
+ * Returns the charges for the use of each of the last `days` UTC days, without gaps; the last is today. Usage that is reported late
+ * adds to the day of the use.
  */
 export function spendDaily(
   platform: Platform,
@@ -82,7 +82,7 @@ export function daysOf(organizationId: string, first: number) {
   return days.where('day', '>=', first);
 }
 
-/** `YYYY-MM-DD` of a day since 1970. */
+/** Formats UTC days since 1970 as `YYYY-MM-DD`. */
 export function dateOf(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }

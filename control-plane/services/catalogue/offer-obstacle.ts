@@ -4,7 +4,7 @@ import type { GpuDetails } from '../machines/machines.js';
 
 type Machine = Row<'machines'>;
 
-/** Why an offer of so many GPUs of the machine cannot be rented now, in words for its operator; null: it can. */
+/** Returns why an offer of `numGpus` GPUs of the machine cannot be rented now, as text for operators; null if it can. */
 export function obstacleOfOffer(
   connections: AgentConnections,
   machine: Machine,
@@ -19,7 +19,7 @@ function ofMachine(machine: Machine): string | null {
   if (machine.lost_at !== null) return 'the machine was declared lost';
   if (machine.cordoned_at !== null) return 'the machine is cordoned';
   if (machine.disk_quota !== 'enforced' && machine.quota_waived_at === null)
-    return 'nothing holds the disks of renters to their size on the machine, and no operator has waived it';
+    return 'the machine does not enforce disk quotas, and no operator has waived them';
   return null;
 }
 
@@ -44,15 +44,17 @@ function ofGpus(gpus: readonly GpuDetails[], numGpus: number): string | null {
   const rented = count((gpu) => gpu.instance_id !== null);
   const apart = count((gpu) => gpu.instance_id === null && gpu.quarantine_id !== null);
   const unhealthy = fitting.length - free - rented - apart;
-  return `the offer asks for ${numGpus} GPU(s): of the ${fitting.length} of the machine ${rented} are rented, ${apart} in quarantine, ${unhealthy} not healthy, ${free} free`;
+  return `the offer needs ${numGpus} GPU(s); of the machine's ${fitting.length}, ${rented} are rented, ${apart} in quarantine, ${unhealthy} not healthy, ${free} free`;
 }
 
-/** GPUs of the model that the machine's offers name. */
+/** Returns the GPUs of the model that the machine's offers have: that of its first GPU. */
 export function gpusOfOffers(gpus: readonly GpuDetails[]): GpuDetails[] {
   return gpus.filter((gpu) => gpu.model === gpus[0]?.model);
 }
 
-/** GPUs that a deploy may take: healthy, unclaimed, and of the model that the machine's offers name. */
+/**
+ * Returns the GPUs that a deploy can claim: healthy, not claimed, not in quarantine, and of the model of the machine's offers.
+ */
 export function freeGpus(gpus: readonly GpuDetails[]): GpuDetails[] {
   return gpusOfOffers(gpus).filter(isFree);
 }

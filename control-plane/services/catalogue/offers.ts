@@ -13,16 +13,16 @@ export type OfferState = 'available' | 'unavailable' | 'withdrawn';
 
 export type OfferDetails = Row<'offers'> & {
   state: OfferState;
-  /** For operators: why it cannot be rented now; null where it can, or never again. */
+  /** For operators: why the offer cannot be rented now; null if it can be or is withdrawn. */
   unavailable_reason: string | null;
   gpu_model: string | null;
   gpu_memory_mb: number | null;
-  /** The machine's GPUs, each with the instance that holds it. */
+  /** The machine's GPUs, each with the instance or quarantined workload that holds it. */
   gpus: GpuDetails[];
   machine: Row<'machines'> & {
     disk_available_gb: number;
     connected: boolean;
-    /** When the maintenance window that is on, or to come, begins. */
+    /** The start of the present or next maintenance window. */
     next_maintenance: number | null;
   };
 };
@@ -36,7 +36,7 @@ export interface OfferFilter {
   sort?: 'price_asc' | 'price_desc' | 'newest';
 }
 
-/** The market: offers that a deploy would find available now. */
+/** Lists the offers that can be rented now. */
 export function listOffers(platform: Platform, filter: OfferFilter & PageRequest): Page<OfferDetails> {
   const { sort = 'price_asc' } = filter;
   const offers = openOffers(platform)
@@ -51,7 +51,7 @@ function openOffers(platform: Platform): OfferDetails[] {
   return all.filter(({ state }) => state === 'available');
 }
 
-/** Operators: offers in every state, newest first. */
+/** Lists offers in every state for an operator, newest first. */
 export function allOffers(platform: Platform, request: PageRequest): Page<OfferDetails> {
   return platform.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, query.selectFrom('offers').selectAll(), request, newestFirst());
@@ -59,7 +59,7 @@ export function allOffers(platform: Platform, request: PageRequest): Page<OfferD
   });
 }
 
-/** Refuses with OFFER_NOT_FOUND. */
+/** Returns an offer in any state. Refuses with OFFER_NOT_FOUND. */
 export function getOffer(platform: Platform, id: string): OfferDetails {
   return platform.store.transact((tx) => {
     const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id));
@@ -69,8 +69,8 @@ export function getOffer(platform: Platform, id: string): OfferDetails {
 }
 
 /**
- * Operators: puts `num_gpus` GPUs of a machine on the market at a price. Refuses with MACHINE_NOT_FOUND, and with VALIDATION_FAILED
- * for more GPUs than the machine shows.
+ * Offers `num_gpus` GPUs of a machine at a price, for an operator. Refuses with MACHINE_NOT_FOUND, and with VALIDATION_FAILED if
+ * the machine has fewer GPUs of one model.
  */
 export function createOffer(
   platform: Platform,
@@ -86,7 +86,7 @@ export function createOffer(
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, request.machine_id);
     const { length: gpus } = gpusOfOffers(findGpus(tx, machine.id));
-    if (request.num_gpus > gpus) throw invalidField('num_gpus', `the machine shows ${gpus} GPU(s) of one model`);
+    if (request.num_gpus > gpus) throw invalidField('num_gpus', `the machine has only ${gpus} GPU(s) of one model`);
     const row: Row<'offers'> = {
       id: tx.id(),
       release_stopped_after_ms: null,
@@ -106,11 +106,14 @@ export type Terms = Pick<
   'price_per_hour_micro' | 'storage_price_per_gb_hour_micro' | 'release_stopped_after_ms'
 >;
 
-/** Operators: terms for who rents from now on; instances keep theirs. Refuses with OFFER_NOT_FOUND. */
+/**
+ * Changes the terms of an offer for an operator. They hold for later deploys; instances keep theirs. Refuses with
+ * OFFER_NOT_FOUND.
+ */
 export function repriceOffer(platform: Platform, operator: Operator, id: string, terms: Partial<Terms>): OfferDetails {
   return platform.store.transact((tx) => {
     const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
-    if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer with this id is on the market; it may be withdrawn');
     const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = { ...offer, ...terms };
     const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
     tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
@@ -119,13 +122,14 @@ export function repriceOffer(platform: Platform, operator: Operator, id: string,
   });
 }
 
-/** Operators: nobody can rent it any more; instances that run on it stay. Refuses with OFFER_NOT_FOUND. */
+/** Withdraws an offer for an operator: nobody can rent it any more, and its instances stay. Refuses with OFFER_NOT_FOUND. */
 export function withdrawOffer(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
       query.updateTable('offers').set({ withdrawn_at: tx.now }).where('id', '=', id).where('withdrawn_at', 'is', null),
     );
-    if (changed === 0) throw new Refusal('OFFER_NOT_FOUND', 'no offer that is still on the market has this id');
+    if (changed === 0)
+      throw new Refusal('OFFER_NOT_FOUND', 'no offer with this id is on the market; it may be withdrawn');
     recordAudit(tx, operator, 'offer.withdraw', id);
   });
 }
@@ -138,7 +142,7 @@ export interface ModelStatus {
   lowest_price_per_hour_micro: number | null;
 }
 
-/** Per GPU model: what is connected, what is free, and from what price. */
+/** Lists the GPU models of connected machines with the number of machines, GPUs and free GPUs, and the lowest price. */
 export function catalogStatus(platform: Platform, request: PageRequest): Page<ModelStatus> & { updatedAt: number } {
   const { models, updatedAt } = modelsOf(platform);
   const order = { by: { gpu_model: 'asc' }, keyOf: ({ gpu_model }: ModelStatus) => [gpu_model] } as const;
@@ -176,7 +180,7 @@ function emptyStatus(gpu_model: string): ModelStatus {
   return { gpu_model, machines_connected: 0, gpus_total: 0, gpus_free: 0, lowest_price_per_hour_micro: null };
 }
 
-/** An offer as it stands now; its state is derived, never stored. */
+/** Returns the details of an offer. Its state is derived at each call and never stored. */
 export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>): OfferDetails {
   const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', offer.machine_id));
   if (!machine) throw new Error(`offer ${offer.id} has no machine`);

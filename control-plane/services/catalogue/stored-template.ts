@@ -11,7 +11,7 @@ export interface RegistryCredential {
   password: string;
 }
 
-/** A template as its reader may see it: secret values are null. */
+/** A template as its readers see it: secret values are null. */
 export interface TemplateDetails {
   id: string;
   hash_id: string;
@@ -19,7 +19,7 @@ export interface TemplateDetails {
   description: string;
   readme: string | null;
   visibility: Row<'templates'>['visibility'];
-  /** Whose it is: the organization's name, of a public template. */
+  /** The name of the organization that owns a public template; otherwise null. */
   publisher: string | null;
   kind: Row<'templates'>['kind'];
   mode: TemplateMode[];
@@ -68,7 +68,7 @@ const TEMPLATE: TemplateDetails = {
   created_at: 0,
 };
 
-/** The template that an instance was deployed from, as it was then. */
+/** Parses the copy of a template that an instance keeps from its deploy. */
 export function readTemplateSnapshot(text: string): TemplateDetails {
   const template = readStored(TEMPLATE, JSON.parse(text));
   return { ...template, env: readStoredList(ENTRY, template.env), ports: readStoredList(PORT, template.ports) };
@@ -78,11 +78,12 @@ export function readPorts(text: string): TemplatePort[] {
   return readStoredList(PORT, JSON.parse(text));
 }
 
+/** Decrypts the environment of a template, secret values included. */
 export function openEnvironment(encryption: Encryption, sealed: Buffer): EnvEntry[] {
   return readStoredList(ENTRY, encryption.decrypt('template.env', sealed));
 }
 
-/** Undefined where the template has none. */
+/** Decrypts the registry credential of a template; undefined if it has none. */
 export function openRegistry(encryption: Encryption, sealed: Buffer | null): RegistryCredential | undefined {
   return sealed === null ? undefined : readStored(REGISTRY, encryption.decrypt('template.registry', sealed));
 }

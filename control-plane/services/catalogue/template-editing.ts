@@ -20,13 +20,13 @@ import {
 } from './templates.js';
 import { openEnvironment, openRegistry } from './stored-template.js';
 
-/** What its author says of a template; the rest is derived. */
+/** The fields of a template that its author sets; the others are derived. */
 export type TemplateContent = Omit<
   TemplateDetails,
   'id' | 'hash_id' | 'publisher' | 'uses_access_token' | 'registry_private' | 'deactivated_at' | 'created_at'
 > & { registry: RegistryCredential | null };
 
-/** What may be left out is as here. */
+/** The content of a new template; absent fields get their defaults. */
 export type NewTemplate = Partial<TemplateContent> & Pick<TemplateContent, 'name' | 'image'>;
 
 const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
@@ -47,7 +47,7 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
   visibility: 'organization',
 };
 
-/** Whose templates somebody may edit: one organization's, or, for operators, the system's. */
+/** The owner whose templates are edited: an organization, or, for an operator, the system. */
 type Owner = { organizationId: string } | { organizationId: null; operator: Operator };
 
 export function systemBy(operator: Operator): Owner {
@@ -58,13 +58,14 @@ export function ownOf({ organizationId }: Pick<SessionCaller, 'organizationId'>)
   return { organizationId };
 }
 
+/** Creates a template. Refuses with VALIDATION_FAILED and LIMIT_REACHED. */
 export function createTemplate(platform: Platform, owner: Owner, request: NewTemplate): TemplateDetails {
   return platform.store.transact((tx) => insert(platform, tx, owner, 'template.create', { ...DEFAULTS, ...request }));
 }
 
 /**
- * Changes what is given; instances keep what they were deployed with. A secret whose value is null keeps its value: that is
- * how it is shown. Refuses with TEMPLATE_NOT_FOUND.
+ * Changes the given fields of a template; instances keep the template of their deploy. A secret whose value is null keeps its
+ * value, because reads show it as null. Refuses with TEMPLATE_NOT_FOUND, and like {@link createTemplate}.
  */
 export function updateTemplate(
   platform: Platform,
@@ -87,13 +88,16 @@ export function updateTemplate(
   });
 }
 
-/** A registry's password is for that registry: it is not sent to one that a later editor has put in its place. */
+/**
+ * Tells whether the registry stays the same. A stored password must not be sent to a registry that a later editor has entered.
+ */
 function isSameRegistry(before: string, after: string | undefined): boolean {
   return after === undefined || parseImageReference(before)?.registry === parseImageReference(after)?.registry;
 }
 
 /**
- * Nobody can deploy it any more; what runs on it goes on. An operator may end anybody's. Refuses with TEMPLATE_NOT_FOUND.
+ * Deactivates a template: nobody can deploy it any more, and its instances go on. An operator can deactivate the template of any
+ * organization. Refuses with TEMPLATE_NOT_FOUND.
  */
 export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
   platform.store.transact((tx) => {
@@ -105,8 +109,8 @@ export function deactivateTemplate(platform: Platform, owner: Owner, id: string)
 }
 
 /**
- * A copy that the caller's organization owns. A registry password goes along only where it is its owner's own. Refuses with
- * TEMPLATE_NOT_FOUND.
+ * Copies a template for the caller's organization. The copy gets the registry password only if that organization owns the template.
+ * Refuses with TEMPLATE_NOT_FOUND, and like {@link createTemplate}.
  */
 export function duplicateTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
   return platform.store.transact((tx) => {
@@ -133,25 +137,24 @@ function insert(platform: Platform, tx: Tx, owner: Owner, action: string, conten
 }
 
 /**
- * Refuses what cannot be run, and to show an organization's secrets to everybody: whoever deploys a template reads its
- * environment.
+ * Returns the content with its visibility. Refuses a template that cannot run, and a public one with secret values, because everybody
+ * who deploys a template can read its environment. `id` is the template that is changed; empty for a new one.
  */
 function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): TemplateContent {
-  if (envSizeOf(content) > MAX_ENV_CHARS)
-    throw invalidField('env', `is longer than ${MAX_ENV_CHARS} characters in all`);
+  if (envSizeOf(content) > MAX_ENV_CHARS) throw invalidField('env', `has more than ${MAX_ENV_CHARS} characters in all`);
   if (!parseImageReference(content.image))
     throw invalidField('image', 'must be an image reference such as registry.example.com/name:tag');
   const fault = validatePorts(content.ports);
   if (fault !== undefined) throw invalidField('ports', fault);
   if (content.kind === 'vm' && content.command.length > 0)
-    throw invalidField('command', 'a virtual machine runs what is on its disk: use onstart');
+    throw invalidField('command', 'a virtual machine boots from its disk and takes no command: use onstart');
   if (owner.organizationId === null) return { ...content, visibility: 'system' };
   if (content.visibility !== 'public') return content;
   if (content.env.some(({ secret, value }) => secret && value !== null)) {
-    throw invalidField('visibility', 'a template with secret values cannot be public: take them out of env');
+    throw invalidField('visibility', 'a template with secret values cannot be public: remove them from env');
   }
   if (imitatesSystem(tx, content.name))
-    throw invalidField('name', 'a public template must not be called like one of the system; take another name');
+    throw invalidField('name', 'a public template must not have the name of a system template; choose another name');
   const others = activeOf(owner.organizationId).where('visibility', '=', 'public').where('id', '<>', id);
   checkLimit(tx, 'publicTemplates', others);
   return content;
@@ -189,10 +192,12 @@ function findActive(tx: Tx, id: string): Row<'templates'> {
 }
 
 function notYours(): Refusal {
-  return new Refusal('TEMPLATE_NOT_FOUND', 'no active template of yours has this id');
+  return new Refusal('TEMPLATE_NOT_FOUND', 'you own no active template with this id');
 }
 
-/** Nobody is to take a stranger's template for the operator's. */
+/**
+ * Tells whether a name looks like that of a system template: renters must not mistake a stranger's template for the operator's.
+ */
 function imitatesSystem(tx: Tx, name: string): boolean {
   const active = query.selectFrom('templates').select('name').where('deactivated_at', 'is', null);
   const look = lookOf(name);
@@ -229,7 +234,7 @@ function flag(value: boolean): 0 | 1 {
   return value ? 1 : 0;
 }
 
-/** Names what a template runs: the same for its copies, another one when anything that runs changes. */
+/** Returns the `hash_id`: the same for copies of a template, and another one if anything changes that it runs. */
 function hashOf(content: TemplateContent): string {
   const { image, arch, kind, mode, ssh_user, onstart, command, ports } = content;
   const env = content.env.map(({ key, value, secret }) => [key, secret ? null : value]);

@@ -14,7 +14,7 @@ export interface TemplateFilter {
   mode?: TemplateMode;
 }
 
-/** The active templates that the caller's organization may see, by name; without readme and onstart, which can be long. */
+/** Lists, by name, the active templates that the caller's organization can see, without readme and onstart, which can be long. */
 export function listTemplates(
   platform: Platform,
   caller: Caller,
@@ -36,7 +36,7 @@ function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
   return tab === 'recommended' ? template.recommended : template.visibility === tab;
 }
 
-/** Refuses with TEMPLATE_NOT_FOUND, the same for an unknown, a foreign and a deactivated template. */
+/** Returns an active template. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
   return platform.store.transact((tx) =>
     describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id)),
@@ -44,8 +44,8 @@ export function getTemplate(platform: Platform, caller: Caller, id: string): Tem
 }
 
 /**
- * A template that runs exactly this: the system's, else the organization's own, else the public one that was there first, so
- * that nobody slips another under a hash that is in use. Refuses with TEMPLATE_NOT_FOUND.
+ * Returns a template with this hash: a system template, else one of the caller's organization, else the oldest public one. So
+ * nobody can replace the template behind a hash by publishing a copy. Refuses with TEMPLATE_NOT_FOUND.
  */
 export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {
   return platform.store.transact((tx) => {
@@ -81,7 +81,7 @@ function templateNotFound(): Refusal {
   return new Refusal('TEMPLATE_NOT_FOUND', 'no active template that this organization can see has this id');
 }
 
-/** By template, the names of the organizations that have made public ones. */
+/** Returns, by template id, the names of the organizations that own public templates. */
 function publishersOf(tx: Tx, rows: readonly Row<'templates'>[]): ReadonlyMap<string, string> {
   const published = rows.filter(({ visibility }) => visibility === 'public');
   const ids = published.flatMap(({ organization_id }) => organization_id ?? []);

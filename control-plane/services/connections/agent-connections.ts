@@ -6,11 +6,11 @@ import { MessageRateLimiter } from './message-rate-limiter.js';
 
 /** One open stream of a host. */
 export interface AgentStream {
-  /** Whether it has room for more. */
+  /** True while the queue of the stream is full. */
   readonly congested: boolean;
-  /** False when the stream is closed or its queue is full; the worker comes again. */
+  /** Returns false if the stream is closed or its queue is full; the caller sends again later. */
   send(message: ControlMessage): boolean;
-  /** Ends the stream; `reason` is for the host's log. */
+  /** Ends the stream; `reason` goes into the agent's log. */
   close(reason: string): void;
 }
 
@@ -18,29 +18,29 @@ interface Connection {
   stream: AgentStream;
   heardAt: number;
   dockerAvailable: boolean;
-  /** What its file system has left; not known before the first heartbeat. */
+  /** Free space of the host's file system; null before the first heartbeat. */
   diskFreeGb: number | null;
-  /** Why it takes nothing new, in its own words; empty: it does. */
+  /** Why the host takes nothing new, as the agent says it; empty if it takes commands. */
   obstacle: string;
 }
 
-/** A run of a workload, in its host's words. */
+/** A run of a workload, as its agent reports it. */
 export interface ReportedRun {
   runId: string;
-  /** For how long it has lasted, by the host's own clock. */
+  /** How many milliseconds it has lasted, by the host's clock. */
   ms: number;
 }
 
 const BLOCKED_MS = MINUTE_MS;
-/** A host that has been silent for longer is not connected. */
+/** A host that has been silent for longer counts as not connected. */
 const LIVENESS_LIMIT_MS = 30_000;
 
-/** Which hosts are connected at this moment. Holds no fact that a restart could lose. */
+/** Knows which hosts are connected. It keeps nothing that must survive a restart of the control plane. */
 export class AgentConnections {
   private readonly connections = new Map<string, Connection>();
   private readonly blockedUntil = new Map<string, number>();
   private readonly limiters = new Map<string, MessageRateLimiter>();
-  /** What each host has last said to run, and when, in monotonic milliseconds. */
+  /** The runs of each host's latest heartbeat, and its arrival in monotonic milliseconds. */
   private readonly running = new Map<string, { at: number; runs: ReadonlyMap<string, ReportedRun> }>();
 
   constructor(private readonly clock: Clock) {}
@@ -57,12 +57,12 @@ export class AgentConnections {
     });
   }
 
-  /** Forgets a stream; one that was fenced already changes nothing. True when it was the current one. */
+  /** Removes a stream. Returns true if it was the current one; a stream that was fenced before changes nothing. */
   detach(machineId: string, stream: AgentStream): boolean {
     return this.isCurrent(machineId, stream) && this.connections.delete(machineId);
   }
 
-  /** Whether a host may say so much more; one that may not is blocked for a minute. */
+  /** Tells whether a host stays within its limit with `units` more. A host that does not is blocked for a minute. */
   allows(machineId: string, what: 'facts' | 'logs', units: number): boolean {
     const now = this.clock.monotonic();
     const limiter = this.limiters.get(machineId) ?? new MessageRateLimiter();
@@ -80,6 +80,7 @@ export class AgentConnections {
     return this.connections.get(machineId)?.stream === stream;
   }
 
+  /** Notes that the host has just sent a message. */
   heard(machineId: string): void {
     const connection = this.connections.get(machineId);
     if (connection) connection.heardAt = this.clock.monotonic();
@@ -104,19 +105,19 @@ export class AgentConnections {
     this.running.set(machineId, { at: this.clock.monotonic(), runs });
   }
 
-  /** What a host has last said of an instance that ran, and how many milliseconds ago; since the start of the control plane. */
+  /** Returns the run of an instance from its host's latest heartbeat, and the heartbeat's age in ms. Undefined if it has none. */
   lastHeard(machineId: string, instanceId: string): (ReportedRun & { agoMs: number }) | undefined {
     const heard = this.running.get(machineId);
     const run = heard?.runs.get(instanceId);
     return heard && run && { ...run, agoMs: Math.ceil(this.clock.monotonic() - heard.at) };
   }
 
-  /** Why a host that is connected takes nothing new, in its own words; null: it does, or nobody knows. */
+  /** Returns why the host takes nothing new, as the agent says it; null if it takes commands or has no stream. */
   obstacleOf(machineId: string): string | null {
     return this.connections.get(machineId)?.obstacle || null;
   }
 
-  /** What a new disk may take at most, as far as the host has said. */
+  /** Returns the free space of the host's file system in GB; Infinity before its first heartbeat. */
   diskFreeGb(machineId: string): number {
     return this.connections.get(machineId)?.diskFreeGb ?? Infinity;
   }
@@ -126,12 +127,12 @@ export class AgentConnections {
     return connection !== undefined && this.clock.monotonic() - connection.heardAt <= LIVENESS_LIMIT_MS;
   }
 
-  /** Connected, and able to run something new. */
+  /** Tells whether the host is connected and can run a new workload. */
   isReady(machineId: string): boolean {
     return this.troubleOf(machineId) === null;
   }
 
-  /** What keeps the host from running something new; null: nothing does. */
+  /** Returns what keeps the host from running a new workload, or null. */
   troubleOf(machineId: string): HostTrouble | null {
     const connection = this.connections.get(machineId);
     if (!connection || !this.isConnected(machineId)) return 'host_away';
@@ -139,7 +140,7 @@ export class AgentConnections {
     return connection.obstacle === '' ? null : 'obstacle';
   }
 
-  /** Connected, and its queue has room. */
+  /** Tells whether the host is connected and the queue of its stream has room. */
   isWritable(machineId: string): boolean {
     return this.isConnected(machineId) && this.connections.get(machineId)?.stream.congested === false;
   }
@@ -148,7 +149,7 @@ export class AgentConnections {
     return [...this.connections.keys()].filter((machineId) => this.isConnected(machineId));
   }
 
-  /** False when the host is not connected or its queue is full. */
+  /** Sends a message. Returns false if the host has no stream or its queue is full. */
   send(machineId: string, message: ControlMessage): boolean {
     return this.connections.get(machineId)?.stream.send(message) ?? false;
   }

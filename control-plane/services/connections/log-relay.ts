@@ -9,15 +9,15 @@ const MAX_LINE_CHARS = 16_384;
 const MAX_STAMP_CHARS = 64;
 const FIRST_LINES_TIMEOUT_MS = 5_000;
 const IDLE_MS = 30_000;
-/** Of all workloads together whose hosts are away: their lines cannot be asked for again. */
+/** Limit for all workloads whose hosts are not connected. Their lines are kept because no host can send them again now. */
 const KEPT_AWAY_CHARS = 64 * 1024 * 1024;
-/** A stream that has ended is asked for again, but not with every poll. */
+/** Shortest time between two requests for the same log: a stream that has ended is requested again, but not with every poll. */
 const FOLLOW_AGAIN_MS = 3_000;
 
 export interface FollowedWorkload {
   id: string;
   machineId: string;
-  /** Names the run that is followed: a later start is another stream. */
+  /** Identifies the run that is followed. A later start has another log stream. */
   run: string;
   isRunning: boolean;
 }
@@ -26,7 +26,7 @@ interface Subscription extends FollowedWorkload {
   subscriptionId: string;
   lines: string[];
   chars: number;
-  /** The stamp of the newest line: a stream that has broken goes on after it. */
+  /** The time stamp of the newest line. After an interruption the stream continues from here. */
   last: string;
   begunAt: number;
   polledAt: number;
@@ -36,8 +36,8 @@ interface Subscription extends FollowedWorkload {
 }
 
 /**
- * The last lines of workloads whose logs are being polled. However often they are polled, a host follows each one once;
- * what nobody has polled for a while is forgotten.
+ * Keeps the last lines of workloads whose logs are being polled. A host follows each log once, however many clients poll it. Lines
+ * that nobody has polled for 30 seconds are dropped.
  */
 export class LogRelay {
   private readonly byInstance = new Map<string, Subscription>();
@@ -49,7 +49,7 @@ export class LogRelay {
     private readonly connections: AgentConnections,
   ) {}
 
-  /** Up to 1000 newest lines, oldest first; null when the host cannot be asked and nothing is held. */
+  /** Returns up to 1,000 newest lines, oldest first; null if the host is not connected and no lines are kept. */
   async tail(workload: FollowedWorkload): Promise<readonly string[] | null> {
     const held = this.byInstance.get(workload.id);
     const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload, held) ?? held);
@@ -63,7 +63,10 @@ export class LogRelay {
     return held.run !== run || (held.ended && isRunning && this.clock.monotonic() - held.begunAt >= FOLLOW_AGAIN_MS);
   }
 
-  /** Goes on where the stream of the same run has broken; what is held is let go only once the host has been asked. */
+  /**
+   * Requests the log from the host, after the last line if lines of the same run are kept. Drops the earlier subscription only
+   * after the request was sent, and returns undefined if it cannot be sent.
+   */
   private follow(workload: FollowedWorkload, held: Subscription | undefined): Subscription | undefined {
     const subscriptionId = this.ids.uuid();
     const { lines, chars, last } = held?.run === workload.run ? held : { lines: [], chars: 0, last: '' };
@@ -81,7 +84,7 @@ export class LogRelay {
     return subscription;
   }
 
-  /** Lines from a host. A subscription that is not held, or not this host's, is ended there. */
+  /** Takes lines from a host. Cancels a subscription on that host if it is unknown here or belongs to another host. */
   receive(machineId: string, chunk: LogChunk): void {
     const subscription = this.byId.get(chunk.subscriptionId);
     if (subscription?.machineId !== machineId) return this.unsubscribe(machineId, chunk.subscriptionId);
@@ -91,7 +94,7 @@ export class LogRelay {
     if (chunk.ended) subscription.ended = true;
   }
 
-  /** A host's stream has broken: its lines stay readable, and a poll after it is back asks anew. */
+  /** Ends the subscriptions of a host whose stream has closed. Lines stay readable; a poll after it connects asks again. */
   hostLost(machineId: string): void {
     for (const subscription of this.byId.values()) {
       if (subscription.machineId !== machineId) continue;
@@ -100,7 +103,10 @@ export class LogRelay {
     }
   }
 
-  /** Ends what nobody polls any more, unless its host is away. Answers how many. */
+  /**
+   * Drops workloads that nobody polls any more. Lines of hosts that are not connected stay, up to 64 Mi characters in all, the
+   * most recently polled first. Returns how many were dropped.
+   */
   expire(): { ended: number } {
     const idle = [...this.byId.values()].filter(({ polledAt }) => this.clock.monotonic() - polledAt > IDLE_MS);
     let room = KEPT_AWAY_CHARS;

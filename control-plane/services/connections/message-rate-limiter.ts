@@ -6,14 +6,14 @@ const LOGS_BURST = 20_000;
 const LOGS_A_SECOND = 2_000;
 
 /**
- * What one host may say, over all of its streams, in units of a message or four KiB. An honest one repeats its results and reports
- * at once when it connects, and after that says something now and then; its logs come at a mebibyte a second.
+ * Limits the messages of one host, over all of its streams. A unit is one message or 4 KiB. The burst is for an honest agent that
+ * connects and repeats its results and reports at once; afterwards it sends few messages, and logs at up to 1 MiB a second.
  */
 export class MessageRateLimiter {
   private readonly facts = new TokenBucket(FACTS_BURST, FACTS_A_SECOND);
   private readonly logs = new TokenBucket(LOGS_BURST, LOGS_A_SECOND);
 
-  /** False where the host says more than any honest one; `now` in monotonic milliseconds. */
+  /** Returns false if the host sends more than any honest agent would. `now` is in monotonic milliseconds. */
   allows(what: 'facts' | 'logs', units: number, now: number): boolean {
     return this[what].take(units, now);
   }

@@ -2,17 +2,17 @@ import type { Ids } from '../../../shared/ids.js';
 import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
 
-/** What tells this run of the control plane from every other one, its own store's copies included. */
+/** Identifies one run of a control plane, also among runs on copies of its database. */
 export interface Term {
-  /** Higher than that of every earlier run on this store. */
+  /** Higher than the epoch of every earlier run on this database. */
   epoch: number;
-  /** Drawn at random: runs on two copies of a store may have the same epoch. */
+  /** Random, because runs on two copies of a database can have the same epoch. */
   incarnation: string;
 }
 
 /**
- * Begins a run: from now on hosts that have heard of it refuse every earlier one, so that a host never has two masters,
- * whatever copies of the store are started.
+ * Begins a run with a higher epoch. A host that has seen it refuses every earlier run, so two control planes on copies of one
+ * database never both control a host.
  */
 export function beginTerm(store: Store, ids: Ids): Term {
   return store.transact((tx) => {
@@ -22,7 +22,7 @@ export function beginTerm(store: Store, ids: Ids): Term {
   });
 }
 
-/** Whether a host has heard of a run that came after this one, or of another one beside it. */
+/** Tells whether a host has heard of a later run than this one, or of another run with the same epoch. */
 export function isSuperseded(term: Term, heard: Term): boolean {
   if (heard.epoch !== term.epoch) return heard.epoch > term.epoch;
   return heard.incarnation !== '' && heard.incarnation !== term.incarnation;

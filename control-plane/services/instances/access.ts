@@ -11,22 +11,26 @@ import { decryptWorkload, type Workload } from './workload.js';
 import { recordEvent } from '../system/timeline.js';
 
 const KEY_STAYS =
-  'the host takes only the new access token; the SSH key stays, for the container was made by an older agent: to end it, destroy the instance and deploy again';
+  'the host accepts only the new access token, but still the old SSH key, because an older agent made the container; to end that key, destroy the instance and deploy again';
 
+/** Decrypts what an instance runs. Throws an Error for a destroyed instance, which has no workload any more. */
 export function workloadOf(encryption: Encryption, { id, workload_encrypted }: Instance): Workload {
-  if (!workload_encrypted) throw new Error(`instance ${id} has nothing to run`);
+  if (!workload_encrypted) throw new Error(`instance ${id} has no workload any more`);
   return decryptWorkload(encryption, workload_encrypted);
 }
 
-/** What does not run gets it with its next start; a stop that is still being tried goes on, and brings it along. */
+/**
+ * Records a command that takes the present access to the host of a running instance. An open command, such as a stop that timed out, is
+ * recorded again instead, because each command carries the access. An instance that does not run gets it with its next start.
+ */
 export function tellHost(tx: Tx, instance: Instance): Instance {
   if (instance.status !== 'running') return instance;
   return recordCommand(tx, instance, findOpenChange(tx, instance)?.kind ?? 'access').instance;
 }
 
 /**
- * Has the host of an adopted instance take the access that the store has for it, for what was in force there nobody knows; nothing
- * where the instance has no access token, or the agent is too old.
+ * Makes the host of an adopted instance replace its access by the one in the database, because nobody knows which access was in force.
+ * Does nothing if the instance has no access token or its agent is too old.
  */
 export function renewAccess(tx: Tx, instance: Instance): Instance {
   const { access_token_encrypted, machine_id, access_revision } = instance;
@@ -35,7 +39,7 @@ export function renewAccess(tx: Tx, instance: Instance): Instance {
   return tellHost(tx, renewed);
 }
 
-/** Returns what a host is told with each command of an instance whose access was ever replaced. */
+/** Returns the access that each command of the instance carries; undefined if its access was never replaced. */
 export function accessOf({ encryption }: Platform, instance: Instance | undefined): Access | undefined {
   if (!instance?.workload_encrypted || instance.access_revision === 0) return undefined;
   const { accessToken, sshAuthorizedKey, env } = workloadOf(encryption, instance);
@@ -47,16 +51,16 @@ export function accessOf({ encryption }: Platform, instance: Instance | undefine
   };
 }
 
-/** A host has done a command, and says which access is in force. */
+/** Records a host's confirmation, with the result of a command, that the present access is in force. */
 export function noteAccess(tx: Tx, instance: Instance, { accessRevision, sshKeyStays }: CommandResult): Instance {
   if (instance.access_replacement !== 'pending' && instance.access_replacement !== 'refused') return instance;
   if (accessRevision !== instance.access_revision) return instance;
-  const words = 'the host takes only the new access token and SSH key';
+  const words = 'the host accepts only the new access token and SSH key';
   recordEvent(tx, instance.id, 'access_replaced', sshKeyStays ? KEY_STAYS : words);
   return amend(tx, instance, { access_replacement: sshKeyStays ? 'token_only' : 'applied' });
 }
 
-/** A host does not replace access, whatever it has said of itself: what was replaced is still in force there. */
+/** Records that a host has refused to replace access: the old access is still in force there. */
 export function refuseAccess(
   tx: Tx,
   instance: Instance,
@@ -65,5 +69,5 @@ export function refuseAccess(
 ): void {
   finishCommand(tx, command, 'refused', reason);
   amend(tx, instance, { access_replacement: 'refused' });
-  recordEvent(tx, instance.id, 'access_refused', `the host still takes the old access: ${reason.message}`);
+  recordEvent(tx, instance.id, 'access_refused', `the host still accepts the old access: ${reason.message}`);
 }

@@ -3,7 +3,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { gpusOf, type Instance } from './queries.js';
 
-/** The unique key of the table makes it impossible to claim a GPU that is held. */
+/** Claims GPUs for an instance. Throws if one is claimed already: the primary key of the table forbids it. */
 export function claimGpus(tx: Tx, instance: Instance, gpuUuids: readonly string[]): void {
   for (const gpu_uuid of gpuUuids) {
     tx.run(
@@ -14,12 +14,12 @@ export function claimGpus(tx: Tx, instance: Instance, gpuUuids: readonly string[
   }
 }
 
-/** Gives an instance's GPUs back to the market: only on what its host has confirmed. */
+/** Deletes the claims of an instance. Callers must have the host's confirmation that it no longer uses the GPUs. */
 export function dropClaims(tx: Tx, instanceId: string): void {
   tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', instanceId));
 }
 
-/** The other instances that hold GPUs which this one was given. */
+/** Returns the ids of other instances that hold GPUs of this one. */
 export function findHolders(tx: Tx, instance: Instance): string[] {
   const claims = query
     .selectFrom('gpu_claims')
@@ -31,7 +31,7 @@ export function findHolders(tx: Tx, instance: Instance): string[] {
   return tx.all(claims).map(({ instance_id }) => instance_id);
 }
 
-/** Whether a workload in quarantine holds a GPU which this instance was given. */
+/** Tells whether a workload in quarantine holds a GPU of this instance. */
 export function isQuarantined(tx: Tx, instance: Instance): boolean {
   const quarantined = query
     .selectFrom('quarantine_gpus')
@@ -43,8 +43,8 @@ export function isQuarantined(tx: Tx, instance: Instance): boolean {
 }
 
 /**
- * Takes back exactly the GPUs that were released. Refuses with CAPACITY_UNAVAILABLE when another instance, or a workload in
- * quarantine, has one.
+ * Claims again exactly the GPUs that an instance has released. Refuses with CAPACITY_UNAVAILABLE if another instance or a workload in
+ * quarantine holds one.
  */
 export function reclaimGpus(tx: Tx, instance: Instance): void {
   if (isQuarantined(tx, instance) || findHolders(tx, instance).length > 0) {

@@ -10,8 +10,8 @@ import { amend } from './transitions.js';
 export type CommandRow = Row<'commands'>;
 
 /**
- * Records an intent beside the state change that it belongs to, with an identity of its own, and closes every earlier one
- * of the instance. A worker sends it after the commit, until the host has answered (API rules 28 and 29).
+ * Records a command in the transaction of the state change that it belongs to, and closes the earlier command of the instance. After
+ * the commit a worker sends it until the host has answered (API rules 28 and 29).
  */
 export function recordCommand(
   tx: Tx,
@@ -23,7 +23,7 @@ export function recordCommand(
   return { instance: amend(tx, instance, { sequence: command.sequence }), command };
 }
 
-/** Records that a workload in quarantine is to be removed, like {@link recordCommand}. */
+/** Records the command that removes a workload in quarantine, like {@link recordCommand}. */
 export function recordRemoval(tx: Tx, workload: Row<'quarantine'>): CommandRow {
   const { instance_id, machine_id, sequence } = workload;
   const given = tx.get(
@@ -60,7 +60,7 @@ function insertCommand(
   return command;
 }
 
-/** What was still wanted of the instance is overtaken. */
+/** Closes the open command of an instance, because a newer one replaces it or nothing is wanted any more. */
 export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id' | 'machine_id'>): void {
   tx.run(
     query
@@ -72,7 +72,7 @@ export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id'
   );
 }
 
-/** The one command of the instance that its host has not answered for good, if there is one. */
+/** Returns the open command of an instance, or undefined. There is at most one. */
 export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
   return tx.get(
     query
@@ -84,13 +84,15 @@ export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine
   );
 }
 
-/** The same, where it is to change how the workload stands: who is to get in changes nothing of that. */
+/** Returns the open command of an instance unless it is an `access` command, which leaves the workload as it is. */
 export function findOpenChange(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
   const open = findOpenCommand(tx, instance);
   return open?.kind === 'access' ? undefined : open;
 }
 
-/** The number below which what a host says of a workload is of an earlier state of it. */
+/**
+ * Returns the sequence of the last command that changes the workload. A report with a lower sequence is about an earlier state.
+ */
 export function sequenceOfChange(tx: Tx, instance: Instance): number {
   if (findOpenCommand(tx, instance)?.kind !== 'access') return instance.sequence;
   const changes = query
@@ -102,7 +104,7 @@ export function sequenceOfChange(tx: Tx, instance: Instance): number {
   return tx.get(changes)?.newest ?? instance.sequence;
 }
 
-/** The command that this one has closed, or came after. */
+/** Returns the command of the instance with the next lower sequence, or undefined. */
 export function findPreviousCommand(tx: Tx, { instance_id, machine_id, sequence }: CommandRow): CommandRow | undefined {
   return tx.get(
     query
@@ -120,6 +122,7 @@ export function findCommand(tx: Tx, id: string): CommandRow | undefined {
   return tx.get(query.selectFrom('commands').selectAll().where('id', '=', id));
 }
 
+/** Ends a command with its host's answer, and counts it in the metrics. */
 export function finishCommand(
   tx: Tx,
   command: CommandRow,

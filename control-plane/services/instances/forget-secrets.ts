@@ -9,21 +9,21 @@ import type { Encryption } from '../secrets/encryption.js';
 import { recordEvent } from '../system/timeline.js';
 
 const FORGOTTEN =
-  'the operator has lost the key to what is kept secret: environment and access token of this instance are not known any more. It runs on, and can be stopped, started and destroyed; its access cannot be replaced';
+  'the operator has lost the secret key, so the environment and the access token of this instance are lost. The instance goes on and can be stopped, started and destroyed; its access cannot be replaced';
 
 /**
- * Forgets everything that was sealed with a key that is lost, in one transaction, so that the store can be used with another one:
- * environments and registry passwords of templates, what instances were deployed with, their access tokens, the authority's key.
- * Instances stay as they are. Returns how many templates and instances that concerns. Throws SetupError where the key is not lost.
+ * Deletes everything that was encrypted with a lost key, in one transaction, so that the database can be used with another key:
+ * environments and registry passwords of templates, workloads and access tokens of instances, and the authority. Instances go
+ * on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
  */
 export function forgetEncrypted(store: Store, encryption: Encryption): { templates: number; instances: number } {
   if (isKeyOf(store, encryption))
-    throw new SetupError('the secret key opens this database: there is nothing to forget');
+    throw new SetupError('the secret key decrypts this database: nothing needs to be forgotten');
   return store.transact((tx) => {
     const environment = { env_encrypted: encryption.encrypt('template.env', []), registry_encrypted: null };
     const templates = tx.run(query.updateTable('templates').set(environment));
     const live = tx.all(query.selectFrom('instances').select('id').where('status', '<>', sql.lit('destroyed')));
-    // Without a revision hosts leave the access as it is that they have.
+    // With revision 0, commands carry no access, so hosts keep the access that they have.
     const access = { access_token_encrypted: null, access_revision: 0, access_replacement: null };
     const workload_encrypted = encryptWorkload(encryption, WorkloadSpec.fromPartial({}));
     tx.run(

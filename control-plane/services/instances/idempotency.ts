@@ -5,16 +5,16 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInstance, type Instance } from './queries.js';
 
-/** For so long a key stands for its request. */
+/** How long a key is remembered with its request. */
 export const IDEMPOTENCY_MS = DAY_MS;
 
-/** What a client sent to make one request, and no other, of all its repetitions. */
+/** An idempotency key with the request that it was sent with. */
 export interface Idempotency {
   organizationId: string;
   key: string;
-  /** Whatever order its fields come in. */
+  /** The hash of the request with its fields sorted. */
   requestHash: string;
-  /** In their order: what release 0.1.0 has kept. */
+  /** The hash with the fields as sent, which release 0.1.0 stored. */
   orderedHash: string;
 }
 
@@ -26,7 +26,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** The same with the fields of each object in one order. */
+/** Returns a copy with the fields of each object sorted by name. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
@@ -34,7 +34,10 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }
 
-/** The instance that the key has deployed within a day. Refuses with IDEMPOTENCY_KEY_REUSED when the request is another. */
+/**
+ * Returns the instance that this key deployed within 24 hours, or undefined. Refuses another request with
+ * IDEMPOTENCY_KEY_REUSED.
+ */
 export function findReplayed(tx: Tx, request: Idempotency): Instance | undefined {
   const { organizationId, key, requestHash, orderedHash } = request;
   const known = tx.get(
@@ -47,7 +50,7 @@ export function findReplayed(tx: Tx, request: Idempotency): Instance | undefined
   );
   if (!known) return undefined;
   if (![requestHash, orderedHash].includes(known.request_hash)) {
-    throw new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
+    throw new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key was sent with another request; use a new one');
   }
   return findInstance(tx, known.instance_id);
 }

@@ -12,10 +12,10 @@ import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
 import { encryptWorkload, type Workload } from './workload.js';
 
-/** Who an instance belongs to. */
+/** The organization and the caller that an instance belongs to. */
 export interface Owner {
   organizationId: string;
-  /** As the instance shows it. */
+  /** The `deployed_by` of the API: an e-mail address, or the name and prefix of a team key. */
   deployedBy: string;
   apiKeyId: string | null;
 }
@@ -25,11 +25,11 @@ export interface Deployment {
   template: Row<'templates'>;
   offer: OfferDetails;
   sshKey: Pick<Row<'ssh_keys'>, 'public_key'> | null;
-  /** The GPUs that it gets, by UUID. */
+  /** The UUIDs of the instance's GPUs. */
   gpus: string[];
 }
 
-/** Records an instance with its GPUs: what it runs, what it pays, as template and offer are now. It is `creating`. */
+/** Records an instance in `creating` and claims its GPUs. It copies the present template, prices and terms. */
 export function insertInstance(
   platform: Platform,
   tx: Tx,

@@ -1,6 +1,6 @@
 import type { Encryption } from '../secrets/encryption.js';
 
-/** What a renter has rented a workload for: no host and no later change of an offer makes it dearer. */
+/** The terms of a deploy. They are sealed, so that neither a host nor a later change of the offer can raise them. */
 export interface Terms {
   disk_gb: number;
   price_per_hour_micro: number;
@@ -8,7 +8,7 @@ export interface Terms {
   release_stopped_after_ms: number | null;
 }
 
-/** Whose a workload is, and on which terms: what an operator needs to adopt it where the store has never heard of it. */
+/** The owner and the terms of a workload: what an operator needs to adopt a workload that the database does not know. */
 export interface Origin extends Terms {
   instance_id: string;
   organization_id: string;
@@ -19,15 +19,15 @@ export interface Origin extends Terms {
   ssh_public_key: string;
 }
 
-/** How long it may be as a host repeats it, in characters: a key of RSA with 16,384 bits among the rest. */
+/** Longest sealed origin that is taken from a host, in characters. One with an RSA key of 16,384 bits is shorter. */
 export const MAX_ORIGIN_CHARS = 8_192;
 
-/** Seals it for a host, which keeps it with the workload and neither reads nor changes it. Returns base64. */
+/** Encrypts an origin. The host keeps it with the workload and can neither read nor change it. Returns base64. */
 export function sealOrigin(encryption: Encryption, origin: Origin): string {
   return encryption.encrypt('workload.origin', origin).toString('base64');
 }
 
-/** Opens what a host repeats of `instanceId`; undefined for what this store's key did not seal for that very instance. */
+/** Decrypts an origin that a host sends for `instanceId`. Undefined if it was not encrypted with this key for this instance. */
 export function openOrigin(encryption: Encryption, sealed: string | null, instanceId: string): Origin | undefined {
   if (!sealed) return undefined;
   try {

@@ -12,7 +12,7 @@ export function findInstance(tx: Tx, id: string): Instance | undefined {
   return tx.get(query.selectFrom('instances').selectAll().where('id', '=', id));
 }
 
-/** Refuses with INSTANCE_NOT_FOUND, the same for an unknown id and for another organization's instance. */
+/** Returns an instance of the caller's organization. Refuses an unknown and a foreign id alike, with INSTANCE_NOT_FOUND. */
 export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   const instance = findInstance(tx, id);
   if (instance?.organization_id !== caller.organizationId) {
@@ -26,7 +26,9 @@ export function instancesIn(tx: Tx, organizationId: string, status: InstanceStat
   return tx.all(its.where('status', '=', status));
 }
 
-/** What an organization's instances that are not destroyed cost, by how they stand: a disk that went with its machine costs nothing. */
+/**
+ * Returns the prices of an organization's instances that are not destroyed. A disk on a lost or removed machine costs nothing.
+ */
 export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
   return tx.all(
     query
@@ -43,7 +45,7 @@ export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: st
   );
 }
 
-/** The GPUs that the instance was given, held or released. */
+/** Returns the UUIDs of the instance's GPUs, whether it holds or has released them. */
 export function gpusOf(tx: Tx, instanceId: string): string[] {
   return tx
     .all(query.selectFrom('instance_gpus').select('gpu_uuid').where('instance_id', '=', instanceId).orderBy('gpu_uuid'))

@@ -7,15 +7,16 @@ import type { Instance } from './queries.js';
 import { amend } from './transitions.js';
 import { recordEvent } from '../system/timeline.js';
 
-/** Whether the host can take the GPUs out of a stopped workload and give them back: never those of a virtual machine. */
+/** Tells whether the host can detach GPUs from a stopped workload and attach them again. Never true for a virtual machine. */
 export function canRelease(tx: Tx, instance: Instance): boolean {
   const { kind } = readTemplateSnapshot(instance.template_snapshot);
   return kind !== 'vm' && findMachineRow(tx, instance.machine_id).gpu_release_supported === 1;
 }
 
 /**
- * Decides, on every entry into `stopped`, whenever payments freeze or the balance runs out, and when the instance has held them
- * for as long as its offer lets it, whether the GPUs go back to the market: `pending` until the host confirms, `unsupported` where it cannot.
+ * Releases the GPUs of a stopped instance if payments are frozen, the balance is at or below zero, or the time that its offer allows
+ * is over. Must be called on every entry into `stopped` and whenever one of these reasons arises. `gpu_release` becomes `pending`
+ * until the host confirms, or `unsupported` if the host cannot release them. Returns the instance as it is then.
  */
 export function considerRelease(tx: Tx, instance: Instance): Instance {
   const decided = instance.gpus_released === 1 || instance.gpu_release === 'unsupported';
@@ -27,7 +28,7 @@ export function considerRelease(tx: Tx, instance: Instance): Instance {
   }
   const pending = amend(tx, instance, { gpu_release: 'pending', ...requested });
   if (findOpenCommand(tx, instance)?.kind === 'release') return pending;
-  recordEvent(tx, instance.id, 'release_requested', 'the GPUs go back to the machine; container and disk stay');
+  recordEvent(tx, instance.id, 'release_requested', 'the GPUs are released; container and disk stay');
   return recordCommand(tx, pending, 'release').instance;
 }
 
@@ -37,7 +38,7 @@ function mustRelease(tx: Tx, instance: Instance): boolean {
   return payments_frozen_at !== null || balance_micro <= 0 || isHeldTooLong;
 }
 
-/** Makes sure that nothing of a start that was given up goes on on the host: the instance is `stopped` again. */
+/** Records a compensating command, for an instance that is `stopped` again after a start that can have landed on its host. */
 export function undoStart(tx: Tx, stopped: Instance): void {
   const considered = considerRelease(tx, stopped);
   if (findOpenCommand(tx, stopped)?.kind === 'release') return;

@@ -5,7 +5,7 @@ import type { Instance } from './queries.js';
 import { transition } from './transitions.js';
 import { canRelease } from './release.js';
 
-/** From `running` to `stopping`; while a dispute has frozen payments, the GPUs go back to the market with it. */
+/** Moves an instance from `running` to `stopping` and commands the stop. While payments are frozen, it also releases the GPUs. */
 export function requestStop(tx: Tx, instance: Instance): Instance {
   const isFrozen = getOrganization(tx, instance.organization_id).payments_frozen_at !== null;
   const releases = isFrozen && canRelease(tx, instance);
@@ -16,7 +16,7 @@ export function requestStop(tx: Tx, instance: Instance): Instance {
   return recordCommand(tx, stopping, releases ? 'release' : 'stop').instance;
 }
 
-/** From any status but `destroyed`; one that is `destroying` is told so again, with a new identity. */
+/** Moves an instance to `destroying` from any status but `destroyed` and commands the destroy, also again while `destroying`. */
 export function requestDestroy(tx: Tx, instance: Instance): Instance {
   const next = instance.status === 'destroying' ? instance : transition(tx, instance, 'destroying');
   tx.nudge('lost-machines');

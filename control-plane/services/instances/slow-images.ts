@@ -9,28 +9,28 @@ import { fail } from './transitions.js';
 
 export type SlowImage = Row<'slow_images'>;
 
-/** The code by which a host says that a pull has failed for being slow. */
+/** The code with which an agent reports that a pull failed because it was too slow. */
 export const IMAGE_TOO_SLOW = 'IMAGE_TOO_SLOW';
-/** Of one organization; the ones that may be tried again soonest give way. */
+/** Most rows of one organization; those with the earliest retry are deleted first. */
 const MAX_SOURCES = 100;
 
-/** Returns what holds back a deploy of the image now; undefined where it may be tried. */
+/** Returns the row that forbids to deploy the image now, or undefined. */
 export function findSlowImage(tx: Tx, organizationId: string, image: string): SlowImage | undefined {
   const known = find(tx, organizationId, slowImageSource(image));
-  // One that failed later than now is of a clock that was set back since.
+  // A failure in the future dates from before the clock was set back.
   return known && known.failed_at <= tx.now && tx.now < known.retry_at ? known : undefined;
 }
 
-/** Ends a deploy that a slow image holds back: in `error` at once, without its GPUs and without a word to its host. */
+/** Ends a deploy that a slow image forbids: it goes to `error` at once, frees its GPUs and sends no command to its host. */
 export function failUntried(tx: Tx, instance: Instance, { source, failures, retry_at }: SlowImage): void {
   dropClaims(tx, instance.id);
   const times = failures === 1 ? 'the last time' : `the last ${failures} times`;
   const until = new Date(retry_at).toISOString();
-  const reason = `images from ${source} came too slowly ${times}; this organization can deploy them again from ${until}`;
+  const reason = `images from ${source} were too slow to pull ${times}; this organization can deploy them again from ${until}`;
   fail(tx, instance, 'provision_failed', reason);
 }
 
-/** The image of the instance was pulled too slowly. Deploys that were under way together count as one failure. */
+/** Records that pulling the image of the instance was too slow. Deploys from before the last failure do not count again. */
 export function noteSlowImage(tx: Tx, instance: Instance): void {
   const { organization_id, created_at } = instance;
   const source = sourceOf(instance);
@@ -47,7 +47,7 @@ export function noteSlowImage(tx: Tx, instance: Instance): void {
   dropSurplus(tx, organization_id);
 }
 
-/** An image from the same source has come up: earlier failures count no longer. */
+/** Deletes the failures of the source of the instance's image, because an image from it was pulled. */
 export function forgetSlowImage(tx: Tx, instance: Instance): void {
   const rows = query.deleteFrom('slow_images').where('organization_id', '=', instance.organization_id);
   tx.run(rows.where('source', '=', sourceOf(instance)));

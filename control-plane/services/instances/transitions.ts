@@ -7,7 +7,7 @@ import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
 import { recordEvent } from '../system/timeline.js';
 
-/** What only this file writes. */
+/** Columns that only this file writes. */
 type Guarded =
   | 'id'
   | 'status'
@@ -22,8 +22,9 @@ export type InstanceChanges = Partial<Omit<Instance, Guarded | 'error_code'>> & 
 };
 
 /**
- * The one place that writes a status: checks the edge, stamps the times, hides addresses that no longer answer, meters. Into
- * `running`, `upSince` says since when the workload's process has been up.
+ * Changes the status of an instance; nothing else writes it. Checks that the change is allowed, sets the times, clears addresses that
+ * no longer answer, and switches the meter. For a change to `running`, `upSince` is when the workload's process started. Throws
+ * if the change is not allowed or the row has another status by now.
  */
 export function transition(
   tx: Tx,
@@ -50,12 +51,12 @@ export function transition(
   return next;
 }
 
-/** When a stopped instance gives its GPUs back: where its offer said so, and counted from this stop on. */
+/** Returns when a stopped instance must release its GPUs: the time that its offer allows, counted from this stop; null: never. */
 function releaseAt({ release_stopped_after_ms }: Instance, to: InstanceStatus, now: number): number | null {
   return to === 'stopped' && release_stopped_after_ms !== null ? now + release_stopped_after_ms : null;
 }
 
-/** A run of the instance began at `at`, and is charged, though it was never shown as running. */
+/** Sets `started_at` of an instance that was never `running`, because a run that began at `at` is charged. */
 export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
   if (instance.started_at !== null) return instance;
   const next = { ...instance, started_at: at };
@@ -63,24 +64,24 @@ export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
   return next;
 }
 
-/** A provision or start of the instance goes out for the first time: no run of it can have begun before. */
+/** Opens the charge window when a provision or start is sent for the first time, because no run can have begun before. */
 export function openChargeWindow(tx: Tx, instanceId: string): void {
   tx.run(query.updateTable('instances').set({ charge_from: tx.now, charge_to: null }).where('id', '=', instanceId));
 }
 
 /**
- * The machine is declared lost: no run that was begun there before, and is told of later, is charged, whatever has become of its
- * instance.
+ * Closes the charge windows of a machine that is declared lost: runs that began before are not charged, even if the host reports them
+ * later.
  */
 export function closeChargeWindows(tx: Tx, machineId: string): void {
   const instances = query.updateTable('instances').set({ charge_from: null }).where('machine_id', '=', machineId);
   tx.run(instances.where('status', '<>', sql.lit('destroyed')));
 }
 
-/** What stands in `error_code` and `error_message` of an instance that nothing is wrong with. */
+/** The changes that clear the error of an instance. */
 export const NO_ERROR = { error_code: null, error_message: null };
 
-/** Into `error`, with the reason on the instance and in its timeline. */
+/** Moves an instance to `error`, with the reason on the instance and in its timeline. */
 export function fail(
   tx: Tx,
   instance: Instance,
@@ -93,14 +94,14 @@ export function fail(
   return failed;
 }
 
-/** Changes an instance within its status. */
+/** Changes columns of an instance, but not its status. */
 export function amend(tx: Tx, instance: Instance, changes: InstanceChanges): Instance {
   const next = { ...instance, ...changes };
   write(tx, instance, next);
   return next;
 }
 
-/** What is on its way gets its full time anew: its stamps are of a clock that was set since. */
+/** Restarts the time-outs of all instances that have one, because their times are from before the clock was set. */
 export function restartDeadlines(tx: Tx): void {
   tx.run(
     query
@@ -110,7 +111,7 @@ export function restartDeadlines(tx: Tx): void {
   );
 }
 
-/** Writes what has changed, so that what others have written in the same transaction stands. */
+/** Writes only the changed columns, so that others' writes in the same transaction stay. Throws if the status has changed. */
 function write(tx: Tx, before: Instance, after: Instance): void {
   const names = (Object.keys(after) as (keyof Instance)[]).filter((name) => after[name] !== before[name]);
   if (names.length === 0) return;

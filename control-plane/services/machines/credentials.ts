@@ -9,25 +9,27 @@ import type { Platform } from '../system/platform.js';
 import { saveInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 
-/** What a host proves itself by, as it is stored; `expiresAt` in ms since 1970 UTC, null: never. */
+/** A credential of a host, as it is stored. `expiresAt` is in ms since 1970 UTC; null: never. */
 export interface Credential {
   hash: string;
   expiresAt: number | null;
 }
 
-/** Of what a host may say at once. */
+/** Units that one renewal takes from the message limit of its host. */
 const RENEWAL_UNITS = 200;
+// Agents recognize refusals by their words (agent/domain/link-remedy.ts): "belongs to no host", "has removed this host",
+// "replaced by a newer one", "revoked", "certificate of this host has expired", "too much at once".
 const UNKNOWN =
-  'this credential belongs to no host, or its certificate has expired; a host that is known here enrols again with a token of its machine ("enroll --again"), any other one as a new machine ("enroll --new")';
+  'this credential belongs to no host, or its certificate has expired; enroll the host again: with a token of its machine and "gpurent-agent enroll --again", or as a new machine with "gpurent-agent enroll --new"';
 
-/** What a host has shown. */
+/** The credential that a host presents. */
 export interface Proof {
-  /** Of its certificate or its secret. */
+  /** The fingerprint of its certificate, or the hash of its secret. */
   hash: string;
   certified?: Certified;
 }
 
-/** What its certificate says, which our authority has signed; both times in ms since 1970 UTC. */
+/** The fields of a host's certificate, which our authority has signed. Both times are in ms since 1970 UTC. */
 interface Certified {
   hostId: string;
   issuedAt: number;
@@ -35,9 +37,10 @@ interface Certified {
 }
 
 /**
- * The id of the machine that shows a credential. The first use of one ends all older ones of its machine. Refuses with
- * TOKEN_INVALID, saying why: unknown, replaced, revoked, expired, or of a machine that was removed. A host that has enrolled, or
- * renewed its certificate, since the copy of the store was made that was restored is known by our authority's word for it.
+ * Returns the id of the machine that a credential belongs to. The first use of a credential revokes all older ones of its machine.
+ * Refuses with TOKEN_INVALID and the reason: unknown, replaced, revoked, expired, or of a removed machine. After a restore, the
+ * database can lack hosts that enrolled, and certificates that were renewed, after the backup: they are recognized by the
+ * signature of our authority.
  */
 export function admitHost(platform: Platform, { hash, certified }: Proof): string {
   return platform.store.transact((tx) => {
@@ -54,10 +57,10 @@ export function admitHost(platform: Platform, { hash, certified }: Proof): strin
     if (known.removed_at !== null)
       throw new Refusal(
         'TOKEN_INVALID',
-        'an operator has removed this host; to be a new machine, it enrols with "gpurent-agent enroll --new" and an enrolment token',
+        'an operator has removed this host; enroll it as a new machine with "gpurent-agent enroll --new" and an enrollment token',
       );
     if (known.revoked_at !== null) {
-      const details = 'replaced by a newer one, or an operator has revoked it';
+      const details = 'replaced by a newer one, or revoked by an operator';
       throw new Refusal(
         'TOKEN_INVALID',
         `this credential was ${details}; ask the operator for a token of this machine, for "gpurent-agent enroll --again"`,
@@ -74,7 +77,10 @@ export function admitHost(platform: Platform, { hash, certified }: Proof): strin
   });
 }
 
-/** Brings back what a restored copy of the store had not heard of yet. What it is, the host says next. */
+/**
+ * Adds the machine or the credential of a certificate that a restored database lacks. A new row has only an id; the agent's hello
+ * sends the inventory next.
+ */
 function recall(tx: Tx, hash: string, certified: Certified): void {
   const { hostId, issuedAt, expiresAt } = certified;
   const isKnown = tx.get(query.selectFrom('machines').select('id').where('id', '=', hostId)) !== undefined;
@@ -85,7 +91,10 @@ function recall(tx: Tx, hash: string, certified: Certified): void {
   if (isForgotten(tx, hash, certified)) addCredential(tx, hostId, { hash, expiresAt });
 }
 
-/** Of a machine that was not heard since a restore: not known, and newer than all that was said of its credentials. */
+/**
+ * Tells whether a restored database lacks this certificate: its machine has not said hello since the restore, the certificate is
+ * unknown, and it is newer than every issue and revocation of a credential of that machine.
+ */
 function isForgotten(tx: Tx, hash: string, { hostId, issuedAt }: Certified): boolean {
   const machine = tx.get(query.selectFrom('machines').select('needs_resync').where('id', '=', hostId));
   if (machine?.needs_resync !== 1) return false;
@@ -93,7 +102,7 @@ function isForgotten(tx: Tx, hash: string, { hostId, issuedAt }: Certified): boo
   return known.every((row) => row.hash !== hash && Math.max(row.issued_at, row.revoked_at ?? 0) < issuedAt);
 }
 
-/** Records a further credential of a machine; the older ones are good until it is used. */
+/** Records a further credential of a machine. The older ones stay valid until the new one is used. */
 export function addCredential(tx: Tx, machineId: string, { hash, expiresAt }: Credential): void {
   const newest = tx.get(
     query
@@ -106,14 +115,15 @@ export function addCredential(tx: Tx, machineId: string, { hash, expiresAt }: Cr
 }
 
 /**
- * A new certificate for the host that has shown `proof`. One that was issued before and never used is forgotten: its answer was lost.
- * Refuses with TOKEN_INVALID as {@link admitHost}, and with VALIDATION_FAILED for a request that cannot be used.
+ * Issues a new certificate to the host that presents `proof`, and returns it in PEM. Deletes certificates that were issued after
+ * `proof` and never used: their answers were lost. Refuses with TOKEN_INVALID like {@link admitHost}, with RATE_LIMITED, and
+ * with VALIDATION_FAILED for an unusable request.
  */
 export async function renewCertificate(platform: Platform, proof: Proof, request: Uint8Array): Promise<string> {
   const { hash } = proof;
   const machineId = admitHost(platform, proof);
   if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', RENEWAL_UNITS))
-    throw new Refusal('RATE_LIMITED', 'this host has asked for too much at once; it may come back in a minute');
+    throw new Refusal('RATE_LIMITED', 'this host has sent too much at once and is blocked; try again in a minute');
   const { pem, fingerprint, expiresAt } = await platform.authority.certifyHost(request, machineId);
   platform.store.transact((tx) => {
     const shown = tx.get(
@@ -123,7 +133,7 @@ export async function renewCertificate(platform: Platform, proof: Proof, request
         .where('hash', '=', hash)
         .where('revoked_at', 'is', null),
     );
-    if (!shown) throw new Refusal('TOKEN_INVALID', 'this credential was revoked meanwhile');
+    if (!shown) throw new Refusal('TOKEN_INVALID', 'this credential was revoked during the renewal');
     tx.run(
       query
         .deleteFrom('host_credentials')
@@ -136,8 +146,8 @@ export async function renewCertificate(platform: Platform, proof: Proof, request
 }
 
 /**
- * Operators: whatever the machine proves itself by is good no longer, and its stream ends; what runs there goes on. It comes back
- * with an enrolment token of its own. Refuses with MACHINE_NOT_FOUND.
+ * Revokes all credentials of a machine for an operator and closes its stream. Its workloads go on. Its host can connect again after
+ * an enrollment with a token of this machine. Refuses with MACHINE_NOT_FOUND.
  */
 export function revokeCredentials(platform: Platform, operator: Operator, machineId: string): void {
   platform.store.transact((tx) => {
@@ -148,7 +158,7 @@ export function revokeCredentials(platform: Platform, operator: Operator, machin
   });
 }
 
-/** Ends the credentials of a machine, or those below a generation. */
+/** Revokes the credentials of a machine, or only those below a generation. */
 export function revoke(tx: Tx, machineId: string, below?: number): void {
   let statement = query
     .updateTable('host_credentials')

@@ -19,8 +19,9 @@ import { hashToken } from '../accounts/tokens.js';
 export type EnrollmentTokenDetails = Row<'enrollment_tokens'>;
 
 /**
- * Operators: a token with which `max_uses` hosts may enrol, or one known machine anew; shown once, stored as a hash. Where the
- * control plane vouches for itself, the token names its authority. Refuses with MACHINE_NOT_FOUND and VALIDATION_FAILED.
+ * Creates an enrollment token for an operator. With it `max_uses` hosts can enroll, or, with `machine_id`, the host of that machine
+ * again. Only this answer has the token. If the control plane uses its own authority, the token contains its fingerprint. Refuses
+ * with MACHINE_NOT_FOUND and VALIDATION_FAILED.
  */
 export function createEnrollmentToken(
   platform: Platform,
@@ -51,13 +52,13 @@ export function createEnrollmentToken(
   });
 }
 
-/** Operators: tokens, newest first; never the secrets. */
+/** Lists the enrollment tokens for an operator, newest first. */
 export function listEnrollmentTokens(platform: Platform, request: PageRequest): Page<Row<'enrollment_tokens'>> {
   const all = query.selectFrom('enrollment_tokens').selectAll();
   return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
-/** Operators: no further host may enrol with the token; those that have stay. Refuses with NOT_FOUND. */
+/** Revokes an enrollment token for an operator. Hosts that enrolled with it stay. Refuses with NOT_FOUND. */
 export function revokeEnrollmentToken(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
     const changed = tx.run(
@@ -67,33 +68,34 @@ export function revokeEnrollmentToken(platform: Platform, operator: Operator, id
         .where('id', '=', id)
         .where('revoked_at', 'is', null),
     );
-    if (changed === 0) throw new Refusal('NOT_FOUND', 'no enrollment token that is still valid has this id');
+    if (changed === 0) throw new Refusal('NOT_FOUND', 'no enrollment token has this id, or it is already revoked');
     recordAudit(tx, operator, 'enrollment_token.revoke', id);
   });
 }
 
-/** Who wants to be a host: `hostId` is empty, or who it means to be again. */
+/** A host that asks to enroll. */
 export interface Newcomer {
   token: string;
   inventory: Inventory;
+  /** The machine that the host was before (`enroll --again`); empty for a new machine. */
   hostId: string;
-  /** Whose workloads its Docker holds. */
+  /** The machines whose workloads the host's Docker has. */
   earlier: readonly EarlierHost[];
 }
 
-/** What a host gets that has enrolled; the credential is in this answer and nowhere else. */
+/** The identity of an enrolled host. Only this answer has the credential. */
 export interface Enrolled {
   hostId: string;
-  /** The secret of a host whose wire is plain text. */
+  /** The secret of a host that connects without TLS; otherwise empty. */
   credential: string;
-  /** PEM, of a host whose wire is TLS. */
+  /** The certificate, in PEM, of a host that connects by TLS; otherwise empty. */
   certificate: string;
 }
 
 /**
- * Makes a host of whoever holds a valid token, in plain text. With a token of a machine it is that machine again: whatever proved
- * it before is good no longer. Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token, with
- * VALIDATION_FAILED, and with MACHINE_IN_USE a host that is a machine already, and would be another one.
+ * Enrolls a host that connects without TLS. With a token of a machine the host becomes that machine again, and its earlier
+ * credentials are revoked. Refuses with TOKEN_INVALID, the same for an unknown, spent, expired and revoked token, with
+ * VALIDATION_FAILED, and with MACHINE_IN_USE if the host is already a machine and would become another one.
  */
 export function enrollHost(platform: Platform, newcomer: Newcomer): Enrolled {
   const hostId = hostFor(platform, newcomer);
@@ -102,7 +104,7 @@ export function enrollHost(platform: Platform, newcomer: Newcomer): Enrolled {
   return { hostId, credential, certificate: '' };
 }
 
-/** The same over TLS: what the host gets is a certificate for the key that its request is signed with. */
+/** Enrolls a host over TLS, like {@link enrollHost}, with a certificate for the key of its PKCS #10 request. */
 export async function certifyHost(platform: Platform, newcomer: Newcomer, request: Uint8Array): Promise<Enrolled> {
   const hostId = hostFor(platform, newcomer);
   const { pem, fingerprint, expiresAt } = await platform.authority.certifyHost(request, hostId);
@@ -110,7 +112,7 @@ export async function certifyHost(platform: Platform, newcomer: Newcomer, reques
   return { hostId, credential: '', certificate: pem };
 }
 
-/** Who a host will be. */
+/** Returns the id that the host gets. Refuses like {@link enrollHost}. */
 function hostFor(platform: Platform, newcomer: Newcomer): string {
   const { token, inventory, hostId, earlier } = newcomer;
   validateInventory(inventory);
@@ -123,7 +125,7 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
   if (hostId !== '' && hostId !== known)
     throw new Refusal(
       'TOKEN_INVALID',
-      `this is no token of machine ${hostId}; ask the operator for one, or, where that machine was removed, enrol with --new instead of --again`,
+      `this token is not for machine ${hostId}; ask the operator for a token of that machine, or, if it was removed, enroll with --new instead of --again`,
     );
   return known ?? platform.ids.uuid();
 }
@@ -160,14 +162,14 @@ function register(platform: Platform, newcomer: Newcomer, hostId: string, creden
         .where('id', '=', id),
     );
     if (known === null) {
-      // Another one may have enrolled meanwhile.
+      // Since the first check another enrollment can have recorded the same GPUs.
       requireNewMachine(platform, tx, belongingsOf(newcomer));
       saveInventory(tx, hostId, inventory);
     } else {
       findMachine(tx, known);
       revoke(tx, known);
       updateInventory(tx, known, inventory);
-      tx.afterCommit(() => platform.connections.close(known, 'this host has enrolled anew'));
+      tx.afterCommit(() => platform.connections.close(known, 'this host has enrolled again'));
     }
     addCredential(tx, hostId, credential);
   });

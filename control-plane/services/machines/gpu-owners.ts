@@ -3,7 +3,7 @@ import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
 
-/** A machine that says that it has a GPU. */
+/** A machine that reports a GPU. */
 interface Claimant {
   uuid: string;
   machine_id: string;
@@ -12,16 +12,17 @@ interface Claimant {
   enrolled_at: number;
 }
 
-/** A host that wants to enrol as a new machine, by what it has. */
+/** What identifies a host that enrolls as a new machine. */
 export interface Belongings {
   gpuUuids: readonly string[];
-  /** Whose workloads its Docker holds. */
+  /** The machines whose workloads the host's Docker has. */
   earlier: readonly string[];
 }
 
 /**
- * Refuses with MACHINE_IN_USE a host that is a machine already: one that has lost its state and enrols as a new one would have its
- * GPUs sold twice, while its workloads go on unmanaged. Agents of several machines may share a Docker while they are connected.
+ * Refuses with MACHINE_IN_USE a host that is already a machine. If a host that lost its state enrolled as a new machine, its GPUs
+ * would be sold twice and its workloads would go on unmanaged. The workloads of a machine that is connected are no reason: agents
+ * of several machines can share a Docker.
  */
 export function requireNewMachine({ connections }: Platform, tx: Tx, { gpuUuids, earlier }: Belongings): void {
   const [owner] = claimantsOf(tx, gpuUuids);
@@ -37,7 +38,10 @@ export function requireNewMachine({ connections }: Platform, tx: Tx, { gpuUuids,
   if (lost) throw isMachine(lost.id, lost.name, 'its Docker holds workloads of that machine');
 }
 
-/** Why GPUs that a machine reports are not its own: another one, which was not removed, has reported them for longer. */
+/**
+ * Returns, by UUID, why GPUs that a machine reports belong to another machine: one that is not removed has reported them for
+ * longer.
+ */
 export function foreignGpus(tx: Tx, machineId: string, uuids: readonly string[]): Map<string, string> {
   const claimants = claimantsOf(tx, uuids);
   const own = new Map(claimants.filter(({ machine_id }) => machine_id === machineId).map((row) => [row.uuid, row]));
@@ -47,7 +51,7 @@ export function foreignGpus(tx: Tx, machineId: string, uuids: readonly string[])
     if (other.machine_id !== machineId && mine && isOlder(other, mine))
       foreign.set(
         other.uuid,
-        `machine ${other.name} (${other.machine_id}) has this GPU: if it is gone for good, or is this very host, remove it`,
+        `machine ${other.name} (${other.machine_id}) has reported this GPU for longer: remove that machine if it is gone for good or is this same host`,
       );
   }
   return foreign;
@@ -76,6 +80,6 @@ function isOlder(a: Claimant, b: Claimant): boolean {
 function isMachine(id: string, name: string, why: string): Refusal {
   return new Refusal(
     'MACHINE_IN_USE',
-    `this host is machine ${name} (${id}) already, for ${why}. The operator makes a token of that machine, POST /v1/operator/enrollment-tokens {"machine_id": "${id}"}, by which it is the same one again and goes on with its workloads; if that machine is gone for good, the operator removes it first, DELETE /v1/operator/machines/${id}`,
+    `this host is already machine ${name} (${id}): ${why}. To enroll it again and keep its workloads, ask the operator for a token of that machine (POST /v1/operator/enrollment-tokens {"machine_id": "${id}"}). If that machine is gone for good, the operator must first remove it (DELETE /v1/operator/machines/${id})`,
   );
 }

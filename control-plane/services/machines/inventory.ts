@@ -4,24 +4,26 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { foreignGpus } from './gpu-owners.js';
 
-/** Records a new machine with what it says of itself. */
+/** Records a new machine with the inventory that its agent reports. */
 export function saveInventory(tx: Tx, machineId: string, inventory: Inventory): void {
   tx.run(query.insertInto('machines').values({ id: machineId, enrolled_at: tx.now, ...columnsOf(inventory) }));
   saveGpus(tx, machineId, inventory.gpus);
 }
 
-/** Records what a known machine says of itself now. */
+/** Records the present inventory of a known machine. */
 export function updateInventory(tx: Tx, machineId: string, inventory: Inventory): void {
   tx.run(query.updateTable('machines').set(columnsOf(inventory)).where('id', '=', machineId));
   saveGpus(tx, machineId, inventory.gpus);
 }
 
-/** GPUs that are known of one machine: a few generations of the most that it may have at once. */
+/** Most GPUs that are recorded for one machine: four times as many as it can have at once. */
 const MOST_KNOWN = 256;
 
 /**
- * A GPU that is no longer reported stays known, unhealthy: it may be claimed. What nobody holds is forgotten when a
- * machine has had more than {@link MOST_KNOWN}. One that another machine has reported for longer is unhealthy here. Refuses with VALIDATION_FAILED a host that goes on inventing others.
+ * Records the GPUs that a machine reports. A GPU that it no longer reports becomes unhealthy but stays recorded, because an instance
+ * can hold it. A GPU that another machine has reported for longer is unhealthy here. When a machine has had more than
+ * {@link MOST_KNOWN} GPUs, those that no instance and no quarantine needs are deleted. If that is not enough, the host is
+ * inventing GPUs, and is refused with VALIDATION_FAILED.
  */
 export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
   makeRoom(tx, machineId, gpus);
@@ -65,7 +67,7 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
   }
 }
 
-/** Of one that was reported all the time: what it was. */
+/** Keeps `seen_at` of a GPU that was reported all the time; sets it for one that is reported again. */
 const SEEN_SINCE = sql<number>`CASE gpus.present WHEN 1 THEN gpus.seen_at ELSE excluded.seen_at END`;
 
 function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
@@ -95,7 +97,10 @@ function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
       .where('uuid', 'not in', apart),
   );
   if (known() + gpus.length > MOST_KNOWN)
-    throw invalidField('gpus', `this machine has had more than ${MOST_KNOWN} GPUs; enroll it as a new one`);
+    throw invalidField(
+      'gpus',
+      `this machine has reported more than ${MOST_KNOWN} different GPUs; enroll its host as a new machine`,
+    );
 }
 
 function columnsOf(inventory: Inventory) {

@@ -9,19 +9,20 @@ import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
 export type GpuDetails = Row<'gpus'> & {
-  /** Who holds it: an instance, or a workload in quarantine. */
+  /** The instance that holds the GPU. */
   instance_id: string | null;
+  /** The workload in quarantine that holds the GPU. */
   quarantine_id: string | null;
 };
 export type MachineDetails = Row<'machines'> & {
   connected: boolean;
-  /** Why the host takes nothing new; null: it does, or nobody knows. */
+  /** Why the host takes nothing new; null if it takes commands or is not connected. */
   obstacle: string | null;
   disk_available_gb: number;
   gpus: GpuDetails[];
 };
 
-/** Operators: every machine that was not removed, newest first. */
+/** Lists, for an operator, every machine that was not removed, newest first. */
 export function listMachines(platform: Platform, request: PageRequest): Page<MachineDetails> {
   const all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
   return platform.store.transact((tx) => {
@@ -33,34 +34,35 @@ export function listMachines(platform: Platform, request: PageRequest): Page<Mac
   });
 }
 
-/** Operators. Refuses with MACHINE_NOT_FOUND. */
+/** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
 export function getMachine(platform: Platform, id: string): MachineDetails {
   return platform.store.transact((tx) => describeMachine(platform, tx, findMachine(tx, id)));
 }
 
+/** Returns a machine that is not removed. Refuses with MACHINE_NOT_FOUND. */
 export function findMachine(tx: Tx, id: string): Row<'machines'> {
   const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
   if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
   if (machine.removed_at === null) return machine;
   throw new Refusal(
     'MACHINE_NOT_FOUND',
-    'this machine was removed; its host may come back as a new one: an ordinary enrolment token, and "gpurent-agent enroll --new"',
+    'this machine was removed; its host can enroll as a new machine, with an enrollment token without machine_id and "gpurent-agent enroll --new"',
   );
 }
 
-/** Operators: a cordoned machine takes nothing new; what runs on it goes on. Refuses with MACHINE_NOT_FOUND. */
+/** Cordons a machine for an operator: it takes no new instances, and the present ones go on. Refuses with MACHINE_NOT_FOUND. */
 export function cordon(platform: Platform, operator: Operator, id: string): MachineDetails {
   return change(platform, operator, id, 'machine.cordon', (now) => ({ cordoned_at: now }));
 }
 
-/** Operators: back onto the market. Refuses with MACHINE_NOT_FOUND. */
+/** Ends the cordon of a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
 export function uncordon(platform: Platform, operator: Operator, id: string): MachineDetails {
   return change(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
 }
 
 /**
- * Operators: whether renters are put on a machine though nothing holds their disks to their size, so that one may fill the disk
- * of all. Refuses with MACHINE_NOT_FOUND.
+ * Allows or forbids, for an operator, instances on a machine without disk quotas, where one renter can fill the disk of all.
+ * Refuses with MACHINE_NOT_FOUND.
  */
 export function waiveDiskQuota(platform: Platform, operator: Operator, id: string, isWaived: boolean): MachineDetails {
   const action = isWaived ? 'machine.waive_disk_quota' : 'machine.require_disk_quota';
@@ -68,8 +70,8 @@ export function waiveDiskQuota(platform: Platform, operator: Operator, id: strin
 }
 
 /**
- * Operators: a window in which nothing starts, nor within the hour before it; null: none. Refuses with MACHINE_NOT_FOUND, and
- * with VALIDATION_FAILED for a window that is over or ends before it begins.
+ * Sets the maintenance window of a machine for an operator; null removes it. Nothing starts in the window and in the hour before it.
+ * Refuses with MACHINE_NOT_FOUND, and with VALIDATION_FAILED for a window that is over or ends before it begins.
  */
 export function setMaintenance(
   platform: Platform,
@@ -100,10 +102,10 @@ function change(
   });
 }
 
-/** A machine that the store refers to, removed or not. */
+/** Returns the row of a machine, removed or not. Throws an Error if there is none: callers have the id from the database. */
 export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
   const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
-  if (!machine) throw new Error(`machine ${id} has vanished`);
+  if (!machine) throw new Error(`machine ${id} is missing in the database`);
   return machine;
 }
 
@@ -117,7 +119,7 @@ export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machin
   };
 }
 
-/** The GPUs that a machine has now, by position, each with the instance that holds it. */
+/** Returns the present GPUs of a machine by position, each with the instance or the quarantined workload that holds it. */
 export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
   return tx.all(
     query
@@ -145,8 +147,8 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
 }
 
 /**
- * What neither an instance nor a workload in quarantine has committed, and is really there: a disk is its own until it is
- * destroyed.
+ * Returns the disk space in GB for new instances. An instance that is not destroyed and a workload in quarantine keep their whole
+ * disk, and the result is never more than the free space that the host reports.
  */
 export function availableDiskGb(
   { connections }: Platform,

@@ -21,7 +21,7 @@ const TEXTS = {
 } as const;
 const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } as const;
 
-/** What a host says of itself before any of it is kept. Refuses with VALIDATION_FAILED what no honest host would say. */
+/** Checks the inventory of a host before it is stored. Refuses with VALIDATION_FAILED what no honest agent would send. */
 export function validateInventory(inventory: Inventory): void {
   for (const [name, longest] of entriesOf(TEXTS)) {
     if (inventory[name].length > longest) throw invalidField(name, `has more than ${longest} characters`);
@@ -36,41 +36,42 @@ export function validateInventory(inventory: Inventory): void {
 }
 
 export function validateGpus(gpus: readonly Gpu[]): void {
-  if (gpus.length > MAX_GPUS) throw invalidField('gpus', `there are more than ${MAX_GPUS}`);
-  if (new Set(gpus.map(({ uuid }) => uuid)).size < gpus.length) throw invalidField('gpus', 'a UUID stands there twice');
+  if (gpus.length > MAX_GPUS) throw invalidField('gpus', `has more than ${MAX_GPUS} GPUs`);
+  if (new Set(gpus.map(({ uuid }) => uuid)).size < gpus.length) throw invalidField('gpus', 'has a duplicate UUID');
   if (
     gpus.some(({ uuid, model, reason }) => uuid.length > MAX_UUID_CHARS || model.length > 128 || reason.length > 512)
   ) {
-    throw invalidField('gpus', 'a UUID, model or reason is too long');
+    throw invalidField('gpus', 'has a UUID, model or reason that is too long');
   }
 }
 
 export function validateEarlierHosts(earlier: readonly EarlierHost[]): void {
-  if (earlier.length > MAX_EARLIER_HOSTS) throw invalidField('earlier', `there are more than ${MAX_EARLIER_HOSTS}`);
+  if (earlier.length > MAX_EARLIER_HOSTS) throw invalidField('earlier', `has more than ${MAX_EARLIER_HOSTS} hosts`);
 }
 
 export function validateHello({ inventory, instances, bootId, agentVersion }: Hello): void {
   if (inventory) validateInventory(inventory);
-  if (bootId.length > 64 || agentVersion.length > 64) throw invalidField('hello', 'boot id or version is too long');
-  if (instances.length > MAX_INSTANCES) throw invalidField('instances', `there are more than ${MAX_INSTANCES}`);
+  if (bootId.length > 64 || agentVersion.length > 64)
+    throw invalidField('hello', 'has a boot id or an agent version that is too long');
+  if (instances.length > MAX_INSTANCES) throw invalidField('instances', `has more than ${MAX_INSTANCES} workloads`);
   if (new Set(instances.map(({ instanceId }) => instanceId)).size < instances.length) {
-    throw invalidField('instances', 'an id stands there twice');
+    throw invalidField('instances', 'has a duplicate instance id');
   }
   for (const { instanceId, sequence, gpuUuids, diskGb } of instances) {
-    if (diskGb > NUMBERS.diskGb) throw invalidField('instances', `a disk is larger than ${NUMBERS.diskGb} GB`);
-    if (!isUuid(instanceId)) throw invalidField('instances', 'an id is no UUID');
-    if (sequence > MAX_SEQUENCE) throw invalidField('instances', 'a sequence is higher than any that was ever given');
+    if (diskGb > NUMBERS.diskGb) throw invalidField('instances', `has a disk of more than ${NUMBERS.diskGb} GB`);
+    if (!isUuid(instanceId)) throw invalidField('instances', 'has an instance id that is not a UUID');
+    if (sequence > MAX_SEQUENCE) throw invalidField('instances', `has a sequence of more than ${MAX_SEQUENCE}`);
     if (gpuUuids.length > MAX_GPUS || gpuUuids.some((uuid) => uuid.length > MAX_UUID_CHARS)) {
-      throw invalidField('instances', 'a workload names too many GPUs, or too long ones');
+      throw invalidField('instances', 'has a workload with too many GPUs, or with a GPU UUID that is too long');
     }
   }
 }
 
 export function validateHeartbeat({ gpus, running }: Heartbeat): void {
   validateGpus(gpus);
-  if (running.length > MAX_INSTANCES) throw invalidField('running', `there are more than ${MAX_INSTANCES}`);
+  if (running.length > MAX_INSTANCES) throw invalidField('running', `has more than ${MAX_INSTANCES} runs`);
   if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {
-    throw invalidField('running', `a run's id has more than ${MAX_RUN_ID_CHARS} characters`);
+    throw invalidField('running', `has a run id of more than ${MAX_RUN_ID_CHARS} characters`);
   }
 }
 

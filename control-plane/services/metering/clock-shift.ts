@@ -3,8 +3,8 @@ import type { Tx } from '../../store/store.js';
 import { UNREPORTED, UNSETTLED } from './meters.js';
 
 /**
- * The wall clock was set by `ms`: what is not settled yet keeps its duration. Times that were settled before stay as they
- * were written.
+ * Moves times that are not settled yet by `ms`, the size of a clock step, so that their durations stay the same. Settled times stay
+ * as they are.
  */
 export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   const shifted = (column: string) => sql<number>`${sql.ref(column)} + ${ms}`;
@@ -27,7 +27,7 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
 }
 
-/** Who is at or below zero has the full time until an automatic destruction anew: nobody could pay meanwhile. */
+/** Restarts the time until automatic destruction for organizations at or below zero, because meanwhile they could not pay. */
 export function restartExhaustionClocks(tx: Tx): void {
   tx.run(query.updateTable('organizations').set({ exhausted_since: tx.now }).where('exhausted_since', 'is not', null));
 }

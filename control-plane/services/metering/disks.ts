@@ -3,8 +3,8 @@ import type { Tx } from '../../store/store.js';
 import { endInterval, openInterval, openMeter, settleSoon, type MeteredInstance } from './meters.js';
 
 /**
- * A host has said which workloads it holds. Disk of a stopped instance is metered while its host has it: what is not there is
- * not charged for from where it was last settled.
+ * Meters the disks of stopped instances by the list of workloads that a host reports. A disk is metered while its host has it. A
+ * missing disk is not charged after its last settlement.
  */
 export function meterDisks(tx: Tx, machineId: string, held: ReadonlySet<string>): void {
   for (const instance of stoppedOn(tx, machineId)) {
@@ -18,8 +18,8 @@ export function meterDisks(tx: Tx, machineId: string, held: ReadonlySet<string>)
 }
 
 /**
- * The disks of a machine that is declared lost, or removed, cost nothing from now on; where the store was restored and the host
- * has not been heard since, from where they were last settled.
+ * Ends the disk meters of a machine that is declared lost or removed. If the database was restored and the host has not said hello
+ * since, they end at their last settlement instead of now.
  */
 export function stopMeteringDisks(tx: Tx, machineId: string): void {
   const machine = tx.get(query.selectFrom('machines').select('needs_resync').where('id', '=', machineId));

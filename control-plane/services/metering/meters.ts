@@ -6,12 +6,14 @@ import type { Tx } from '../../store/store.js';
 
 export type IntervalRow = Row<'meter_intervals'>;
 
-/** What an interval is opened for. */
+/** The fields of an instance that an interval needs. */
 export type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'status'>;
 
-/** What is still to be charged or absorbed, or may become so: in the words of the partial indexes. */
+/**
+ * Intervals that are not yet charged or written off up to their end. The text must match the WHERE clause of the partial index.
+ */
 export const UNSETTLED = sql<boolean>`(closed_at IS NULL OR settled_to < closed_at)`;
-/** GPU time of which a host may still speak. */
+/** GPU intervals that a host can still report usage for. The text must match the WHERE clause of the partial index. */
 export const UNREPORTED = sql<boolean>`(meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at))`;
 
 type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
@@ -19,7 +21,10 @@ type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
 const NO_RUN: KnownRun = { run_id: null, run_began_at: null };
 const METERS: Readonly<Partial<Record<InstanceStatus, Meter>>> = { running: 'gpu', stopped: 'disk' };
 
-/** A status has changed: what was metered in the old one ends, what is metered in the new one begins, in the same transaction. */
+/**
+ * Ends the meter of an instance's old status and opens the meter of its new one, in the transaction that changes the status. GPU
+ * time counts from `upSince`.
+ */
 export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance, upSince = tx.now): void {
   const [was, is] = [METERS[before], METERS[instance.status]];
   if (was !== undefined) closeMeter(tx, instance.id);
@@ -30,14 +35,17 @@ export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredIns
   settleSoon(tx, instance.organization_id);
 }
 
-/** What goes on after a stop that timed out is the run that was told to stop. */
+/** Returns the latest known run. After a stop that timed out, the run that should have stopped goes on. */
 function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
   const runs = query.selectFrom('meter_intervals').select(['run_id', 'run_began_at']);
   const its = runs.where('instance_id', '=', instanceId).where('run_began_at', 'is not', null);
   return tx.get(its.orderBy('id', 'desc').limit(1));
 }
 
-/** Nothing of an instance is metered at a time at which it is metered already. */
+/**
+ * Opens an interval at `since`, but not before the end of the instance's last one, so that no time is metered twice. Does nothing if
+ * an interval is open.
+ */
 export function openMeter(
   tx: Tx,
   instance: MeteredInstance,
@@ -60,34 +68,39 @@ function closeMeter(tx: Tx, instanceId: string): void {
   if (interval) endInterval(tx, interval, tx.now);
 }
 
-/** Ends an interval that goes on; not before what was attested of GPU time. Disk is certain up to its end. */
+/**
+ * Ends an open interval: GPU time not before its attested time; disk time not before its settled time, and attested to the end.
+ */
 export function endInterval(tx: Tx, { id, meter, settled_to, attested_to }: IntervalRow, at: number): void {
   const closed_at = Math.max(at, meter === 'gpu' ? attested_to : settled_to);
   const ended = meter === 'gpu' ? { closed_at } : { closed_at, attested_to: closed_at };
   tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
 }
 
-/** Nothing is left to pay for GPU time after `at`: an interval that goes on ends there, or where it was settled to. */
+/** Ends an open interval where the balance ran out (`at`), or where it is already settled. GPU time after that is not charged. */
 export function cutInterval(tx: Tx, { id, attested_to, settled_to }: IntervalRow, at: number): void {
   const closed_at = Math.max(at, settled_to);
   const ended = { closed_at, attested_to: Math.min(attested_to, closed_at) };
   tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
 }
 
-/** Up to when an instance was metered. What was settled before the clock was set back may lie in the future, and says nothing. */
+/**
+ * Returns the end of the instance's last interval. An end in the future dates from before the clock was set back, and is
+ * ignored.
+ */
 function lastEnd(tx: Tx, instanceId: string): number {
   const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
   const end = tx.get(its.orderBy('id', 'desc').limit(1))?.closed_at ?? -Infinity;
   return end > tx.now ? -Infinity : end;
 }
 
-/** The one that goes on. */
+/** Returns the open interval of an instance, or undefined. */
 export function openInterval(tx: Tx, instanceId: string): IntervalRow | undefined {
   const its = query.selectFrom('meter_intervals').selectAll().where('instance_id', '=', instanceId);
   return tx.get(its.where('closed_at', 'is', null));
 }
 
-/** No host will speak any more of the GPU time that it has not attested yet: it is never charged. */
+/** Ends intervals at their attested time, because no host will report the rest any more. The rest is never charged. */
 export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: string): void {
   tx.run(
     query
@@ -98,7 +111,7 @@ export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: 
   );
 }
 
-/** The organization is settled as soon as this transaction is committed. */
+/** Lets the worker settle the organization as soon as this transaction is committed. */
 export function settleSoon(tx: Tx, organizationId: string): void {
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('id', '=', organizationId));
   tx.nudge('settle');

@@ -4,24 +4,27 @@ import type { Tx } from '../../store/store.js';
 import type { ReportedRun as Run, AgentConnections } from '../connections/agent-connections.js';
 import { UNREPORTED, settleSoon, type IntervalRow } from './meters.js';
 
-/** For so long a host that has spoken is taken to have its workloads running still. */
+/** A run counts as going on for this long after its host's last report of it. */
 export const SILENCE_MS = 2 * MINUTE_MS;
-/** What is attested is written down no more often than this, unless something has changed. */
+/** Shortest time between two writes of attested time, unless the run has changed. */
 const GRAIN_MS = 30_000;
 
-/** Of a run that has come up by a command, or was removed while it was up: the time up to now was had. */
+/** Records the usage, up to now, of a run that a command has started, or that a command has removed while it was up. */
 export function recordUsageUp(tx: Tx, instanceId: string, run: Run): void {
   for (const interval of unreportedOf(tx, instanceId)) recordUsage(tx, interval, run, tx.now - run.ms);
 }
 
-/** Of a run that is known already. A word that has waited to be sent does not tell when a new run began; a heartbeat will. */
+/**
+ * Records the usage of a run that is already known. A report can have waited in the agent's outbox, so it does not tell when a new
+ * run began; the next heartbeat does.
+ */
 export function recordUsageOfKnownRun(tx: Tx, instanceId: string, run: Run): void {
   for (const interval of unreportedOf(tx, instanceId)) {
     if (interval.run_id === run.runId) recordUsage(tx, interval, run, tx.now - run.ms);
   }
 }
 
-/** A heartbeat: everything that runs on the host. */
+/** Records the usage of all runs of a heartbeat. */
 export function recordUsageOfRunning(tx: Tx, machineId: string, runs: ReadonlyMap<string, Run>): void {
   const intervals = tx.all(unreported().where('machine_id', '=', machineId).orderBy('id'));
   for (const interval of intervals) {
@@ -31,8 +34,8 @@ export function recordUsageOfRunning(tx: Tx, machineId: string, runs: ReadonlyMa
 }
 
 /**
- * How far GPU time is certain: as far as it was written down, or as a heartbeat since has it, which is written down only at a
- * coarser grain.
+ * Returns up to when GPU time of an interval is certain, in ms since 1970 UTC: `attested_to`, or later if a heartbeat since has
+ * reported the same run. Heartbeats are written only every 30 seconds.
  */
 export function certainTo(connections: AgentConnections, now: number, interval: IntervalRow): number {
   const { machine_id, instance_id, run_id, run_began_at, attested_to, closed_at } = interval;
@@ -43,8 +46,8 @@ export function certainTo(connections: AgentConnections, now: number, interval: 
 }
 
 /**
- * A run has ended, after `run.ms` in all. Nothing more of it will be attested. A run that both began and ended in a gap is taken
- * to have lasted until it was heard of; of one whose beginning is not known, nothing is taken.
+ * Records the usage of a run that has ended after `run.ms`, and ends its closed intervals there. If the start of the run is unknown
+ * but another run was reported before, it counts up to the end of the interval. If no other run was, nothing is charged.
  */
 export function recordUsageAtEnd(tx: Tx, instanceId: string, run: Run): void {
   const intervals = unreportedOf(tx, instanceId);
@@ -65,16 +68,16 @@ export function recordUsageAtEnd(tx: Tx, instanceId: string, run: Run): void {
 }
 
 /**
- * Moves on how far an interval is certain: the host's duration, counted from when the run began. Of every word of the host the
- * least delayed one tells best when that was, so no time is had twice however late a word comes. Answers the interval that is
- * the run's own.
+ * Moves `attested_to` of an interval to the start of the run plus the duration that the host reports. Each message implies a start
+ * (arrival minus duration). Delay only makes it later, so the earliest is kept: a late message never charges the same time twice.
+ * Returns the id of the run's own interval.
  */
 function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
   const run_began_at = Math.min(began, knownStart(tx, interval.instance_id, run) ?? Infinity);
   if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
-  // What lies before a run that is heard of for the first time was not had.
+  // The first report of a run tells when it began: the interval must not start before.
   const isFirst = interval.run_began_at === null;
   const opened_at = isFirst ? clamp(run_began_at, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
   const attested_to = clamp(run_began_at + run.ms, Math.max(interval.attested_to, opened_at), endOf(tx, interval));
@@ -85,15 +88,18 @@ function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): nu
 }
 
 /**
- * When a run began, as the control plane has heard before, of any interval: an answer that comes late may say that a run is up
- * whose end has been told, and charged, before.
+ * Returns the earliest start of a run that any interval of the instance has, or null. It must include closed intervals: a late
+ * answer can report a run as up whose end is already reported and charged.
  */
 function knownStart(tx: Tx, instanceId: string, { runId }: Run): number | null {
   const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
   return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
 }
 
-/** Another run than the one before: what lies between them was not had. */
+/**
+ * Ends the interval of the earlier run at its attested time and opens one for this run; the time between them is never charged.
+ * Returns the id of the new interval, or of the old one if the run began after its end.
+ */
 function beginRun(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   const { id, instance_id, organization_id, machine_id, meter, attested_to, closed_at, after_stop } = interval;
   tx.run(query.updateTable('meter_intervals').set({ closed_at: attested_to }).where('id', '=', id));

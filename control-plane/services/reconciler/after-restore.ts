@@ -11,20 +11,19 @@ import { NO_ERROR, amend, fail, transition } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';
 import { addressesOf, isAlive } from './observations.js';
 
-const WHY = 'the store was restored from an older copy';
+const WHY = 'the database was restored from a backup';
 
-/** What is known of the restored store, and of the host that has more than it. */
 interface Circumstances {
   /** The instances that run on the host. */
   up: ReadonlySet<string>;
-  /** When the store was restored, in milliseconds since 1970. */
+  /** When the database was restored, in ms since 1970 UTC. */
   restoredAt: number;
 }
 
 /**
- * The host has carried out commands that this store never gave: it is an older copy. So the host's word is newer, and the
- * instance is taken to where the host has it, on the same disk; what the older copy still wanted of it is overtaken. A stop that
- * its renter has asked for since, and every destroy, stands: it goes out again, above what the host has seen.
+ * Brings an instance to the state that its host reports. The host has carried out commands that are missing in the restored database,
+ * so the host's state is newer, and the open command from the backup is closed. A stop that was requested since the restore, and
+ * every destroy, stays wanted: it is recorded again with a sequence above all that the host has seen.
  */
 export function resumeAfterRestore(tx: Tx, instance: Instance, state: InstanceState, now: Circumstances): void {
   const open = findOpenCommand(tx, instance);
@@ -42,14 +41,14 @@ function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances)
   return kind === 'destroy' || ((kind === 'stop' || kind === 'release') && created_at >= restoredAt);
 }
 
-/** It has ended there by itself: what had not come up yet has been up, and what was stopped is. */
+/** Applies the end of a workload that ended by itself. One that the database has in `creating` or `starting` has run first. */
 function end(tx: Tx, instance: Instance, observation: Observation): void {
   const { status } = instance;
   if (status === 'stopping' || status === 'stopped') return settleStopped(tx, instance);
   endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', NO_RELEASE), observation);
 }
 
-/** It runs there: so it does here. */
+/** Brings an instance to `running`, because its workload runs on the host. Stops it if another instance holds its GPUs by now. */
 function resume(tx: Tx, instance: Instance, state: InstanceState, up: ReadonlySet<string>): void {
   const changes = { ...addressesOf(tx, instance, state.observation), run_id: state.observation?.runId || null };
   if (instance.status === 'running') {
@@ -61,13 +60,16 @@ function resume(tx: Tx, instance: Instance, state: InstanceState, up: ReadonlySe
   const said = { ...changes, ...NO_RELEASE, ...NO_ERROR };
   if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);
   if (!takeBackGpus(tx, instance, up)) {
-    recordEvent(tx, instance.id, 'stop_requested', `${WHY}, in which another instance holds the GPUs; it is stopped`);
+    recordEvent(tx, instance.id, 'stop_requested', `${WHY}, and another instance holds the GPUs; this one is stopped`);
     return void recordCommand(tx, instance, 'release');
   }
   transition(tx, transition(tx, instance, 'starting'), 'running', said);
 }
 
-/** A workload that runs has its GPUs, whatever an older copy says of others that do not run. */
+/**
+ * Claims the GPUs of a running workload again, also from instances that the backup shows as holders but that do not run. Returns
+ * false if an instance that runs, or a workload in quarantine, holds one.
+ */
 function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): boolean {
   const holders = findHolders(tx, instance).flatMap((id) => findInstance(tx, id) ?? []);
   const isTaken = holders.some(({ id, status }) => up.has(id) || isUp(status));
@@ -77,7 +79,10 @@ function takeBackGpus(tx: Tx, instance: Instance, up: ReadonlySet<string>): bool
   return true;
 }
 
-/** What does not run cannot have the GPUs that another uses: the host has released them since. */
+/**
+ * Takes the GPUs from an instance that does not run: as another one uses them, the host must have released them since the
+ * backup.
+ */
 function giveUpGpus(tx: Tx, holder: Instance): void {
   const released = { gpus_released: 1, gpu_release: 'released' } as const;
   switch (holder.status) {
@@ -101,7 +106,7 @@ function giveUpGpus(tx: Tx, holder: Instance): void {
 
 function failUnheard(tx: Tx, instance: Instance): void {
   dropClaims(tx, instance.id);
-  fail(tx, instance, 'provision_failed', `${WHY}; the host has nothing of it`);
+  fail(tx, instance, 'provision_failed', `${WHY}; the host does not have the workload`);
 }
 
 function settleStopped(tx: Tx, instance: Instance): void {
@@ -109,7 +114,7 @@ function settleStopped(tx: Tx, instance: Instance): void {
   const up = instance.status === 'creating' ? transition(tx, instance, 'running', NO_RELEASE) : instance;
   const down = up.status === 'running' ? transition(tx, up, 'stopping') : up;
   const stopped = transition(tx, down, 'stopped', NO_ERROR);
-  recordEvent(tx, instance.id, 'stopped', `${WHY}; on its host the workload is down, its disk is kept`);
+  recordEvent(tx, instance.id, 'stopped', `${WHY}; the workload is down on its host, its disk is kept`);
   considerRelease(tx, stopped);
 }
 

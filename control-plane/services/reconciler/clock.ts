@@ -7,14 +7,15 @@ import { restartExhaustionClocks } from '../metering/clock-shift.js';
 import type { Platform } from '../system/platform.js';
 
 export interface ClockState {
-  /** Whether what cannot be taken back waits for an operator. */
+  /** Whether decisions that cannot be undone are paused until an operator confirms the clock. */
   held: boolean;
-  /** By how much the wall clock was set since an operator last looked; null when it was not. */
+  /** The sum of the clock steps that no operator has confirmed yet; null if there are none. */
   stepped_ms: number | null;
+  /** The time of the first of these steps, in ms since 1970 UTC. */
   since: number | null;
 }
 
-/** Operators: whether the wall clock is believed. */
+/** Returns the state of the wall clock for an operator. */
 export function getClockState(platform: Platform): ClockState {
   return platform.store.transact(readState);
 }
@@ -25,8 +26,8 @@ function readState(tx: Tx): ClockState {
 }
 
 /**
- * Operators: the wall clock is right as it is now. What is on its way gets its full time anew, for the old stamps are of
- * another time. Does nothing when nothing is held.
+ * Confirms, for an operator, that the wall clock is right now, and ends the pause. Time-outs and the time until automatic destruction
+ * start again, because their times are from before the step. Does nothing if nothing is paused.
  */
 export function confirmClock(platform: Platform, operator: Operator): ClockState {
   return platform.store.transact((tx) => {

@@ -13,7 +13,7 @@ export interface Reason {
   message: string;
 }
 
-/** The host could not make it and has cleaned up after itself: the workload is down. */
+/** Applies a failed provision: the instance goes to `error` and frees its GPUs, because the host has removed what it made. */
 export function applyProvisionFailed(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'creating') return;
@@ -22,7 +22,7 @@ export function applyProvisionFailed(tx: Tx, command: CommandRow, instance: Inst
   fail(tx, instance, 'provision_failed', reason.message);
 }
 
-/** The host took the start up and could not carry it through: the workload is down, its disk is kept. */
+/** Applies a start that the host accepted and that failed: the instance is `stopped` again with its disk. */
 export function applyStartFailed(tx: Tx, command: CommandRow, instance: Instance, reason: Reason): void {
   finishCommand(tx, command, 'failed', reason);
   if (instance.status !== 'starting') return;
@@ -33,14 +33,15 @@ export function applyStartFailed(tx: Tx, command: CommandRow, instance: Instance
   considerRelease(tx, stopped);
 }
 
-/** What a failed start leaves on the instance, where API rule 32 has a name for it. */
+/** Returns the error code of a failed start, if API rule 32 has one for it; otherwise null. */
 export function startErrorOf({ code }: Reason): InstanceErrorCode | null {
   return code === 'GPUS_UNAVAILABLE' ? 'gpus_unavailable' : null;
 }
 
 /**
- * The host refused, before touching anything: back to `stopped`. GPUs that this start had claimed anew go at once, unless an
- * earlier start may have landed and is still to be undone: then its undoing, which this start had closed, is recorded again.
+ * Applies a start that the host refused before it changed anything: the instance is `stopped` again. GPUs that this start had
+ * reclaimed are freed at once. But if this start has closed a stop or release that can be undoing an earlier start, that is
+ * recorded again instead.
  */
 export function applyStartRefused(tx: Tx, instance: Instance, command: CommandRow, reason: Reason): void {
   finishCommand(tx, command, 'refused', reason);

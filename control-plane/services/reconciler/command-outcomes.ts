@@ -17,7 +17,7 @@ export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_req
 const MAX_KEPT_LINES = 1000;
 const MAX_IMAGE_CHARS = 1_024;
 
-/** A command has taken effect on its host: closes it and moves the instance to where it leads. */
+/** Applies a command that its host has carried out: finishes it and moves the instance to its new status. */
 export function applyDone(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
   finishCommand(tx, command, 'done');
   switch (command.kind) {
@@ -37,9 +37,9 @@ export function applyDone(tx: Tx, command: CommandRow, instance: Instance, obser
 }
 
 const SSH_SILENT =
-  'SSH has not answered yet; the workload is up and charged, and what it prints is in its logs. If SSH stays silent, look there for what keeps the machine busy or has replaced our SSH server';
+  'SSH has not answered yet; the workload is up and charged, and its output is in its logs. If SSH stays silent, look there for what keeps the machine busy or has replaced our SSH server';
 
-/** A workload that ended before it could be reached has still run: up and ended in one transaction. */
+/** Moves an instance to `running`. If the workload has already ended, the same transaction also applies its end. */
 function applyRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   if (instance.status !== 'creating' && instance.status !== 'starting') return;
   const addresses = addressesOf(tx, instance, observation);
@@ -53,13 +53,13 @@ function applyRunning(tx: Tx, instance: Instance, observation: Observation | und
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }
 
-/** When the run of an observation began, as far as it can have begun by the command that was sent. */
+/** Returns when the observed run began, but not before its command was first sent (`charge_from`). */
 function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | undefined): number {
   if (!observation || !isAlive(observation) || charge_from === null) return tx.now;
   return Math.min(Math.max(tx.now - observation.runningMs, charge_from), tx.now);
 }
 
-/** Also from `running`: a stop that timed out lands late, and goes through `stopping` in the same transaction. */
+/** Moves an instance to `stopped`. From `running`, after a stop that timed out, it goes through `stopping` first. */
 function applyStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
   const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
@@ -80,14 +80,16 @@ function applyStopped(tx: Tx, command: CommandRow, instance: Instance, observati
 
 function applyDestroyed(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   recordObservedUsage(tx, instance.id, observation);
-  // Also for one that did not wait for its lost machine: only now are its GPUs free.
+  // Also for an instance that is already `destroyed` because its machine was lost: only now are its GPUs free.
   dropClaims(tx, instance.id);
   if (instance.status !== 'destroying') return;
   transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
   recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
 }
 
-/** A running workload is down and no command asked for it: into `error`; its GPUs are free, for the host has said so. */
+/**
+ * Applies the end of a running workload that no command asked for: it goes to `error` and frees its GPUs, as the host confirms.
+ */
 export function endWorkload(tx: Tx, instance: Instance, observation: Observation): void {
   const { error_code, error_message } = describeEnd(observation);
   dropClaims(tx, instance.id);
@@ -95,7 +97,7 @@ export function endWorkload(tx: Tx, instance: Instance, observation: Observation
   recordLastUsage(tx, instance.id, observation);
 }
 
-/** What a host says of a run is what its GPU time is charged by. */
+/** Records the usage of an observed run, by which its GPU time is charged. */
 function recordObservedUsage(tx: Tx, instanceId: string, observation: Observation | undefined): void {
   if (!observation?.runId || observation.runId.length > MAX_RUN_ID_CHARS) return;
   const { runId, runningMs, exit } = observation;
@@ -103,7 +105,7 @@ function recordObservedUsage(tx: Tx, instanceId: string, observation: Observatio
   else recordUsageUp(tx, instanceId, { runId, ms: runningMs });
 }
 
-/** The last word on a workload that is down: what it does not attest, nobody will. */
+/** Records the usage of a workload that is down. GPU time that this observation does not attest is never charged. */
 function recordLastUsage(tx: Tx, instanceId: string, observation: Observation | undefined): void {
   recordObservedUsage(tx, instanceId, observation);
   dropUnreported(tx, 'instance_id', instanceId);

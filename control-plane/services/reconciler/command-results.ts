@@ -16,12 +16,12 @@ import { applyProvisionFailed, applyStartFailed, applyStartRefused } from './com
 import { MAX_WORDS_CHARS, findInstanceOfMachine } from './observations.js';
 
 const LATER_ORDERS =
-  'the host has carried out later orders, which were lost when an older copy of the store was restored; destroy the instance and deploy again';
+  'the host has carried out later commands, which were lost when the database was restored from a backup; destroy the instance and deploy again';
 
-/** What a host answers to a command; ignored when the command is another host's, or closed. */
+/** Applies a host's answer to a command. Ignores it if the command belongs to another host or is no longer open. */
 export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
   platform.store.transact((tx) => {
-    // Also with an answer that nobody waits for any more: what has run is charged.
+    // Runs are charged also if the command of the answer is no longer open.
     const told = findInstanceOfMachine(tx, machineId, result.instanceId);
     if (told) chargeEndedRuns(tx, told, result.runs);
     const command = findCommand(tx, result.commandId);
@@ -51,7 +51,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
   });
 }
 
-/** A workload in quarantine has no other end than being removed: what is not done is sent again. */
+/** Applies the answer to the removal of a quarantined workload. Unless it is done, the command stays open and is sent again. */
 function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequence }: CommandResult): void {
   if (outcome === CommandOutcome.COMMAND_OUTCOME_DONE) return applyRemoved(tx, command);
   const stale = outcome === CommandOutcome.COMMAND_OUTCOME_STALE && isPlausible(command, highestSequence);
@@ -72,14 +72,14 @@ function recordFailure(tx: Tx, command: CommandRow, instance: Instance, result: 
     case 'access':
       return refuseAccess(tx, instance, command, reason);
     default:
-      // A stop or destroy has no other end than being done: it stays open and is sent again.
+      // A stop, release or destroy stays open and is sent again until it is done.
       return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
   }
 }
 
 /**
- * The host has seen higher numbers than the store, which is an older copy then: the same command goes out above them. Only a
- * provision does not, for what was made and removed since is not made again.
+ * Sends a stale command again with a sequence above the host's. The host has seen commands that a restore of the database has lost.
+ * A provision is given up instead: the host can have made and removed the workload since, and it must not be made again.
  */
 function renumber(tx: Tx, command: CommandRow, instance: Instance, highest: number): void {
   if (!isPlausible(instance, highest) || highest < command.sequence) return;

@@ -13,14 +13,14 @@ import type { Platform } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { sealOrigin } from '../instances/origin.js';
 
-/** Of one host at once, so that none takes what others wait for. */
+/** Most commands for one host in one run, so that no host delays the commands of others. */
 const BATCH_PER_HOST = 50;
 const CONGESTED_RETRY_MS = 1_000;
 
 /**
- * Sends open commands that are due to hosts that can take them. What it is about to send is committed first; what a host does
- * not answer, a later run sends again with the same identity (API rules 28 and 29). Answers how many were sent, and how
- * many cannot be put into words and hold up nobody else.
+ * Sends open commands that are due, to hosts whose stream has room. The attempt is committed before the command is sent. A later run
+ * sends a command that its host has not answered again, with the same id (API rules 28 and 29). Returns the number sent, and the
+ * number that cannot be encoded, which are logged and do not hold up others.
  */
 export function dispatchCommands(platform: Platform, logger: Logger): { sent: number; unsendable: number } {
   const prepared = platform.store.transact((tx) =>
@@ -45,12 +45,15 @@ export function dispatchCommands(platform: Platform, logger: Logger): { sent: nu
 
 function logSent(logger: Logger, { id, instance_id, machine_id, kind, attempts, request_id }: CommandRow): void {
   const ids = { requestId: request_id, instanceId: instance_id, commandId: id, hostId: machine_id };
-  // Sent again until it is answered: once is worth a line.
+  // A command is sent again until it is answered; only the first attempt is worth a log line.
   logger[attempts === 0 ? 'info' : 'debug']({ ...ids, kind, attempt: attempts + 1 }, 'command sent');
 }
 
 function logUnsendable(logger: Logger, { id, instance_id, kind }: CommandRow, reason: string): void {
-  logger.error({ instanceId: instance_id, commandId: id, kind, reason }, 'a command cannot be put into words');
+  logger.error(
+    { instanceId: instance_id, commandId: id, kind, reason },
+    'a command cannot be sent because it cannot be encoded',
+  );
 }
 
 function hostsWithDue(tx: Tx): string[] {
@@ -61,7 +64,9 @@ function findDue(tx: Tx, machineId: string): CommandRow[] {
   return tx.all(due(tx).selectAll().where('machine_id', '=', machineId).orderBy('next_send_at').limit(BATCH_PER_HOST));
 }
 
-/** Also what is due later than it can be: a wall clock that was set back holds up no command. */
+/**
+ * Selects due commands, also those due later than a resend can be: after the wall clock was set back, they would wait too long.
+ */
 function due(tx: Tx) {
   return query
     .selectFrom('commands')
@@ -84,7 +89,7 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
   try {
     const message: ControlMessage = { message: { $case: 'command', value: toWire(platform, tx, command) } };
-    // What cannot be encoded would end the stream of the whole machine.
+    // Sending a message that cannot be encoded would end the machine's stream, so encode it here first.
     ControlMessage.encode(message);
     return { command, message };
   } catch (error) {
@@ -92,13 +97,13 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   }
 }
 
-/** The stream did not take it: due again soon. */
+/** Makes a command due again soon, because the stream did not take it. The attempt does not count. */
 function putBack(tx: Tx, { id, attempts }: CommandRow): void {
   const again = { attempts, next_send_at: tx.now + CONGESTED_RETRY_MS };
   tx.run(query.updateTable('commands').set(again).where('id', '=', id).where('state', '=', 'open'));
 }
 
-/** The whole desired state, so that the command stands alone. */
+/** Returns the protocol's message: the whole desired state, so that no command depends on an earlier one. */
 function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
   const identity = {
     commandId: command.id,
@@ -138,7 +143,7 @@ function originOf(encryption: Encryption, instance: Instance, { sshAuthorizedKey
 
 function specOf({ encryption }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
-  if (!instance?.workload_encrypted) throw new Error(`instance ${command.instance_id} has nothing to run`);
+  if (!instance?.workload_encrypted) throw new Error(`instance ${command.instance_id} has no workload any more`);
   const workload = decryptWorkload(encryption, instance.workload_encrypted);
   return { ...workload, origin: originOf(encryption, instance, workload), gpuUuids: gpusOf(tx, instance.id) };
 }

@@ -6,12 +6,12 @@ import type { Instance } from '../instances/queries.js';
 import { noteStarted } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
 
-/** A host keeps fewer. */
+/** Most runs that are taken from one message. An honest agent keeps fewer. */
 const MAX_RUNS = 64;
 
 /**
- * Charges runs that are over and of which no meter interval is: the instance was never shown as running while they lasted. Of each,
- * what lies within the instance's charge window is charged, and no time twice. Answers the instance as it is then.
+ * Charges ended runs without a meter interval: the instance was never `running` while they lasted. Charges only time within the
+ * instance's charge window, and no time twice. Returns the instance as it is then.
  */
 export function chargeEndedRuns(tx: Tx, instance: Instance, runs: readonly EndedRun[]): Instance {
   return runs
@@ -41,8 +41,8 @@ function isMetered(tx: Tx, instanceId: string, runId: string): boolean {
 }
 
 /**
- * Up to when GPU time is metered already; without an end while it goes on. What was settled before the clock was set back may lie
- * in the future, and says nothing.
+ * Returns the end of the last GPU interval, Infinity while it is open, and -Infinity without one. An end in the future dates from
+ * before the clock was set back, and is ignored.
  */
 function endOfLast(tx: Tx, instanceId: string): number {
   const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);

@@ -11,15 +11,16 @@ import { requestDestroy } from '../instances/requests.js';
 
 const BATCH = 200;
 const EVERY_MS = MINUTE_MS;
-/** Tells when the instance is destroyed; without it, it is not. */
+/** The event that announces the time of the destroy. An instance without it is not destroyed. */
 const ANNOUNCED = 'destroy_scheduled';
 const REMINDED = 'destroy_soon';
-const WHY = 'nothing on the disk of an instance in error can be reached any more';
+const WHY = 'the disk of an instance in error can no longer be reached';
 
 /**
- * Destroys what has been in `error` for so many milliseconds, once a minute: it holds its disk, and nobody can start it. Its
- * timeline says so when it enters `error`, and an hour before. Nothing is destroyed while the wall clock is not to be believed,
- * or less than that time after it was announced. Answers how many.
+ * Makes the worker that destroys instances which have been in `error` for `afterMs`, because they hold disk space and nobody can start
+ * them. It looks once a minute. An event announces the time when an instance enters `error`, and another one an hour before.
+ * Nothing is destroyed while the clock must be confirmed, or less than `afterMs` after the announcement. Returns the number
+ * destroyed.
  */
 export function errorExpirerOf(platform: Platform, afterMs: number): () => { destroyed: number } {
   let dueAt = 0;
@@ -39,11 +40,18 @@ function expireErrors(platform: Platform, afterMs: number): { destroyed: number 
   }));
   eachInError(platform, unannounced, (tx, instance) => {
     amend(tx, instance, { progress_at: tx.now });
-    recordEvent(tx, instance.id, ANNOUNCED, `${WHY}: it is destroyed at ${new Date(tx.now + afterMs).toISOString()}`);
+    recordEvent(
+      tx,
+      instance.id,
+      ANNOUNCED,
+      `${WHY}: the instance is destroyed at ${new Date(tx.now + afterMs).toISOString()}`,
+    );
   });
-  eachInError(platform, soon, (tx, { id }) => recordEvent(tx, id, REMINDED, `${WHY}: it is destroyed within an hour`));
+  eachInError(platform, soon, (tx, { id }) =>
+    recordEvent(tx, id, REMINDED, `${WHY}: the instance is destroyed within an hour`),
+  );
   const destroyed = eachInError(platform, due, (tx, instance) => {
-    recordEvent(tx, instance.id, 'error_expired', `${WHY}: it is destroyed`);
+    recordEvent(tx, instance.id, 'error_expired', `${WHY}: the instance is destroyed`);
     requestDestroy(tx, instance);
   });
   return { destroyed };
@@ -60,7 +68,7 @@ function eachInError(
   });
 }
 
-/** Instances in error since `since` or longer, by which events they have. */
+/** Returns instances that are in `error` since `since` or longer and have, or lack, these events. */
 function inError(tx: Tx, since: number, events: { with?: string; without?: string }): { id: string }[] {
   const told = (kind: string) =>
     query

@@ -19,14 +19,15 @@ import type { Platform } from '../system/platform.js';
 import { runsUnheardOf } from './quarantine.js';
 import { MAX_WORDS_CHARS } from './observations.js';
 
-const SAY_AGAIN = 'this host runs a workload that the control plane has never heard of; it is to say again what it has';
+const SAY_AGAIN =
+  'this host runs a workload that the control plane does not know; connect again to report all workloads';
 
 const LAST_SEEN_GRAIN_MS = MINUTE_MS;
 
-/** A heartbeat that comes so long after a change was gathered after it. */
+/** A heartbeat that arrives this long after a change of status was certainly made after the change. */
 const SURELY_LATER_MS = 2 * HEARTBEAT_MS;
 
-/** What a host says is running, though the store knows that it is stopped, has ended or is destroyed. */
+/** Returns the workloads that a host reports as running although their instances are `stopped`, `error` or `destroyed`. */
 function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): InstanceState[] {
   const ids = running.map(({ instanceId }) => instanceId);
   const over = tx.all(
@@ -49,7 +50,10 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
   }));
 }
 
-/** Health of the host and its GPUs; written only when something has changed, and once a minute that it was heard. */
+/**
+ * Applies a heartbeat: health of the host and its GPUs, usage of runs, and stops of workloads that should not run. To save writes, GPUs
+ * are written only after a change, and `last_seen_at` once a minute. Refuses with VALIDATION_FAILED.
+ */
 export function recordHeartbeat(platform: Platform, machineId: string, heartbeat: Heartbeat): void {
   validateHeartbeat(heartbeat);
   platform.connections.setDockerAvailable(machineId, heartbeat.dockerAvailable);
@@ -62,7 +66,7 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
   platform.store.transact((tx) => {
     recordUsageOfRunning(tx, machineId, runs);
     const ids = [...runs.keys()];
-    // It says on connecting what it has, GPUs and all.
+    // A host reports all of its workloads, with their GPUs, only when it connects.
     if (runsUnheardOf(tx, machineId, ids)) tx.afterCommit(() => platform.connections.close(machineId, SAY_AGAIN));
     reconcileLeftover(tx, machineId, overButRunning(tx, machineId, heartbeat));
     const present = findGpus(tx, machineId);

@@ -6,7 +6,7 @@ import { considerRelease } from '../instances/release.js';
 
 const BATCH = 200;
 
-/** Gives GPUs back to the market that a stopped instance has held for as long as its offer lets it. Answers how many instances. */
+/** Releases the GPUs of instances that have been stopped for as long as their offer allows. Returns the number of instances. */
 export function releaseHeldGpus(platform: Platform): { considered: number } {
   const due = platform.store.transact((tx) =>
     tx.all(query.selectFrom('instances').select('id').where('release_gpus_at', '<=', tx.now).limit(BATCH)),

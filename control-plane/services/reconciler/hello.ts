@@ -19,19 +19,19 @@ import { reconcileUnknown } from './quarantine.js';
 
 export interface HelloAnswer {
   floors: SequenceFloor[];
-  /** The instances of which the host has a workload that the store has not heard of before. */
+  /** The ids of workloads that are new in quarantine. */
   quarantined: string[];
 }
 
 /**
- * A host has connected: records what it says of itself, compares what it has with the store, and sends everything open again.
- * Returns the sequence floors for its Welcome, and what it has that is new to quarantine. Refuses with VALIDATION_FAILED what no honest host would say, and with
- * MACHINE_NOT_FOUND.
+ * Applies the hello of a host that has connected: records its inventory, reconciles its workloads with the database, and makes its open
+ * commands due. Returns the sequence floors for the welcome, and the workloads that are new in quarantine. Refuses with
+ * VALIDATION_FAILED what no honest agent would send, and with MACHINE_NOT_FOUND.
  */
 export function handleHello(platform: Platform, machineId: string, hello: Hello): HelloAnswer {
   validateHello(hello);
   return platform.store.transact((tx) => {
-    // Also for a stream that was opened before an operator removed the machine.
+    // An operator can have removed the machine after the stream was opened.
     const machine = findMachine(tx, machineId);
     if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
     const identity = {
@@ -39,7 +39,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
       agent_version: hello.agentVersion,
       last_seen_at: tx.now,
       lost_at: null,
-      // One that cannot see what it has has not been heard.
+      // A host that cannot see its workloads has not resynced.
       needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
@@ -56,7 +56,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
   });
 }
 
-/** Compares what a host has seen of its workloads with the store. Returns the instances that are new to quarantine. */
+/** Reconciles a host's workloads with the database. Returns the ids of those that are new in quarantine. */
 function reconcile(
   tx: Tx,
   { id: machineId, needs_resync }: Row<'machines'>,
@@ -73,7 +73,7 @@ function reconcile(
   return quarantined;
 }
 
-/** Below an instance's newest command nothing may run again, even on a host that lost its journal. */
+/** Returns the sequence floors of a host: commands below them must not run again, even on a host that lost its journal. */
 function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
   const live = tx.all(
     query

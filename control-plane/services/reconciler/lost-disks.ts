@@ -5,18 +5,21 @@ import { NO_ERROR, amend } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';
 
 const LOST =
-  'the machine was declared lost, and the disk with it: nothing is charged for it any more; should the machine come back with it, the instance can be started again';
+  'the machine was declared lost, and the disk with it: the disk is no longer charged; if the machine comes back with the disk, the instance can be started again';
 const REMOVED =
-  'the machine was removed, and the disk with it: nothing is charged for it any more; destroy the instance and deploy again';
+  'the machine was removed, and the disk with it: the disk is no longer charged; destroy the instance and deploy again';
 const BACK = 'the machine is back, and the disk with it: the instance can be started, and its disk is charged again';
 const NOT_BACK = 'the machine came back without the disk; destroy the instance and deploy again';
 
-/** Tells whoever has stopped instances on a machine that is declared lost, or removed, that their disks went with it. */
+/** Tells the renters of stopped instances on a machine that is declared lost or removed that their disks are gone. */
 export function tellDisksGone(tx: Tx, machineId: string, why: 'lost' | 'removed'): void {
   for (const instance of stoppedOn(tx, machineId)) mark(tx, instance, why === 'lost' ? LOST : REMOVED);
 }
 
-/** Once a machine that was declared lost has come back and said which disks it holds. */
+/**
+ * Tells renters, after a lost machine has come back, whether their disks are there. `held` has the ids of the instances whose
+ * workloads the host reports.
+ */
 export function tellDisksBack(tx: Tx, machineId: string, held: ReadonlySet<string>): void {
   for (const instance of stoppedOn(tx, machineId)) {
     if (instance.error_code !== 'disk_gone') continue;

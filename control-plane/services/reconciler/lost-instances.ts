@@ -14,9 +14,9 @@ import { recordEvent } from '../system/timeline.js';
 const REASON = 'the machine was declared lost';
 
 /**
- * What becomes of an instance whose machine is declared lost. Nothing of it is taken for gone: should the machine come back,
- * a clean-up waits for it, and until then GPUs stay claimed. What is stopped keeps its disk and refuses to start ({@link tellDisksGone}
- * tells of it); what is being destroyed is settled by {@link settleLostMachines}.
+ * Ends the activity of an instance whose machine is declared lost. Its workload can still exist: GPUs stay claimed, and a clean-up
+ * command stays open in case the machine comes back. A stopped instance keeps its disk and cannot start ({@link tellDisksGone}
+ * informs its renter). {@link settleLostMachines} ends instances in `destroying`.
  */
 export function loseInstance(tx: Tx, instance: Instance): void {
   switch (instance.status) {
@@ -29,7 +29,7 @@ export function loseInstance(tx: Tx, instance: Instance): void {
       return undoStart(tx, transition(tx, instance, 'stopped'));
     }
     case 'stopping':
-      // Its stop stays open and lands when the machine comes back.
+      // Its stop stays open and is carried out if the machine comes back.
       recordEvent(tx, instance.id, 'stopped', REASON);
       considerRelease(tx, transition(tx, instance, 'stopped', NO_ERROR));
       return;
@@ -43,8 +43,8 @@ function endUnheard(tx: Tx, instance: Instance, error_code: InstanceErrorCode): 
 }
 
 /**
- * Writes off what the host of a lost machine has not told of: its renters hear that it is over, so nothing is charged any more for
- * what was before, should the host come back and tell of it.
+ * Gives up usage that the host of a lost machine has not reported. Its renters are told that their runs are over, so earlier usage is
+ * not charged even if the host comes back and reports it.
  */
 export function writeOffUnheard(tx: Tx, machineId: string): void {
   stopMeteringDisks(tx, machineId);
@@ -52,7 +52,9 @@ export function writeOffUnheard(tx: Tx, machineId: string): void {
   closeChargeWindows(tx, machineId);
 }
 
-/** What is to be destroyed on a machine that is lost or removed does not wait for it. Answers how many were destroyed. */
+/**
+ * Moves instances in `destroying` on lost or removed machines to `destroyed` without their hosts. Returns the number destroyed.
+ */
 export function settleLostMachines(platform: Platform): { destroyed: number } {
   const stranded = platform.store.transact((tx) =>
     tx.all(
@@ -68,13 +70,13 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
     transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
-    const message = 'the machine is lost; what is left of it there is removed if it comes back';
+    const message = 'the machine is lost; if it comes back, its host removes the container and the disk';
     recordEvent(tx, id, 'destroyed', message);
   });
   return { destroyed };
 }
 
-/** A removed machine never comes back: nothing on it is held or waited for any more. */
+/** Frees the GPU claims and closes the open commands of a machine that is removed, because it never comes back. */
 export function forgetHost(tx: Tx, machineId: string): void {
   writeOffUnheard(tx, machineId);
   tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));

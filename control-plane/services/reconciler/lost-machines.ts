@@ -9,14 +9,14 @@ import type { Instance } from '../instances/queries.js';
 import { describeMachine, findMachine, type MachineDetails } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 
-/** What an operator does to be rid of what is on a machine. */
+/** How an operator empties a machine. */
 const TO_EMPTY =
-  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove what is in quarantine (POST /v1/operator/quarantine/ID/remove)';
+  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove its workloads in quarantine (POST /v1/operator/quarantine/ID/remove)';
 
 /**
- * Operators: the machine is not expected back. What runs on it ends, what is to be destroyed does not wait for it, nothing
- * starts on it, and nothing is charged any more for what it has not told of. Should it connect again, it is no longer lost, but
- * stays cordoned. Refuses with MACHINE_NOT_FOUND, and with MACHINE_IN_USE while it is connected.
+ * Declares, for an operator, that a machine is not expected back. Its running instances end, its instances in `destroying` do not wait
+ * for it, nothing starts on it, and usage that it has not reported is never charged. If it connects again, it is no longer lost
+ * but stays cordoned. Refuses with MACHINE_NOT_FOUND, and with MACHINE_IN_USE while it is connected.
  */
 export function declareLost(platform: Platform, operator: Operator, id: string): MachineDetails {
   return platform.store.transact((tx) => {
@@ -37,8 +37,8 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
 }
 
 /**
- * Operators: the machine leaves the control plane for good; its credential is worth nothing any more. Refuses with
- * MACHINE_NOT_FOUND, and with MACHINE_IN_USE while anything is on it, unless it was declared lost.
+ * Removes a machine for good, for an operator; its credentials are refused from now on. Refuses with MACHINE_NOT_FOUND, and with
+ * MACHINE_IN_USE while it has instances or workloads in quarantine, unless it was declared lost.
  */
 export function removeMachine(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
@@ -47,7 +47,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     if (machine.lost_at === null && inUse > 0) {
       throw new Refusal(
         'MACHINE_IN_USE',
-        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, once it is away for good, declare it lost`,
+        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, if it is gone for good, declare it lost (POST /v1/operator/machines/${id}/lost)`,
       );
     }
     forgetHost(tx, id);

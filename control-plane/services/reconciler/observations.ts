@@ -11,14 +11,14 @@ const LOWEST_PORT = 1024;
 
 const HIGHEST_PORT = 65_535;
 
-/** What of a host's words is kept. */
+/** Most characters that are kept of a text from a host. */
 export const MAX_WORDS_CHARS = 4_000;
 
 export function isAlive({ state }: Pick<Observation, 'state'>): boolean {
   return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
 }
 
-/** Since when SSH has answered in the run that is observed: what was known of the same run stays. */
+/** Returns when SSH first answered in the observed run: a time that is known already stays. */
 export function sshOf(
   tx: Tx,
   { ssh_ready_at }: Instance,
@@ -29,7 +29,7 @@ export function sshOf(
   return { ssh_ready_at: ssh_ready_at ?? (answers ? tx.now : null) };
 }
 
-/** Where the workload is reached, as its host says; what cannot be an address, or is none of its template's, is none. */
+/** Returns the addresses of a workload that its host reports; null for invalid ones and those that its template does not have. */
 export function addressesOf(
   tx: Tx,
   instance: Instance,
@@ -49,7 +49,7 @@ export function addressesOf(
   };
 }
 
-/** The instance that a host speaks of, if it is one of that host's own. */
+/** Returns the instance that a host names, or undefined if it is not on that host's machine. */
 export function findInstanceOfMachine(tx: Tx, machineId: string, instanceId: string): Instance | undefined {
   return tx.get(
     query.selectFrom('instances').selectAll().where('id', '=', instanceId).where('machine_id', '=', machineId),

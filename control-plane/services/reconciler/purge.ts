@@ -5,11 +5,14 @@ import type { Tx } from '../../store/store.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import type { Platform } from '../system/platform.js';
 
-/** Rows of one kind in one run. */
+/** Most rows of one table in one run. */
 const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
-/** Removes sessions, invitations, idempotency keys and slow images that have expired, the oldest first, once a minute. Returns how many. */
+/**
+ * Makes the worker that deletes expired sessions, invitations, idempotency keys and slow images, the oldest first, once a
+ * minute. It returns the number deleted.
+ */
 export function purgerOf({ store, clock }: Platform): () => { purged: number } {
   let dueAt = 0;
   return () => {

@@ -12,7 +12,7 @@ import type { Platform } from '../system/platform.js';
 import { MAX_ORIGIN_CHARS, openOrigin, type Origin } from '../instances/origin.js';
 import { isAlive } from './observations.js';
 
-/** What is known of whose it is; all null where an older release has made it, or the key was exchanged since. */
+/** The origin of a workload. All null if an older release made the workload, or the secret key was exchanged since. */
 interface KnownOrigin {
   organization_id: string | null;
   organization_name: string | null;
@@ -28,17 +28,17 @@ export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation' | 'origi
     machine_name: string;
     state: 'running' | 'stopped';
     gpu_uuids: string[];
-    /** What it was made from, as its host says; null: the host does not say. */
+    /** The image of the workload, as its host reports it, or null. */
     image: string | null;
   };
 
-/** What is kept of how a host sees it. */
+/** The fields of an observation that are stored. */
 type Found = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
 
 /**
- * Compares what a host has with what the store knows. A workload that the store has never heard of (it may be an older copy)
- * is put into quarantine with its GPUs and its disk, never removed; one that the host no longer has leaves quarantine, unless its
- * removal is under way. Returns the instances of those that were not in quarantine before.
+ * Puts workloads that the database does not know into quarantine, with their GPUs and disks. They are never removed on their own,
+ * because the database can be an older copy. A workload that the host no longer has leaves quarantine, unless its removal is under
+ * way. Returns the ids of workloads that were not in quarantine before.
  */
 export function reconcileUnknown(tx: Tx, machineId: string, present: readonly InstanceState[]): string[] {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
@@ -55,7 +55,10 @@ export function reconcileUnknown(tx: Tx, machineId: string, present: readonly In
   return added;
 }
 
-/** Whether a host runs what is neither an instance of its own nor in quarantine: it has come up since the host said what it has. */
+/**
+ * Tells whether a host runs a workload that is neither an instance of its machine nor in quarantine: it came up after the
+ * hello.
+ */
 export function runsUnheardOf(tx: Tx, machineId: string, instanceIds: readonly string[]): boolean {
   const known = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
   const quarantined = new Set(tx.all(known).map(({ instance_id }) => instance_id));
@@ -114,7 +117,7 @@ function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quara
   );
 }
 
-/** How a workload in quarantine goes on. */
+/** Stores a later observation of a workload in quarantine. */
 export function observeQuarantined(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {
   tx.run(
     query
@@ -125,7 +128,7 @@ export function observeQuarantined(tx: Tx, machineId: string, instanceId: string
   );
 }
 
-/** Operators: what hosts have that the store cannot explain, newest first. */
+/** Lists the workloads in quarantine for an operator, newest first. */
 export function listQuarantine(platform: Platform, request: PageRequest): Page<QuarantinedWorkload> {
   const all = query
     .selectFrom('quarantine')
@@ -162,7 +165,7 @@ function describeOrigin(tx: Tx, origin: Origin | undefined): KnownOrigin {
   };
 }
 
-/** Null also for what this store does not have. */
+/** Returns the name of a row; null if the id is null or unknown. */
 function nameOf(tx: Tx, table: 'organizations' | 'templates', id: string | null): string | null {
   return tx.get(query.selectFrom(table).select('name').where('id', '=', id))?.name ?? null;
 }
@@ -184,13 +187,13 @@ function sightOf(observation: Observation | undefined): string {
 
 const MAX_TEXT_CHARS = 512;
 
-/** What was last seen of a workload that is set apart. */
+/** Parses the stored observation of a workload in quarantine. */
 export function readSight(stored: string): Observation {
   const state = WorkloadState.WORKLOAD_STATE_STOPPED;
   return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Found>) };
 }
 
-/** Whether the stored observation shows it running. */
+/** Returns the state in a stored observation. */
 export function stateOf(observation: string): QuarantinedWorkload['state'] {
   return isAlive(readSight(observation)) ? 'running' : 'stopped';
 }
@@ -214,8 +217,8 @@ export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
 }
 
 /**
- * Operators: container and contents are removed. It leaves quarantine, and its GPUs are free, once the host has said so.
- * Refuses with QUARANTINE_NOT_FOUND.
+ * Commands, for an operator, the removal of a quarantined workload with its disk. It leaves quarantine and its GPUs are free once the
+ * host has confirmed. Refuses with QUARANTINE_NOT_FOUND.
  */
 export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
@@ -226,7 +229,7 @@ export function removeQuarantined(platform: Platform, operator: Operator, id: st
   });
 }
 
-/** The host has removed it. */
+/** Applies a host's confirmation that it has removed a quarantined workload. */
 export function applyRemoved(tx: Tx, command: Row<'commands'>): void {
   finishCommand(tx, command, 'done');
   tx.run(
@@ -237,7 +240,7 @@ export function applyRemoved(tx: Tx, command: Row<'commands'>): void {
   );
 }
 
-/** The host has seen higher numbers than the removal's: it goes out again above them. */
+/** Gives a removal a higher sequence, because its host has already seen the present one. It is sent again. */
 export function renumberRemoval(tx: Tx, command: Row<'commands'>, sequence: number): void {
   tx.run(query.updateTable('commands').set({ sequence }).where('id', '=', command.id));
   tx.run(

@@ -13,7 +13,10 @@ import { amend } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';
 import { findInstanceOfMachine, isAlive } from './observations.js';
 
-/** Compares what a host says of itself on connecting with what the store has of it. What is down comes first: it frees GPUs. */
+/**
+ * Reconciles the instances that a host should have with the states in its hello. Workloads that are down come first, because that
+ * frees GPUs. `restoredAt` is when the database was restored, if the host has not said hello since.
+ */
 export function reconcileExpected(
   tx: Tx,
   machineId: string,
@@ -48,11 +51,11 @@ function compare(
     return restoredAt === undefined ? undefined : resumeAfterRestore(tx, raised, state, { up, restoredAt });
   }
   if (state.sequence === instance.sequence) return noticeEnd(tx, instance, state);
-  // Its journal is lost, or a command is still on its way: which run is up is for the host to say anew.
+  // The host's sequence is lower: its journal is lost, or a command is on its way. The host must report again which run is up.
   if (instance.status === 'running' && !findOpenChange(tx, instance)) amend(tx, instance, { run_id: null });
 }
 
-/** It has ended there, and the host said so to a newer copy of the store. */
+/** Applies an end that the host has already reported, to a later state of the database than the restored one. */
 function noticeEnd(tx: Tx, instance: Instance, { sequence, observation }: InstanceState): void {
   if (!observation?.exit) return;
   const open = findOpenChange(tx, instance);
@@ -61,25 +64,30 @@ function noticeEnd(tx: Tx, instance: Instance, { sequence, observation }: Instan
   if (hasRun) applyDone(tx, open, instance, observation);
 }
 
-/** What should be running there is not there any more, and no command of ours explains it. */
+/** Ends an instance whose workload is missing on its host, unless an open command explains that. */
 function noticeLoss(tx: Tx, instance: Instance): void {
   if (instance.status !== 'running' || findOpenChange(tx, instance)) return;
   endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
 }
 
 /**
- * Compares what a host has of known instances with the store: what it still has of a destroyed one is destroyed again, and what
- * runs of one that ended or was stopped is stopped. Until the host has done it, the GPUs are held.
+ * Cleans up workloads that a host should not have any more: it destroys those of destroyed instances, and stops running ones of
+ * instances in `error` or `stopped`. Their GPUs stay claimed until the host has confirmed.
  */
 export function reconcileLeftover(tx: Tx, machineId: string, states: readonly InstanceState[]): void {
   for (const state of states) {
     const instance = findInstanceOfMachine(tx, machineId, state.instanceId);
-    // An open command says already what is to become of it.
+    // An open command already decides about the workload.
     if (!instance || findOpenChange(tx, instance)) continue;
     const kind = cleanUpOf(instance, state);
     if (kind === undefined) continue;
     holdGpus(tx, instance, state.gpuUuids);
-    recordEvent(tx, instance.id, 'cleaned_up', `the host still had the workload, ${instance.status} as it is`);
+    recordEvent(
+      tx,
+      instance.id,
+      'cleaned_up',
+      `the host still had the workload of this instance, which is ${instance.status}; it is cleaned up`,
+    );
     const sequence = Math.max(instance.sequence, state.sequence);
     recordCommand(tx, amend(tx, instance, { sequence }), kind);
   }

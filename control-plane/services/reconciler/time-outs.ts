@@ -11,12 +11,13 @@ import { fail, transition } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';
 
 const BATCH = 200;
-/** What an agent tells of every minute while a stop does not succeed. */
+/** The progress event that an agent sends every minute while a stop does not succeed. */
 const STOP_ATTEMPT = 'stop_attempt';
 const ATTEMPT_MS = 10 * MINUTE_MS;
 /**
- * Ends what takes too long: a stop goes back to `running` while it is still being tried, a start is undone, a provision without
- * progress fails. Nothing ends while the wall clock is not to be believed. Answers how many.
+ * Applies time-outs. After a late stop the instance goes back to `running` while the stop is still sent; a late start is undone; a
+ * provision without progress fails. Does nothing while an operator must confirm the clock, and in the first two minutes of a control
+ * plane. Returns the number of instances that timed out.
  */
 export function expireTransitions(platform: Platform): { expired: number } {
   if (!platform.clockSteps.isTrusted()) return { expired: 0 };
@@ -32,16 +33,16 @@ export function expireTransitions(platform: Platform): { expired: number } {
 function expire({ connections }: Platform, tx: Tx, instance: Instance | undefined): void {
   switch (instance?.status) {
     case 'stopping': {
-      // The stop itself stays open: it is sent until the host has done it.
-      const error_message = 'the host has not confirmed the stop within 30 minutes; it is still being tried';
+      // The stop command stays open and is sent until the host has carried it out.
+      const error_message = 'the host has not confirmed the stop within 30 minutes; the stop is still being sent';
       transition(tx, instance, 'running', { error_code: 'stop_timed_out', error_message });
       recordEvent(tx, instance.id, 'stop_timed_out', error_message);
-      // One that is away earns nothing.
+      // A host that is not connected earns nothing by ignoring a stop, so its machine is not cordoned.
       if (connections.isConnected(instance.machine_id) && !hasTriedToStop(tx, instance)) cordonUnheard(tx, instance);
       return;
     }
     case 'starting': {
-      const error_message = 'the host has not brought the workload up within 10 minutes; the start is undone';
+      const error_message = 'the host has not started the workload within 10 minutes; the start is undone';
       const stopped = transition(tx, instance, 'stopped', { error_code: 'start_timed_out', error_message });
       recordEvent(tx, instance.id, 'start_timed_out', error_message);
       return undoStart(tx, stopped);
@@ -53,14 +54,14 @@ function expire({ connections }: Platform, tx: Tx, instance: Instance | undefine
   }
 }
 
-/** Whether the host has told of an attempt lately, and that the workload is still up: then it tries, and earns by no fault of its own. */
+/** Tells whether the host has reported an attempt to stop in the last ten minutes. Then it is not at fault for what it earns. */
 function hasTriedToStop(tx: Tx, { id }: Instance): boolean {
   const attempts = query.selectFrom('instance_events').select('id').where('instance_id', '=', id);
   const recent = attempts.where('kind', '=', STOP_ATTEMPT).where('at', '>=', tx.now - ATTEMPT_MS);
   return tx.get(recent.limit(1)) !== undefined;
 }
 
-/** A machine that earns by not doing what it is told is given nothing new until an operator has looked at it. */
+/** Cordons a machine that earns by ignoring a stop, until an operator has checked it. */
 function cordonUnheard(tx: Tx, { id, machine_id }: Instance): void {
   const machines = query.updateTable('machines').set({ cordoned_at: tx.now }).where('id', '=', machine_id);
   if (tx.run(machines.where('cordoned_at', 'is', null)) > 0)
@@ -68,11 +69,11 @@ function cordonUnheard(tx: Tx, { id, machine_id }: Instance): void {
       tx,
       id,
       'machine_cordoned',
-      'the host has not said that it tries to stop the workload; nothing new is put on it',
+      'the host has not reported that it tries to stop the workload; its machine is cordoned and takes nothing new',
     );
 }
 
-/** Into `error` without the host's word: its GPUs are free once the host has said that nothing of it runs. */
+/** Moves an instance to `error` without its host's answer. A release command frees its GPUs once the host has confirmed. */
 export function giveUpProvision(tx: Tx, instance: Instance, reason: string): void {
   recordCommand(tx, fail(tx, instance, 'provision_failed', reason), 'release');
 }

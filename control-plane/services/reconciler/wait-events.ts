@@ -9,9 +9,9 @@ import type { Platform } from '../system/platform.js';
 import { recordEvent } from '../system/timeline.js';
 
 const EVERY_MS = 5_000;
-/** A host that dials again, or a Docker that is restarted, is nothing to tell of. */
+/** Shortest wait that is told: a host that dials again, or a restart of Docker, is shorter. */
 const TELL_AFTER_MS = 10_000;
-/** A host that comes and goes is told of so often at most. */
+/** Shortest time between two events of the same kind, for a host that comes and goes. */
 const TELL_AGAIN_MS = 10 * MINUTE_MS;
 
 type Reason = Exclude<HostTrouble, 'obstacle'>;
@@ -23,7 +23,7 @@ interface Waiting {
   kind: CommandKind;
 }
 
-/** For how long a command has waited for the same. */
+/** A time over which a command has waited for the same reason. `since` is in monotonic milliseconds. */
 interface Spell {
   reason: Reason;
   since: number;
@@ -36,12 +36,13 @@ const WORDS: Readonly<Record<CommandKind, string>> = {
   stop: 'the stop',
   release: 'the release of the GPUs',
   destroy: 'the removal',
-  access: 'the replacement of its access',
+  access: 'the replacement of the access',
 };
 
 /**
- * Tells renters, in the timeline, that a command of theirs waits for a host that is away or whose Docker does not answer: once a
- * spell, by a look every five seconds. Which spells there are is kept in memory; right after a start nobody is waited for yet. Answers how many were told.
+ * Makes the worker that tells renters, in the timeline, that a command waits for a host which is not connected or whose Docker does not
+ * answer. It looks every five seconds and tells once for each wait. Waits are kept in memory. In the first two minutes of a
+ * control plane, while hosts connect again, it tells nothing. Returns the number of events.
  */
 export function waitTellerOf(platform: Platform): () => { told: number } {
   let spells: ReadonlyMap<string, Spell> = new Map();
@@ -64,7 +65,7 @@ function spellOf(before: Spell | undefined, reason: Reason, now: number): Spell 
   return before?.reason === reason ? before : { reason, since: now, isTold: false };
 }
 
-/** Commands of hosts that are not there for them now; a machine that was declared lost is waited for by nobody. */
+/** Returns open commands whose hosts cannot carry them out now, without those of lost machines, which nobody waits for. */
 function findWaiting({ connections }: Platform, tx: Tx): (Waiting & { reason: Reason })[] {
   const open = query.selectFrom('commands').where('commands.state', '=', sql.lit('open'));
   const machines = tx.all(open.select('machine_id').distinct()).flatMap(({ machine_id }) => {

@@ -12,7 +12,7 @@ import { observeQuarantined } from './quarantine.js';
 import { recordEvent, recordHostEvent } from '../system/timeline.js';
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
-/** A change that no command asked for. Applied once, if it is newer than the last one. */
+/** Applies a report of a change that no command asked for, once, if its number is higher than the last one's. */
 export function recordReport(platform: Platform, machineId: string, report: WorkloadReport): void {
   platform.store.transact((tx) => {
     if (!report.observation) return;
@@ -32,7 +32,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
       return recordUsageOfKnownRun(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }
     const command = findOpenChange(tx, instance);
-    // An exit with an unfinished stop is that stop, landing; with an unfinished start, it has come up and ended.
+    // While a stop is open, an exit is the effect of that stop. While a start is open, the workload has come up and ended.
     if (command && landsWith(tx, command, instance, report)) applyDone(tx, command, instance, observation);
     else if (instance.status === 'running' && !command && endsRun(tx, instance, report)) {
       endWorkload(tx, instance, observation);
@@ -41,8 +41,8 @@ export function recordReport(platform: Platform, machineId: string, report: Work
 }
 
 /**
- * Whether the workload that is known to be up has ended: its very run, or one that came after the newest command. A report of
- * an earlier run, come late, is none of this one.
+ * Tells whether a report ends the run that is known to be up: it names that run, or is not older than the newest command, or the
+ * workload is absent. A late report of an earlier run does not.
  */
 function endsRun(tx: Tx, instance: Instance, report: WorkloadReport): boolean {
   const { run_id } = instance;
@@ -60,7 +60,8 @@ function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: Work
       return (instance.status === 'running' || instance.status === 'stopping') && endsRun(tx, instance, report);
     case 'provision':
     case 'start': {
-      // What is not there has not come up, and what ended before was another run: the command is still to be answered.
+      // An absent workload has not come up, and an exit with an earlier sequence or the known run id is of an earlier run: in both
+      // cases the command is not answered yet.
       const hasEnded = observation.state === WorkloadState.WORKLOAD_STATE_STOPPED;
       return hasEnded && report.sequence >= command.sequence && observation.runId !== (instance.run_id ?? '');
     }
@@ -70,12 +71,14 @@ function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: Work
   }
 }
 
-/** Tells the renter of a step; a host speaks of its own instances only. A step that goes on replaces what it said last. */
+/**
+ * Records a host's progress event for the renter, if the instance is on that host's machine. Replaces the last one of its kind.
+ */
 export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
   platform.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
-    // Only a provision may take as long as it goes on.
+    // Progress extends the time-out only of a provision.
     if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
@@ -83,7 +86,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   });
 }
 
-/** A disk that Docker does not manage to remove keeps no GPU from others: its host has said that nothing can use them. */
+/** Frees the GPUs of a destroy that waits only for its disk: the host has reported that nothing can use them any more. */
 function freeGpusOfDestroy(tx: Tx, instance: Instance): void {
   if (instance.status === 'destroying' && findOpenChange(tx, instance)?.kind === 'destroy') dropClaims(tx, instance.id);
 }

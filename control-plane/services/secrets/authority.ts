@@ -10,23 +10,23 @@ import type { Root, Span } from './certificates.js';
 const ROOT_DAYS = 30 * 365;
 const HOST_DAYS = 365;
 const SERVER_DAYS = 90;
-/** Clocks of hosts may be behind: for so long before it was issued a certificate is good. */
+/** A certificate is valid from this long before its issue, because clocks of hosts can be slow. */
 export const LEEWAY_MS = HOUR_MS;
 const SERIAL_BYTES = 16;
 
-/** A certificate in PEM, with the fingerprint that it is known by and its end in ms since 1970 UTC. */
+/** A certificate in PEM with its fingerprint and its end in ms since 1970 UTC. */
 export interface HostCertificate {
   pem: string;
   fingerprint: string;
   expiresAt: number;
 }
 
-/** What knows X.509 is loaded where TLS is spoken: a start without it is the shorter. */
+/** Loads the X.509 library on first use, because a control plane without TLS starts faster without it. */
 const library = () => import('./certificates.js');
 
 /**
- * Certifies hosts, and the control plane itself where its operator has no certificate. Made once for a store and kept in it, the
- * key sealed: so a restored copy is known to the same hosts.
+ * The certificate authority of a control plane. It issues certificates to hosts, and to the control plane itself if its operator
+ * has none. The database keeps it, with the key encrypted, so hosts trust a control plane on a restored copy, too.
  */
 export class Authority {
   private root: Promise<Root> | undefined;
@@ -38,17 +38,17 @@ export class Authority {
     private readonly ids: Ids,
   ) {}
 
-  /** Its own certificate in PEM; makes it, the first time. */
+  /** Returns the authority's own certificate in PEM. Creates and stores the authority on first use. */
   async certificate(): Promise<string> {
     return (await this.open()).pem;
   }
 
-  /** Of its own certificate. */
+  /** Returns the fingerprint of the authority's own certificate. */
   async fingerprint(): Promise<string> {
     return (await library()).fingerprintOfPem(await this.certificate());
   }
 
-  /** Certifies the key of a host for a year. Refuses with VALIDATION_FAILED a request that cannot be used. */
+  /** Issues a certificate for the key of a host, valid for a year. Refuses an unusable request with VALIDATION_FAILED. */
   async certifyHost(request: Uint8Array, hostId: string): Promise<HostCertificate> {
     const { certifyHostKey, fingerprintOfPem } = await library();
     const span = this.from(HOST_DAYS);
@@ -56,7 +56,7 @@ export class Authority {
     return { pem, fingerprint: fingerprintOfPem(pem), expiresAt: span.to };
   }
 
-  /** A key and a chain for this control plane, good for ninety days; both PEM. `names` are DNS names and IP addresses. */
+  /** Makes a key and a chain for this control plane, both PEM, valid for 90 days. `names` are DNS names and IP addresses. */
   async certifyServer(names: readonly string[]): Promise<{ certificate: string; key: string }> {
     const { certifyServerNames } = await library();
     const leaf = { serialNumber: this.serialNumber(), span: this.from(SERVER_DAYS) };
@@ -83,13 +83,13 @@ export class Authority {
     return made;
   }
 
-  /** Whole seconds, as certificates have them. */
+  /** Returns a validity in whole seconds, because certificates have no fractions. */
   private from(days: number): Span {
     const now = Math.floor(this.clock.now() / 1_000) * 1_000;
     return { from: now - LEEWAY_MS, to: now + days * DAY_MS };
   }
 
-  /** Positive, as the standard wants it. */
+  /** Returns a random serial number that begins with 01, because RFC 5280 demands a positive one. */
   private serialNumber(): string {
     return `01${this.ids.hex(SERIAL_BYTES - 1)}`;
   }

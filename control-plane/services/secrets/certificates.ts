@@ -17,19 +17,19 @@ import { isIP } from 'node:net';
 import { KEY_ALGORITHM, fingerprintOf } from '../../../shared/tls.js';
 import { Refusal } from '../../domain/refusal.js';
 
-/** From when to when, in ms since 1970 UTC. */
+/** The validity of a certificate, in ms since 1970 UTC. */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** Who signs. */
+/** The authority's certificate in PEM, and the key with which it signs. */
 export interface Root {
   pem: string;
   key: webcrypto.CryptoKey;
 }
 
-/** What stands in a certificate beside its key and its span. */
+/** The fields of a certificate beside its key and its validity. */
 interface Leaf {
   serialNumber: string;
   subject: string;
@@ -37,7 +37,7 @@ interface Leaf {
   extensions?: Extension[];
 }
 
-/** A root of our own; the key also as it is kept, PKCS #8 in base64. */
+/** Creates a self-signed root. Returns its key also in PKCS #8 and base64, for storage. */
 export async function makeRoot(serialNumber: string, name: string, span: Span): Promise<Root & { pkcs8: string }> {
   const keys = await newKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned({
@@ -54,14 +54,15 @@ export async function makeRoot(serialNumber: string, name: string, span: Span): 
   return { pem: certificate.toString('pem'), key: keys.privateKey, pkcs8: await pkcs8Of(keys.privateKey) };
 }
 
+/** Restores a root from its certificate in PEM and its key in PKCS #8 and base64. */
 export async function readRoot(pem: string, pkcs8: string): Promise<Root> {
   const key = await webcrypto.subtle.importKey('pkcs8', Buffer.from(pkcs8, 'base64'), KEY_ALGORITHM, false, ['sign']);
   return { pem, key };
 }
 
 /**
- * A certificate, in PEM, for the key of a host. Refuses with VALIDATION_FAILED what is not a request for an ECDSA key on P-256,
- * signed with that very key; of the rest of the request nothing is taken over.
+ * Issues a certificate, in PEM, for the key of a host. `request` is a PKCS #10 request in DER. Refuses with VALIDATION_FAILED a
+ * request whose key is not ECDSA on P-256 or that is not signed with its own key. Ignores every other field of the request.
  */
 export async function certifyHostKey(
   root: Root,
@@ -73,7 +74,7 @@ export async function certifyHostKey(
   return (await sign(root, publicKey, leaf, span)).toString('pem');
 }
 
-/** A key and a chain, both PEM, for a server of these DNS names and IP addresses. */
+/** Makes a key and a chain, both PEM, for a server with these DNS names and IP addresses. */
 export async function certifyServerNames(
   root: Root,
   names: readonly string[],
@@ -92,7 +93,7 @@ export async function certifyServerNames(
   return { certificate: `${certificate.toString('pem')}\n${root.pem}\n`, key: key.toString() };
 }
 
-/** Of a certificate in PEM, in hexadecimal digits. */
+/** Returns the fingerprint of a certificate in PEM, in hexadecimal digits. */
 export function fingerprintOfPem(pem: string): string {
   return fingerprintOf(new Uint8Array(new X509Certificate(pem).rawData));
 }

@@ -5,7 +5,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** What a value is encrypted for. A value that was encrypted for one purpose does not decrypt for another. */
+/** The purpose of an encrypted value. A value that was encrypted for one purpose cannot be decrypted for another. */
 export type Purpose =
   | 'template.env'
   | 'template.registry'
@@ -15,14 +15,14 @@ export type Purpose =
   | 'authority_key'
   | 'key-check';
 
-/** Encrypts what the database may hold but not show. Layout: nonce, tag, cipher text. */
+/** Encrypts secrets for the database with AES-256-GCM. Layout of a value: nonce, tag, cipher text. */
 export class Encryption {
-  /** `key` is 32 bytes and is kept outside the database. */
+  /** `key` has 32 bytes and is kept outside the database. */
   constructor(private readonly key: Buffer) {
     if (key.length !== KEY_BYTES) throw new Error(`the secret key has ${key.length} bytes, not ${KEY_BYTES}`);
   }
 
-  /** `purpose` is authenticated with the value: what was sealed for one thing does not open as another. */
+  /** Encrypts a JSON value. The purpose is authenticated with it. */
   encrypt(purpose: Purpose, value: unknown): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.key, nonce).setAAD(Buffer.from(purpose));
@@ -30,6 +30,7 @@ export class Encryption {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
+  /** Decrypts a value. Throws for another key, another purpose or a changed value. */
   decrypt(purpose: Purpose, sealed: Buffer): unknown {
     const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
     const decipher = createDecipheriv(ALGORITHM, this.key, sealed.subarray(0, NONCE_BYTES))

@@ -3,10 +3,10 @@ import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';
 import type { Encryption } from './encryption.js';
 
-/** What is sealed so that the key can be told; under this name, for this purpose. */
+/** The `meta` key, and also the purpose, of an encrypted value by which the right secret key is recognized. */
 export const KEY_CHECK = 'key-check';
 
-/** Throws SetupError when the database was sealed with another key: nothing is to be written with this one. */
+/** Throws SetupError if the database was encrypted with another key, because nothing must be written with this one. */
 export function checkKey(store: Store, encryption: Encryption): void {
   store.transact((tx) => {
     if (readMeta(tx, KEY_CHECK) === undefined)
@@ -14,11 +14,11 @@ export function checkKey(store: Store, encryption: Encryption): void {
   });
   if (!isKeyOf(store, encryption))
     throw new SetupError(
-      'the secret key is not the one that this database was written with: put that one back; where it is lost for good, see "The key is lost" in docs/day-two.md',
+      'the secret key is not the one that this database was encrypted with: restore that one; if it is lost for good, see "The key is lost" in docs/day-two.md',
     );
 }
 
-/** Whether the database was sealed with this key. */
+/** Tells whether the database was encrypted with this key. False for a database without a key check. */
 export function isKeyOf(store: Store, encryption: Encryption): boolean {
   const known = store.transact((tx) => readMeta(tx, KEY_CHECK));
   if (known === undefined) return false;

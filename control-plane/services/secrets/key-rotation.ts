@@ -3,7 +3,7 @@ import { readMeta, writeMeta, type MetaKey } from '../../store/meta.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { Purpose, Encryption } from './encryption.js';
 
-/** Everything that is sealed, with what it was sealed for. */
+/** Every encrypted column, with the purpose of its values. */
 export const ENCRYPTED_COLUMNS = [
   { table: 'templates', column: 'env_encrypted', purpose: 'template.env' },
   { table: 'templates', column: 'registry_encrypted', purpose: 'template.registry' },
@@ -12,7 +12,7 @@ export const ENCRYPTED_COLUMNS = [
 ] as const;
 const ENCRYPTED_META = ['key-check', 'authority_key'] as const satisfies MetaKey[];
 
-/** Seals with `to` all that was sealed with `from`, in one transaction. Answers how many values that were. */
+/** Encrypts again, in one transaction, every value from the key `from` to the key `to`. Returns the number of values. */
 export function reencrypt(store: Store, from: Encryption, to: Encryption): number {
   return store.transact((tx) => {
     const again = (purpose: Purpose, sealed: Buffer) => to.encrypt(purpose, from.decrypt(purpose, sealed));

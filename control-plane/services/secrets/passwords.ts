@@ -17,18 +17,18 @@ const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** Hashes at once: each takes a thread of the few that files and names are looked up with, too. */
+/** Most concurrent hashes: each takes a thread of libuv's small pool, which file access and DNS lookups need, too. */
 const AT_ONCE = 2;
-/** Those that wait: the last of them for about ten seconds. */
+/** Most requests that wait for a hash. The last of them waits about ten seconds. */
 const MOST_WAITING = 100;
 const RETRY_SECONDS = 10;
 
 /**
- * Hashes passwords and verifies them, a few at once and the others in turn. A stored hash names its own cost, so the cost of new
- * hashes may change. Refuses with RATE_LIMITED when too many wait.
+ * Hashes and verifies passwords, a few at a time; other requests wait in a queue. A stored hash contains its own cost, so the cost
+ * of new hashes can change. Refuses with RATE_LIMITED when the queue is full.
  */
 export class Passwords {
-  /** What no password leads to, at the cost of any other. */
+  /** A hash that no password matches and that costs as much as any other. */
   private readonly nobodysHash: string;
   private running = 0;
   private readonly waiting: (() => void)[] = [];
@@ -43,7 +43,7 @@ export class Passwords {
     return stored(this.cost, salt, await this.inTurn(() => stretch(password, salt, HASH_BYTES, this.cost)));
   }
 
-  /** Without a stored hash (an unknown e-mail address) it takes as long as with one, and returns false. */
+  /** Tells whether a password matches. Without a stored hash (unknown e-mail address) it takes as long, and returns false. */
   async verify(password: string, known: string | undefined): Promise<boolean> {
     const [, n, r, p, salt, hash] = (known ?? this.nobodysHash).split('$');
     if (!salt || !hash) return false;
@@ -56,7 +56,7 @@ export class Passwords {
 
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.waiting.length >= MOST_WAITING)
-      throw new Refusal('RATE_LIMITED', `too many people sign in at this moment; try again in ${RETRY_SECONDS} s`, {
+      throw new Refusal('RATE_LIMITED', `too many sign-ins at this moment; try again in ${RETRY_SECONDS} s`, {
         retry_after_seconds: RETRY_SECONDS,
       });
     if (this.running >= AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
@@ -64,7 +64,7 @@ export class Passwords {
     try {
       return await work();
     } finally {
-      // Whoever is next takes over the place.
+      // The next waiting request takes over this place, so `running` does not change.
       const next = this.waiting.shift();
       if (next) next();
       else this.running--;

@@ -7,7 +7,7 @@ import type { Platform } from './platform.js';
 
 export type AuditEntry = Row<'audit_log'> & { actor_email: string };
 
-/** Notes what an operator does, in the transaction that does it. `subject` is the id of what it is done to. */
+/** Records an operator's action, in the transaction of that action. `subject` is the id of the object that the action changes. */
 export function recordAudit(
   tx: Tx,
   operator: Operator,
@@ -19,7 +19,7 @@ export function recordAudit(
   tx.run(query.insertInto('audit_log').values(entry));
 }
 
-/** Operators: who did what, newest first. */
+/** Lists the audit log for an operator, newest entry first. */
 export function listAuditLog(platform: Platform, request: PageRequest): Page<AuditEntry> {
   return platform.store.transact((tx) => {
     const entries = query

@@ -4,19 +4,19 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { deleteMeta, readMeta, writeMeta } from '../../store/meta.js';
 import type { Store, Tx } from '../../store/store.js';
 
-/** A wall clock that was set by more than this is not believed. */
+/** A clock step larger than this pauses what cannot be undone. */
 const STEP_MS = MINUTE_MS;
-/** A wall clock that differs by more than this from the time that has passed was set. */
+/** The wall clock counts as set if its change differs by more than this from the monotonic clock's. */
 const NOTICED_MS = 1_000;
 const SEEN_EVERY_MS = MINUTE_MS;
-/** Who could not pay for so long, because there was no control plane, gets the full time anew. */
+/** After a control plane was away for longer than this, organizations without a balance get their full time to pay again. */
 const ABSENCE_MS = 10 * MINUTE_MS;
 
-/** What a change of the wall clock does to times that are stored. */
+/** The changes that a clock step or an absence makes to stored times. */
 export interface ClockStepEffects {
-  /** Moves what is not settled by the milliseconds by which the clock was set. */
+  /** Moves stored times that are not settled yet by the milliseconds of the clock step. */
   shift(tx: Tx, ms: number): void;
-  /** Gives organizations with an empty balance their full time again, after nobody could pay for a while. */
+  /** Restarts the time until automatic destruction of organizations without a balance: for a while they could not pay. */
   restartGrace(tx: Tx): void;
 }
 
@@ -26,9 +26,9 @@ interface Step {
 }
 
 /**
- * Holds the wall clock against the monotonic one, before each transaction. What is metered keeps its duration however the clock is
- * set. Nothing that cannot be taken back is decided upon a clock that was set by more than a minute, until an operator has
- * looked; the hold outlives the process.
+ * Compares the wall clock with the monotonic clock before each transaction. It shifts metered time by each clock step, so that its
+ * duration stays right. A step of more than a minute pauses every decision that cannot be undone until an operator confirms the
+ * clock. The pause outlives the process.
  */
 export class ClockStepDetector {
   private offset: number | undefined;
@@ -44,7 +44,7 @@ export class ClockStepDetector {
     store.beforeEach = () => this.look();
   }
 
-  /** Whether durations by the wall clock may be acted upon. */
+  /** Tells whether decisions that cannot be undone can rely on the wall clock. */
   isTrusted(): boolean {
     this.look();
     this.noteSeen();
@@ -52,7 +52,7 @@ export class ClockStepDetector {
     return !this.held;
   }
 
-  /** An operator has looked. */
+  /** Reads the pause from the database again, after an operator has confirmed the clock. */
   confirmed(): void {
     this.held = undefined;
   }
@@ -64,7 +64,7 @@ export class ClockStepDetector {
     try {
       this.compare(offset, before);
     } catch (error) {
-      // What could not be noted now is noticed again.
+      // The step could not be stored: keep the old offset, so that the next look notices it again.
       this.offset = before;
       throw error;
     }
@@ -76,7 +76,9 @@ export class ClockStepDetector {
     if (Math.abs(step) > NOTICED_MS) this.note(step);
   }
 
-  /** How long a control plane was away is not known; that time does not run backwards is. */
+  /**
+   * Checks the first reading of a process. The length of the absence before it is unknown, but time cannot have gone backwards.
+   */
   private lookBack(): void {
     const seen = this.store.transact((tx) => readMeta(tx, 'clock_seen'));
     if (seen === undefined) return;
@@ -90,7 +92,7 @@ export class ClockStepDetector {
     if (isHeld) {
       this.logger.error(
         { steppedMs: step },
-        'the wall clock was set; what cannot be taken back waits until an operator confirms it with POST /v1/operator/clock/confirm',
+        'the wall clock was set by more than a minute; time-outs and automatic destroys are paused until an operator checks the clock and calls POST /v1/operator/clock/confirm',
       );
     }
     if (isHeld) this.held = undefined;
@@ -113,13 +115,13 @@ function recordStep(tx: Tx, ms: number): void {
   writeMeta(tx, 'clock_step', JSON.stringify({ at: earlier?.at ?? tx.now, ms: (earlier?.ms ?? 0) + ms }));
 }
 
-/** What was not confirmed yet. */
+/** Returns the sum of all clock steps that no operator has confirmed yet (`ms`), and the time of the first (`at`). */
 export function findStep(tx: Tx): Step | undefined {
   const step = readMeta(tx, 'clock_step');
   return step === undefined ? undefined : (JSON.parse(step) as Step);
 }
 
-/** The clock is believed again. */
+/** Ends the pause: an operator has confirmed the clock. */
 export function forgetStep(tx: Tx): void {
   deleteMeta(tx, 'clock_step');
 }

@@ -2,8 +2,8 @@ import type { Tx } from '../../store/store.js';
 import type { Platform } from './platform.js';
 
 /**
- * Works through what a worker has found, each item in a transaction of its own: one that fails holds up no other. Throws what
- * went wrong, once all are through; `afterFailure` may put off what would only fail again.
+ * Handles each item in a transaction of its own, so that one failure does not hold up the others. Afterwards throws an
+ * AggregateError of all failures. `afterFailure` can postpone an item that would only fail again. Returns the number of items.
  */
 export function forEachInOwnTransaction<Item>(
   { store }: Platform,

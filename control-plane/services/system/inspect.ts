@@ -7,21 +7,21 @@ export type InspectedKind = (typeof INSPECTED)[number];
 
 type Fields = Record<string, string | number | null>;
 
-/** What the database has of one thing: its own fields first, then what belongs to it, newest first. Times are ISO 8601. */
+/** The rows of one object: its own fields first, then related rows, newest first. Times are ISO 8601. */
 export type Inspection = Record<string, Fields | Fields[] | null>;
 
-/** How many rows of each list are shown. */
+/** Most rows of each list. */
 const SHOWN = 20;
-/** These may quote what a workload has printed, which is its renter's alone. */
+/** Codes whose messages can quote the output of a workload. Only its renter may read that. */
 const QUOTE_OUTPUT = ['workload_failed', 'workload_completed'];
-const NOT_SHOWN = '(not shown: it may quote what the workload printed)';
+const NOT_SHOWN = '(not shown: it can quote output of the workload)';
 
 /**
- * Reads what the database has of an instance, machine, command or organization: never a secret, a hash of one, or what a workload
- * has printed. Throws SetupError for an unknown kind or id, and where the database cannot be read.
+ * Reads the rows of an instance, machine, command or organization. It never returns a secret, a hash of one, or output of a
+ * workload. Throws SetupError for an unknown kind or id, and if the database cannot be read.
  */
 export function inspect(file: string, kind: string, id: string): Inspection {
-  if (!isInspected(kind)) throw new SetupError(`"${kind}" cannot be inspected: give one of ${INSPECTED.join(', ')}`);
+  if (!isInspected(kind)) throw new SetupError(`"${kind}" cannot be inspected; use one of ${INSPECTED.join(', ')}`);
   return readDatabase(file, (reader) => {
     const found = READ[kind](reader, id);
     if (found) return mapFields(found, withTimes);
@@ -183,7 +183,7 @@ function readMachine(reader: Reader, id: string): Inspection | undefined {
   };
 }
 
-/** Those that are not destroyed. */
+/** Selects instances that are not destroyed. */
 function instances() {
   return query
     .selectFrom('instances')

@@ -1,16 +1,16 @@
 import type { Inspection } from './inspect.js';
 
-/** Control characters, and those that reorder the text around them: hosts and renters choose some of what is shown. */
+/** Control characters and characters that change the direction of text: hosts and renters choose some of the values shown. */
 const UNPRINTABLE = /(?!\n)[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Writes an inspection as JSON of one indented document. */
+/** Formats an inspection as one indented JSON document. */
 export function inspectionJson(inspection: Inspection): string {
   return `${printable(JSON.stringify(inspection, null, 2))}\n`;
 }
 
 /**
- * Writes an inspection for people: a heading for each section; a line for each field of a single thing, and for each element of a
- * list. What is null is left out.
+ * Formats an inspection for people. Each section has a heading, then a line for each field of a row, or a line for each row of a
+ * list. Null values are left out.
  */
 export function inspectionText(inspection: Inspection): string {
   return Object.entries(inspection)

@@ -1,11 +1,13 @@
 import { query } from '../../store/sql.js';
 import type { Store } from '../../store/store.js';
 
-/** When each API key was last used: held here, written every second, laid over what is read. */
+/**
+ * Keeps in memory when each API key was last used. A worker writes the times every second; reads must merge them with `latest`.
+ */
 export class LastUsed {
   private unwritten = new Map<string, number>();
 
-  /** `at` in milliseconds since 1970. */
+  /** Notes a use. `at` is in milliseconds since 1970 UTC. */
   touch(keyId: string, at: number): void {
     this.unwritten.set(keyId, at);
   }
@@ -14,7 +16,7 @@ export class LastUsed {
     return this.unwritten.get(keyId) ?? stored;
   }
 
-  /** Answers how many keys were written. */
+  /** Writes the times to the database. Returns the number of keys written. */
   flush(store: Store): { written: number } {
     if (this.unwritten.size === 0) return { written: 0 };
     const written = this.unwritten;

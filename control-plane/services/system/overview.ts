@@ -3,21 +3,21 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from './platform.js';
 
-/** How the marketplace stands at one moment. */
+/** The counts of the marketplace at one moment. */
 export interface Overview {
-  /** Those that are not removed, by whether they are connected; `lost`: away, and an operator has said so. */
+  /** Machines that are not removed. `lost`: not connected, and declared lost by an operator; `away`: not connected otherwise. */
   hosts: { connected: number; away: number; lost: number };
   gpus: { sold: number; free: number; unhealthy: number; quarantined: number };
   instances: Record<string, number>;
-  /** What hosts that are not lost are still to do, and for how long the oldest of a kind has waited. */
+  /** Open commands by kind, without those of lost machines, and the age of the oldest in milliseconds. */
   openCommands: { kind: string; count: number; oldestMs: number }[];
-  /** For how long the settlement that is due longest has waited. */
+  /** For how many milliseconds the most overdue settlement has been due. */
   settlementLagMs: number;
-  /** Organizations that have nothing left. */
+  /** Organizations whose balance is at or below zero. */
   withoutBalance: number;
-  /** Instances that are charged though their stop has timed out. */
+  /** Instances whose GPU time is charged again because their host ignored a stop. */
   ignoredStops: number;
-  /** Workloads that hosts have and the store cannot explain. */
+  /** Workloads in quarantine. */
   quarantined: number;
 }
 

@@ -5,37 +5,37 @@ import type { Tx } from '../../store/store.js';
 
 export interface PageRequest {
   limit?: number;
-  /** Where the page before has ended: its `next_cursor`. */
+  /** The `next_cursor` of the previous page. */
   cursor?: string;
 }
 
 export interface Page<Item> {
   items: Item[];
-  /** Absent when no page was asked for; null on the last one. */
+  /** Absent when the request has neither limit nor cursor; null on the last page. */
   next_cursor?: string | null;
 }
 
 type Direction = 'asc' | 'desc';
 type Key = readonly (string | number)[];
 
-/** What a list is ordered by, and where an item of it stands in that order. */
+/** The order of a list. */
 export interface Order<Item> {
-  /** Columns, the most important first; the last of them tells any two items apart. */
+  /** Columns, the most significant first. Together they must be unique. */
   by: Readonly<Record<string, Direction>>;
-  /** What the item has in these columns. */
+  /** Returns the values of the item in these columns. */
   keyOf: (item: Item) => Key;
 }
 
 const DEFAULT_LIMIT = 100;
 
-/** The order of most lists. */
+/** Returns the order of most lists. */
 export function newestFirst<Item extends { created_at: number; id: string }>(): Order<Item> {
   return { by: { created_at: 'desc', id: 'asc' }, keyOf: ({ created_at, id }) => [created_at, id] };
 }
 
 /**
- * One page of a query, in order; everything, when neither limit nor cursor is given. What is added or removed meanwhile moves
- * nothing else from one page to another. Refuses with VALIDATION_FAILED what is no cursor of such a list.
+ * Returns one page of a query, in order, or all rows if the request has neither limit nor cursor. A row that is added or removed
+ * between two requests moves no other row to another page. Refuses a cursor of another list with VALIDATION_FAILED.
  */
 export function pageOf<Tables extends keyof Schema, Item>(
   tx: Tx,
@@ -48,7 +48,7 @@ export function pageOf<Tables extends keyof Schema, Item>(
   return cut(tx.all(rest.limit(sizeOf(request) + 1)), request, keyOf);
 }
 
-/** What a query has from the cursor on, in order. */
+/** Returns the query for the rows after the cursor, in order. */
 export function restOf<Tables extends keyof Schema, Item>(
   rows: SelectQueryBuilder<Schema, Tables, Item>,
   { cursor }: PageRequest,
@@ -59,7 +59,7 @@ export function restOf<Tables extends keyof Schema, Item>(
   return cursor === undefined ? ordered : ordered.where(after(columns, readCursor(cursor, by)));
 }
 
-/** The same of items that are in order. */
+/** Returns one page of items that are already in order, like {@link pageOf}. */
 export function pageFrom<Item>(items: Item[], request: PageRequest, { by, keyOf }: Order<Item>): Page<Item> {
   if (!isPaged(request)) return { items };
   if (request.cursor === undefined) return cut(items, request, keyOf);
@@ -77,7 +77,7 @@ function sizeOf({ limit = DEFAULT_LIMIT }: PageRequest): number {
   return limit;
 }
 
-/** A page out of what is left of the list, or its beginning with at least one item too many. */
+/** Cuts a page from the rest of the list. `left` must have at least one item more than the page if the list goes on. */
 function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf']): Page<Item> {
   const items = left.slice(0, sizeOf(request));
   const last = items.at(-1);
@@ -85,12 +85,12 @@ function cut<Item>(left: Item[], request: PageRequest, keyOf: Order<Item>['keyOf
 }
 
 /**
- * What comes after the key: it is beyond it in some column, and equal in all before that one. The first column is bounded by itself,
- * too, for an index to be searched from there on.
+ * Returns the condition for rows after the key: a row is beyond the key in one column and equal in all columns before it. The first
+ * column has a bound of its own, too, so that SQLite can start the index search there.
  */
 function after(columns: [string, Direction][], key: Key): RawBuilder<boolean> {
   const [[first, direction] = ['', 'asc' as const]] = columns;
-  // Said at once where the columns agree, so that an index leads to it.
+  // All columns have the same direction: one row comparison, which SQLite can search in an index.
   if (columns.every(([, other]) => other === direction)) {
     const names = sql.join(columns.map(([name]) => sql.ref(name)));
     return sql<boolean>`(${names}) ${sql.raw(direction === 'asc' ? '>' : '<')} (${sql.join(key)})`;

@@ -14,15 +14,18 @@ import type { LogRelay } from '../connections/log-relay.js';
 import type { Encryption } from '../secrets/encryption.js';
 import type { Term } from '../connections/term.js';
 
-/** What the use cases stand on. */
+/** The dependencies of all use cases. */
 export interface Platform {
   store: Store;
   clock: Clock;
   ids: Ids;
   encryption: Encryption;
-  /** Certifies hosts. */
+  /** Issues the certificates of hosts. */
   authority: Authority;
-  /** The authority's fingerprint, where hosts are to know this control plane by it; null: by its operator's certificate, or not at all. */
+  /**
+   * The authority's fingerprint, if hosts identify this control plane by it; null if TLS uses the operator's certificate or is
+   * off.
+   */
   authorityFingerprint: string | null;
   connections: AgentConnections;
   pendingCommands: PendingCommands;
@@ -34,6 +37,6 @@ export interface Platform {
   term: Term;
   clockSteps: ClockStepDetector;
   workerRuns: WorkerRuns;
-  /** When this process began, in monotonic milliseconds. */
+  /** When this process started, in milliseconds of the monotonic clock. */
   bootedAt: number;
 }

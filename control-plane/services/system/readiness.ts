@@ -2,17 +2,17 @@ import { messageOf } from '../../../shared/coded-error.js';
 import { writeMeta } from '../../store/meta.js';
 import type { Platform } from './platform.js';
 
-/** Anybody may ask, and writing costs. */
+/** How long one check is reused: anybody can ask without a credential, and each check writes to the disk. */
 const GOOD_FOR_MS = 1_000;
 
-/** Whether use cases can be carried out at this moment: something is written, durably, and taken for an answer for a second. */
+/** Checks whether the control plane can serve requests by a durable write to the database. A result is reused for a second. */
 export class Readiness {
   private fault: string | undefined;
   private until = -Infinity;
 
   constructor(private readonly platform: Pick<Platform, 'store' | 'clock'>) {}
 
-  /** Why they cannot; undefined where they can. */
+  /** Returns the reason why the database cannot be written, or undefined if it can. */
   look(): string | undefined {
     const { clock } = this.platform;
     if (clock.monotonic() < this.until) return this.fault;

@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.js';
 
 const KEPT_EVENTS = 1_000;
 
-/** Adds to the timeline that the renter reads; the oldest give way. */
+/** Adds an event to the timeline that the renter reads. The newest 1,000 events of an instance are kept. */
 export function recordEvent(
   tx: Tx,
   instanceId: string,
@@ -14,7 +14,10 @@ export function recordEvent(
   insertEvent(tx, instanceId, kind, message);
 }
 
-/** The same of what a host tells: a step that goes on replaces what it said last. */
+/**
+ * Adds an event that a host reports. If the last event has the same kind, it is replaced, so that a long step stays one event. A
+ * kind that is not for hosts becomes another one ({@link hostEvent}) and never replaces an event.
+ */
 export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
   const kind = hostEvent(told);
   const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instanceId);

@@ -2,7 +2,7 @@ import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import { pageFrom, type Page, type PageRequest } from './pages.js';
 
-/** How a worker has done since this process began. Times are milliseconds since 1970 UTC; null: never. */
+/** The runs of a worker since this process started. Times are milliseconds since 1970 UTC; null: never. */
 export interface WorkerState {
   name: string;
   runs: number;
@@ -15,25 +15,25 @@ export interface WorkerState {
   last_failure: string | null;
 }
 
-/** What is kept of the message of a failure. */
+/** Most characters that are kept of a failure's message. */
 const MESSAGE_LENGTH = 500;
 const NEVER = { runs: 0, failures: 0, failing: false, last_run_at: null, last_run_ms: null };
 
-/** Records each run of the workers, for operators to see which one fails. Only declared workers are kept. */
+/** Records the runs of the workers, so that operators see which one fails. */
 export class WorkerRuns {
   private readonly states = new Map<string, WorkerState>();
 
   constructor(private readonly clock: Pick<Clock, 'now' | 'monotonic'>) {}
 
-  /** Names a worker before its first run. */
+  /** Adds a worker, which must happen before its first run. */
   declare(name: string): void {
     this.states.set(name, { name, ...NEVER, last_failure_at: null, last_failure: null });
   }
 
-  /** Runs a worker and records how that went. Throws what the worker throws. */
+  /** Runs a worker and records the outcome. Throws what the worker throws, and an Error for a worker that was not declared. */
   record<T>(name: string, run: () => T): T {
     const state = this.states.get(name);
-    if (!state) throw new Error(`no worker ${name} is declared`);
+    if (!state) throw new Error(`worker ${name} is not declared`);
     const began = this.clock.monotonic();
     state.last_run_at = this.clock.now();
     state.runs += 1;
@@ -52,13 +52,13 @@ export class WorkerRuns {
     }
   }
 
-  /** The states of all workers as they are now, by name. */
+  /** Returns copies of the states of all workers, by name. */
   list(): WorkerState[] {
     return [...this.states.values()].map((state) => ({ ...state })).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }
 
-/** Operators: the workers of this control plane, by name. */
+/** Lists the workers of this control plane for an operator, by name. */
 export function listWorkers({ workerRuns }: { workerRuns: WorkerRuns }, request: PageRequest): Page<WorkerState> {
   return pageFrom(workerRuns.list(), request, { by: { name: 'asc' }, keyOf: ({ name }) => [name] });
 }
