@@ -107,7 +107,12 @@ function topUp(world: World): void {
   if (!renter) return;
   const credit = { amount_micro, reason: 'simulation' };
   world.attempt('credit', () => grantCredit(controlPlane.platform, operator, renter.organizationId, credit));
+  // A day may pass before anybody looks again.
+  const [row] = world.rows<{ balance_micro: number }>(BALANCE, renter.organizationId);
+  if (row) world.witness.seeBalance(renter.organizationId, row.balance_micro, world.timeline.now);
 }
+
+const BALANCE = 'SELECT balance_micro FROM organizations WHERE id = ?';
 
 /** Whoever has little looks away while something runs, until nothing is left. */
 function overspend(world: World): void {

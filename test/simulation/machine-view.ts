@@ -59,6 +59,12 @@ export class Witness {
   /** Whether an older copy was ever restored. */
   restored = false;
 
+  /** Notes an organization's balance at `now`, in simulated time. */
+  seeBalance(organizationId: string, balanceMicro: number, now: number): void {
+    noteSince(this.lowSince, organizationId, balanceMicro <= 0, now);
+    if (balanceMicro > 0) this.paidAt.set(organizationId, now);
+  }
+
   wrong(sight: MachineView, what: string): void {
     if (!this.wrongs.has(sight)) this.wrongs.set(sight, what);
   }
@@ -144,4 +150,10 @@ export class Witness {
     const sight = 'allowed actions are what the API accepts';
     this.wrong(sight, `what is ${status} says [${actions.join()}]`);
   }
+}
+
+/** Notes since when something holds. */
+export function noteSince(since: Map<string, number>, id: string, holds: boolean, now: number): void {
+  if (!holds) since.delete(id);
+  else if (!since.has(id)) since.set(id, now);
 }

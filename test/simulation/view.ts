@@ -1,4 +1,5 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { noteSince } from './machine-view.js';
 import type { World } from './world.js';
 
 export interface InstanceRow {
@@ -123,7 +124,7 @@ function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<str
 
 /** What stays true of an instance, whatever copy of the store is restored. */
 function remember({ world: { witness, timeline }, instances, organizations, before }: View): void {
-  const { stoppingSince, runningSince, downSince, lowSince, paidAt, started, givenUp } = witness;
+  const { stoppingSince, runningSince, downSince, started, givenUp } = witness;
   for (const since of [stoppingSince, runningSince, downSince]) {
     for (const id of since.keys()) if (before === undefined || !instances.has(id)) since.delete(id);
   }
@@ -134,15 +135,7 @@ function remember({ world: { witness, timeline }, instances, organizations, befo
     noteSince(runningSince, id, status === 'running', timeline.now);
     noteSince(downSince, id, status === 'stopped' || status === 'error', timeline.now);
   }
-  for (const { id, balance_micro } of organizations.values()) {
-    noteSince(lowSince, id, balance_micro <= 0, timeline.now);
-    if (balance_micro > 0) paidAt.set(id, timeline.now);
-  }
-}
-
-function noteSince(since: Map<string, number>, id: string, holds: boolean, now: number): void {
-  if (!holds) since.delete(id);
-  else if (!since.has(id)) since.set(id, now);
+  for (const { id, balance_micro } of organizations.values()) witness.seeBalance(id, balance_micro, timeline.now);
 }
 
 /** What is wrong with the first item with which something is. */
