@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
 import { integer, list, micro, text, timestamp } from './schemas.js';
 
-/** What the HTTP layer turns down by itself. */
+/** The codes of errors that no use case throws, only the HTTP layer. */
 export type HttpErrorCode =
   | 'HEADERS_TOO_LARGE'
   | 'INTERNAL'
@@ -17,28 +17,28 @@ export type ErrorCode = RefusalCode | HttpErrorCode;
 
 export interface ErrorDefinition {
   status: number;
-  /** When a caller meets it, in words for the API's document. */
+  /** When the error occurs: the text in the OpenAPI document and in docs/codes.md. */
   meaning: string;
-  /** Fields that join `code`, `message` and `request_id`. */
+  /** The fields that the error adds to `code`, `message` and `request_id`. */
   extra?: Readonly<Record<string, TSchema>>;
 }
 
 const Details = list(
   Type.Object({
-    path: text('The field or parameter, dotted; empty for the whole'),
+    path: text('The field or parameter as a dotted path; empty for the whole body'),
     message: text('What is wrong with it'),
   }),
-  'What is wrong',
+  'Each field or parameter that is not valid',
 );
-const limit = integer('How many there may be');
+const limit = integer('The limit');
 
-/** Every error of the API, once: what the server answers and what the document says come from here. */
+/** Every error of the API. Both the server's answers and the OpenAPI document use this table. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   ACCESS_UNSUPPORTED: {
     status: 409,
-    meaning: "The agent of the instance's machine is too old to replace its access; deploy again.",
+    meaning: "The agent of the instance's machine is too old to replace the instance's access; deploy again.",
   },
-  ADMIN_REQUIRED: { status: 403, meaning: 'This takes the session of an admin; an API key never suffices.' },
+  ADMIN_REQUIRED: { status: 403, meaning: 'The route requires the session of an admin; an API key never suffices.' },
   ALREADY_MEMBER: { status: 409, meaning: 'The user belongs to the organization already.' },
   API_KEY_NOT_FOUND: { status: 404, meaning: 'No active key of the organization has this id.' },
   CAPACITY_UNAVAILABLE: {
@@ -47,7 +47,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   CHECKOUT_UNAVAILABLE: {
     status: 409,
-    meaning: 'This marketplace takes no payments by itself; its operator grants credit.',
+    meaning: 'This marketplace accepts no card payments; its operator grants credit.',
   },
   DISK_TOO_LARGE: {
     status: 422,
@@ -57,17 +57,21 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   EMAIL_TAKEN: { status: 409, meaning: 'An account with this e-mail address exists.' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
-  IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key stands for another request.' },
+  IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },
   INSTANCE_LIMIT_REACHED: {
     status: 409,
-    meaning: 'The organization has as many instances that are not destroyed as it may.',
+    meaning: 'The organization has reached its limit of instances; those that are not destroyed count.',
     extra: { limit },
   },
   INSTANCE_NOT_FOUND: { status: 404, meaning: 'No instance of the organization has this id.' },
   INSUFFICIENT_BALANCE: {
     status: 402,
-    meaning: "The balance does not cover one hour of the organization's burn with this instance running.",
-    extra: { balance_micro: micro('What the organization has'), required_micro: micro('What it needs') },
+    meaning:
+      'The balance does not cover one hour of all instances and disks of the organization, including this instance.',
+    extra: {
+      balance_micro: micro('The balance of the organization'),
+      required_micro: micro('The balance that the request needs'),
+    },
   },
   INTERNAL: { status: 500, meaning: 'Something went wrong here; report it with its request_id.' },
   INVALID_CREDENTIALS: { status: 401, meaning: 'The e-mail address or the password is wrong.' },
@@ -77,43 +81,50 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   INVITATION_REQUIRED: {
     status: 403,
-    meaning: 'This marketplace takes new accounts by invitation only: sign up with invite_token.',
+    meaning: 'Only invited users can create an account in this marketplace: sign up with invite_token.',
   },
-  INVITE_NOT_FOUND: { status: 404, meaning: 'No invitation that is still open answers to this.' },
+  INVITE_NOT_FOUND: { status: 404, meaning: 'No open invitation has this id or token.' },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
   LIMIT_REACHED: {
     status: 409,
-    meaning: 'The user or the organization has as many of these as it may.',
+    meaning: 'The user or the organization has reached the limit for this kind of object.',
     extra: { limit },
   },
   MACHINE_DISK_EXHAUSTED: {
     status: 409,
-    meaning: "The machine's disk is committed to other renters.",
+    meaning:
+      'The machine has less free disk space than disk_gb, because the rest is committed to other instances or used.',
     extra: {
-      available_disk_gb: integer('What of the disk is left, in GB'),
-      requested_disk_gb: integer('What was asked for, in GB'),
+      available_disk_gb: integer('The free disk space of the machine in GB'),
+      requested_disk_gb: integer('The requested disk size in GB'),
     },
   },
   MACHINE_IN_MAINTENANCE: {
     status: 409,
-    meaning: 'The machine is scheduled to go offline too soon to start on.',
+    meaning: "The machine's maintenance window is open or begins within the hour.",
     extra: { next_maintenance: timestamp('When its maintenance window starts') },
   },
   MACHINE_IN_USE: {
     status: 409,
     meaning:
-      'The machine is connected and cannot be declared lost, or something is on it and it was not: the message says which, and what to do.',
+      'The machine is connected, so it cannot be declared lost. Or it has instances or workloads in quarantine and was not declared lost, so it cannot be removed. The message says which, and what to do.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },
   MALFORMED_REQUEST: { status: 400, meaning: 'This is not HTTP.' },
   MEMBER_NOT_FOUND: { status: 404, meaning: 'No member of the organization has this id.' },
-  METHOD_NOT_ALLOWED: { status: 405, meaning: 'The address takes other methods; the header Allow names them.' },
-  NOT_FOUND: { status: 404, meaning: 'There is nothing at this address.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    meaning: 'The path does not support this method; the header Allow lists those that it supports.',
+  },
+  NOT_FOUND: { status: 404, meaning: 'No route or object exists at this path.' },
   OFFER_NOT_FOUND: { status: 404, meaning: 'No offer has this id.' },
   OFFER_NOT_PINNABLE: { status: 409, meaning: "The offer's machine is not registered with the control plane." },
-  OFFER_NOT_VM_CAPABLE: { status: 422, meaning: 'A vm template on a machine that cannot run virtual machines.' },
-  OFFER_UNAVAILABLE: { status: 409, meaning: 'The offer is unknown or withdrawn, or no unit of it is free.' },
+  OFFER_NOT_VM_CAPABLE: {
+    status: 422,
+    meaning: "The template is a virtual machine, and the offer's machine cannot run those.",
+  },
+  OFFER_UNAVAILABLE: { status: 409, meaning: 'The offer is unknown, withdrawn or not available now.' },
   ORG_MISMATCH: { status: 403, meaning: 'X-Org-Id names an organization that the credential does not belong to.' },
   ORGANIZATION_NOT_FOUND: { status: 404, meaning: 'No organization has this id.' },
   OWN_ACCOUNT: { status: 409, meaning: 'Operators do not remove their own accounts; another operator can.' },
@@ -123,15 +134,15 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   RATE_LIMITED: {
     status: 429,
     meaning: 'Too many requests from this address, with this credential, or for this account; see Retry-After.',
-    extra: { retry_after_seconds: integer('After how many seconds it is worth trying again') },
+    extra: { retry_after_seconds: integer('How many seconds to wait before the next try') },
   },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
   SIGNATURE_INVALID: {
     status: 400,
-    meaning: 'The event was not signed with the secret that is set here, or too long ago.',
+    meaning: 'The webhook event was not signed with the configured secret, or was signed too long ago.',
   },
   SSH_KEY_EXISTS: { status: 409, meaning: 'The user has this SSH key already.' },
-  SSH_KEY_NOT_FOUND: { status: 404, meaning: 'No SSH key that this credential may attach or remove has this id.' },
+  SSH_KEY_NOT_FOUND: { status: 404, meaning: 'No SSH key that this credential can use or remove has this id.' },
   START_REFUSED: {
     status: 409,
     meaning: 'The host refused the start, or no longer holds the workload; the message says which.',

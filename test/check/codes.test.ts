@@ -23,10 +23,15 @@ function rowsUnder(heading: string): string[][] {
 const named = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '');
 const codesUnder = (heading: string) => rowsUnder(heading).flatMap(([code]) => named(code));
 
-it('every error of the API is documented, with its status and what it adds', () => {
-  const documented = rowsUnder('Errors').map(([code, status, , adds]) => [named(code)[0], status, named(adds)]);
-  const known = Object.entries(ERRORS).map(([code, { status, extra = {} }]) => {
-    return [code, String(status), Object.keys(extra)];
+it('every error of the API is documented, with its status, its meaning and what it adds', () => {
+  const documented = rowsUnder('Errors').map(([code, status, when, adds]) => [
+    named(code)[0],
+    status,
+    when,
+    named(adds),
+  ]);
+  const known = Object.entries(ERRORS).map(([code, { status, meaning, extra = {} }]) => {
+    return [code, String(status), meaning, Object.keys(extra)];
   });
   expect(documented).toEqual(known.sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)));
 });
