@@ -1,9 +1,9 @@
-/** A hole through which a container has got out, and where it is mended. */
+/** A known vulnerability that lets a container escape, and the versions that fix it. */
 export interface Advisory {
   id: string;
-  /** The first version with the fix, of each line of releases that has one. */
+  /** The first fixed version of each release line that has a fix. */
   fixedIn: readonly string[];
-  /** Versions of distributions' packages that have the fix though their number is lower. */
+  /** Package versions of distributions that have the fix although their number is lower. */
   packages: readonly string[];
 }
 
@@ -25,15 +25,15 @@ export const ADVISORIES = {
 
 export type Program = keyof typeof ADVISORIES;
 
-/** What a program is: its own version, and its package's where a distribution has made it. */
+/** The version of a program, and that of its package if a distribution built it. */
 export interface Installed {
   version: string;
   packaged: string | null;
 }
 
 /**
- * The advisories that concern what is installed. `unsure`: the number is too low, and the distribution may have mended it in a
- * version that is not known here.
+ * Returns the advisories that apply to an installed version. `unsure`: the number is too low, but the distribution can have fixed it in
+ * a package version that is not listed here.
  */
 export function concerning(program: Program, { version, packaged }: Installed): { id: string; unsure: boolean }[] {
   const all: readonly Advisory[] = ADVISORIES[program];
@@ -49,11 +49,11 @@ function isFixed(version: string, fixedIn: readonly string[]): boolean {
   const [major, minor] = own;
   const ofLine = fixedIn.map(numbersOf).find((fixed) => fixed[0] === major && fixed[1] === minor);
   if (ofLine) return compare(own, ofLine) >= 0;
-  // A later line has it from the beginning.
+  // A later release line has the fix from its first version.
   return fixedIn.every((fixed) => compare(own, numbersOf(fixed)) > 0);
 }
 
-/** Of the same version of the program: its package is at, or after, a revision. */
+/** Tells whether a package has the same program version as `fixed`, and its revision or a later one. */
 function isAtLeast(packaged: string | null, fixed: string): boolean {
   if (packaged === null) return false;
   const [upstream, revision = ''] = packaged.split(/-(?=[^-]*$)/);

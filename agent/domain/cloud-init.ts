@@ -3,7 +3,7 @@ import { shellExports, shellVariables } from './shell.js';
 
 export interface GuestFacts {
   instanceId: string;
-  /** The account that the key is for; made unless the disk has it. */
+  /** The account that the key is for; cloud-init creates it unless the disk has it. */
   sshUser: string;
   /** One line of an authorized_keys file; empty: none. */
   sshAuthorizedKey: string;
@@ -17,7 +17,7 @@ const ONSTART = '/var/lib/gpurent/onstart';
 const PER_BOOT = '/var/lib/cloud/scripts/per-boot/gpurent-onstart';
 const LONGEST_LINE = 1_000;
 
-/** The files of a NoCloud seed. Whatever a renter wrote is in base64 or plain ASCII: no YAML can be made of it. */
+/** Returns the files of a NoCloud seed. A renter's text is in base64 or plain ASCII, so it cannot inject YAML. */
 export function seedOf(facts: GuestFacts): { 'meta-data': string; 'user-data': string } {
   const hostname = facts.instanceId.slice(0, 8);
   const metaData = { 'instance-id': facts.instanceId, 'local-hostname': hostname };
@@ -33,7 +33,7 @@ export function seedOf(facts: GuestFacts): { 'meta-data': string; 'user-data': s
 }
 
 function accountOf({ sshUser, sshAuthorizedKey }: GuestFacts) {
-  // Without its comment, in which anything may stand.
+  // Without its comment, which can contain anything.
   const key = sshAuthorizedKey.split(' ').slice(0, 2).join(' ');
   const account = { name: sshUser, ssh_authorized_keys: [key] };
   if (sshUser === 'root') return account;
@@ -59,7 +59,7 @@ function base64(text: string) {
   return { encoding: 'b64', content: Buffer.from(text).toString('base64') };
 }
 
-/** As the login of the guest reads it, which knows no way to write some characters: those are for shells only. */
+/** Returns the line of /etc/environment for a variable; none if the file cannot express the value, which then only shells get. */
 function lineOf({ key, value }: EnvVar): string[] {
   const line = `${key}="${value}"\n`;
   return /["#\\\n\r]/.test(value) || line.length > LONGEST_LINE ? [] : [line];

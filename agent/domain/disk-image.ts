@@ -19,12 +19,12 @@ const SIGNATURE_AT = 510;
 const TABLE_AT = 446;
 const ENTRY_BYTES = 16;
 const ESP_OF_MBR = 0xef;
-/** Of an EFI system partition in a GPT, as it stands on the disk. */
+/** The type GUID of an EFI system partition in a GPT, in the byte order on the disk. */
 const ESP_OF_GPT = Buffer.from('28732ac11ff8d211ba4b00a0c93ec93b', 'hex');
 
 /**
- * Judges a disk by what the runner's `inspect` has printed: `info` (qemu-img's JSON), `check` (its exit code, of qcow2), `head`
- * (the first sectors in base64). Answers in words what is wrong with one that cannot be booted.
+ * Judges a disk by the output of the runner's `inspect`: `info` (JSON of qemu-img), `check` (exit code of qemu-img check, for qcow2),
+ * `head` (the first sectors in base64). Returns in words, for the renter, why a disk cannot be booted.
  */
 export function judgeDisk(lines: readonly string[]): BaseDisk | string {
   const said = (name: string) =>
@@ -38,8 +38,9 @@ export function judgeDisk(lines: readonly string[]): BaseDisk | string {
   if (format !== 'raw' && format !== 'qcow2') return `its disk is of the format ${format}; give qcow2 or raw`;
   const names = [info['backing-filename'], info['format-specific']?.data?.['data-file']];
   if (names.some((name) => name !== undefined))
-    return 'its disk is only a part: it names another file; give a whole one';
-  if (info.encrypted) return 'its disk is encrypted, and nobody is there to give the password';
+    return 'its disk is only a part: it names another file; give a complete disk';
+  if (info.encrypted)
+    return 'its disk is encrypted, and nobody can enter the password at boot; give an unencrypted disk';
   if (format === 'qcow2' && !isSound(said('check')[0])) return 'its disk is corrupt: qemu-img check finds errors in it';
   const head = Buffer.from(said('head').join(''), 'base64');
   if (head.length < SECTOR || head.readUInt16LE(SIGNATURE_AT) !== 0xaa55)
@@ -55,7 +56,7 @@ function parseInfo(text: string | undefined): QemuInfo | undefined {
   }
 }
 
-/** 3: some space is lost, and nothing else. */
+/** Tells whether qemu-img check found no corruption. Exit code 3 means only leaked space. */
 function isSound(exitCode: string | undefined): boolean {
   return exitCode === '0' || exitCode === '3';
 }

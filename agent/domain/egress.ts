@@ -1,48 +1,48 @@
 import { FORBIDDEN_IPV4 } from '../../shared/forbidden-networks.js';
 
-/** Every bridge of an instance is named so, and nothing else on the host: what the rules know renters by. */
+/** The prefix of the bridges of instances, and of no other interface: the rules recognize renters' packets by it. */
 export const BRIDGE_PREFIX = 'gpr';
 
 export interface EgressPolicy {
-  /** Name servers that renters may ask, wherever they are. */
+  /** Name servers that renters may use, even at private addresses. */
   resolvers: readonly string[];
-  /** Networks that renters may reach though they are private. */
+  /** Private networks that renters may reach. */
   allowed: readonly string[];
-  /** Where instances' own networks are, which may be no private one. */
+  /** The pool of the instances' own networks, which can be outside the private ranges. */
   instances: string;
-  /** What all of them may send together, as the owner has set it; null: a share of what the line takes. */
+  /** The host owner's limit for what all instances send together; null: a share of the speed of the line. */
   mostMbit: number | null;
 }
 
 export const FORWARD_CHAIN = 'GPURENT-FORWARD';
 export const INPUT_CHAIN = 'GPURENT-INPUT';
 
-/** Of a line whose speed nobody tells. */
+/** The assumed speed of a line whose speed is unknown. */
 const USUAL_MBIT = 1_000;
-/** What the packet filter can count. */
+/** The highest rate that the hashlimit match can count. */
 const MOST_MBIT = 180_000;
-/** Of the line: the rest is the agent's, whose stops and reports no renter is to keep from getting through. */
+/** The share of the line for instances. The rest is for the agent, so that renters cannot delay its stops and reports. */
 const INSTANCES_SHARE = 0.9;
 
 const REPLY = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN';
 const SMTP_PORT = 25;
 
-/** What all instances of a host may send together, in megabits per second. `lineMbit`: what the line takes; null: nobody tells. */
+/** Returns the limit for what all instances send together, in megabits per second. `lineMbit`: the speed of the line; null: unknown. */
 export function egressMbit({ mostMbit }: Pick<EgressPolicy, 'mostMbit'>, lineMbit: number | null): number {
   const share = Math.max(Math.floor((lineMbit ?? USUAL_MBIT) * INSTANCES_SHARE), 1);
   return Math.min(mostMbit ?? share, MOST_MBIT);
 }
 
 /**
- * What a renter's packets may reach, as input of `iptables-restore --noflush`: replies anywhere; nothing on the host itself; of
- * the world, what is not private, less mail, which strangers send too much of. What all of them send above `mbit` megabits per
- * second is dropped.
+ * Returns the rules for renters' packets as input of `iptables-restore --noflush`. They allow replies and public addresses; they refuse
+ * the host itself, private networks and mail (to stop spam). Packets above `mbit` megabits per second, of all instances together, are
+ * dropped.
  */
 export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit: number): string {
   const kib = Math.floor((mbit * 1_000_000) / 8 / 1024);
   const named = resolvers.filter((address) => !address.includes(':'));
   return restoreInput([
-    // The kernel keeps the numbers of a bucket as long as one of this name exists.
+    // The rate is in the name, because the kernel keeps the limits of an existing bucket with the same name.
     `-A ${FORWARD_CHAIN} -m hashlimit --hashlimit-above ${kib}kb/s --hashlimit-burst ${2 * kib}kb --hashlimit-name gpr-${kib} -j DROP`,
     `-A ${FORWARD_CHAIN} ${REPLY}`,
     ...named.flatMap((address) => [
@@ -59,12 +59,12 @@ export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit:
   ]);
 }
 
-/** Instances have no IPv6. */
+/** Returns the rules for IPv6: they drop everything, because instances have no IPv6. */
 export function ipv6Rules(): string {
   return restoreInput([`-A ${FORWARD_CHAIN} -j DROP`, `-A ${INPUT_CHAIN} -j DROP`]);
 }
 
-/** Naming a chain empties it, so that all takes effect at once. */
+/** Builds the input of iptables-restore. A line that names a chain also empties it, so that all rules are replaced at once. */
 function restoreInput(rules: readonly string[]): string {
   return ['*filter', `:${FORWARD_CHAIN} - [0:0]`, `:${INPUT_CHAIN} - [0:0]`, ...rules, 'COMMIT', ''].join('\n');
 }

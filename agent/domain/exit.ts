@@ -1,4 +1,4 @@
-/** The last run of a workload that is down, as Docker has it. */
+/** The last run of a workload that is down, from Docker, with times in ms since 1970. */
 export interface ExitedRun {
   instanceId: string;
   startedAt: number;
@@ -11,12 +11,12 @@ export interface Outage {
   to: number;
 }
 
-/** A Docker that shuts down kills its containers over as long a time before it is gone. */
+/** How long before its own end a Docker that shuts down can kill its containers. */
 const SHUTDOWN_MS = 30_000;
 
 /**
- * Whether a run that is down after an outage went down with it: what was interrupted is brought back, what ended stays down.
- * Where the clock was set back meanwhile, nobody can tell, and everything did.
+ * Tells whether an outage interrupted a run. The agent starts an interrupted workload again, but not one whose run ended by itself. If
+ * the clock was set back meanwhile, that cannot be known, and every run counts as interrupted.
  */
 export function wasKilledBy({ from, to }: Outage, { finishedAt }: ExitedRun): boolean {
   return to < from || (finishedAt >= from - SHUTDOWN_MS && finishedAt <= to);

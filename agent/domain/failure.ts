@@ -15,15 +15,15 @@ export type FailureCode =
   | 'JOURNAL_UNWRITABLE'
   | 'SUPERSEDED';
 
-/** Why a command could not be done, in words for the renter. */
+/** The failure of a command, with a message for the renter. */
 export class Failure extends CodedError<FailureCode> {}
 
-/** Whose trouble an error is, of which every instance has its share at the same time; otherwise `own`. */
+/** Returns the key by which a log groups an error: `Docker` if Docker is down, which affects all instances at once; otherwise `own`. */
 export function troubleOf(error: unknown, own: string): string {
   return isDockerAway(error) ? 'Docker' : own;
 }
 
-/** Whether that is the error, or has caused it: Docker is down, or does not answer in time. */
+/** Tells whether the error, or its cause, is that Docker is down or does not answer in time. */
 export function isDockerAway(error: unknown): boolean {
   if (error instanceof Failure) return ['DOCKER_UNREACHABLE', 'DOCKER_TIMEOUT'].includes(error.code);
   return error instanceof CodedError && error.cause !== undefined && isDockerAway(error.cause);

@@ -1,4 +1,4 @@
-/** A renter's container that this host has made under another identity. */
+/** A renter's container that this host created under another identity. */
 export interface LeftWorkload {
   hostId: string;
   container: string;
@@ -8,8 +8,8 @@ export interface LeftWorkload {
 const MOST_NAMED = 20;
 
 /**
- * What an earlier identity of a host leaves on it, a machine a line, and how its owner removes that: nothing else does, for it holds
- * disks of renters.
+ * Describes what earlier identities of a host have left on it, one line for each machine, and how the host owner removes it. Only the
+ * owner removes it, because it contains disks of renters.
  */
 export function describeLeft(left: readonly LeftWorkload[]): { what: string; advice: string }[] {
   const machines = [...new Set(left.map(({ hostId }) => hostId))];
@@ -22,7 +22,7 @@ export function describeLeft(left: readonly LeftWorkload[]): { what: string; adv
     const of = `--filter label=gpurent.host=${hostId}`;
     return {
       what: `containers of machine ${hostId}, with the disks of renters: ${named.join(', ')}${more}`,
-      advice: `once nobody wants them any more: docker rm --force --volumes $(docker ps --all --quiet ${of}); docker network rm $(docker network ls --quiet ${of})`,
+      advice: `once nobody needs them any more: docker rm --force --volumes $(docker ps --all --quiet ${of}); docker network rm $(docker network ls --quiet ${of})`,
     };
   });
 }

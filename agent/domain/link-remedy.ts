@@ -1,13 +1,13 @@
 const ENROLL = 'gpurent-agent enroll --control-plane HOST:PORT --token TOKEN';
 const AGAIN = `"${ENROLL} --again"`;
-/** The service holds the journal open that is put aside. */
+/** Stops the service first, because it holds the journal open that `enroll --new` moves aside. */
 const AS_NEW = `"systemctl stop gpurent-agent", "${ENROLL} --new", "systemctl start gpurent-agent"`;
 
-/** What a control plane of this release or the one before says, and what a host's owner does about it. */
+/** Messages of control planes of this release and the previous one, and what the host owner can do about each. */
 const REMEDIES: readonly [RegExp, string][] = [
   [
     /has removed this host/,
-    `where that was meant, uninstall the agent; to be a new machine, get an enrolment token from the operator, then ${AS_NEW}`,
+    `if the removal was intended, uninstall the agent; to enroll as a new machine, get an enrollment token from the operator, then ${AS_NEW}`,
   ],
   [
     /replaced by a newer one|revoked|certificate of this host has expired/,
@@ -15,20 +15,26 @@ const REMEDIES: readonly [RegExp, string][] = [
   ],
   [
     /belongs to no host/,
-    `see with the operator that this is the right control plane. Where it knows this machine, get a token of it, then ${AGAIN} and "systemctl restart gpurent-agent"; where it does not, get an ordinary token, then ${AS_NEW}`,
+    `ask the operator whether this is the right control plane. If it knows this machine, get a token of this machine, then ${AGAIN} and "systemctl restart gpurent-agent"; if not, get an ordinary token, then ${AS_NEW}`,
   ],
-  [/speaks? protocol/, 'upgrade the older one of the two: the newer release’s scripts/install-agent, or the operator'],
-  [/epoch|copies of one store|older copy/, 'tell the operator: two control planes run, or one runs on an older copy'],
+  [
+    /speaks? protocol/,
+    'upgrade the older of the two: you upgrade the agent, with scripts/install-agent of the newer release; the operator upgrades the control plane',
+  ],
+  [
+    /epoch|copies of one store|older copy/,
+    'tell the operator: two control planes are running, or one runs on an older copy of the database',
+  ],
   [
     /too much at once|too many refused/,
-    'wait a minute; where it goes on, "journalctl -u gpurent-agent -n 50", and tell the operator',
+    'wait a minute; if it continues, read "journalctl -u gpurent-agent -n 50" and tell the operator',
   ],
 ];
-const UNTRUSTED = `see that the address leads to the control plane, and that nobody is in between; where the control plane has another certificate or authority now, ask the operator for a token of this machine, then ${AGAIN} and "systemctl restart gpurent-agent"`;
+const UNTRUSTED = `check that the address leads to the control plane and that nobody intercepts the connection; if the control plane has a new certificate or authority, ask the operator for a token of this machine, then ${AGAIN} and "systemctl restart gpurent-agent"`;
 
-/** What a host's owner does about a control plane that does not take the host, by what was said. */
+/** Returns what the host owner can do about a failure to connect, chosen by its reason. */
 export function remedyOf({ kind, reason }: { kind: 'refused' | 'untrusted' | 'other'; reason: string }): string {
   if (kind === 'untrusted') return UNTRUSTED;
   const [, remedy] = REMEDIES.find(([said]) => said.test(reason)) ?? [];
-  return remedy ?? 'ask the operator, whose log says the same';
+  return remedy ?? 'ask the operator, whose log has the same message';
 }

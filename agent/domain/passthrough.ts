@@ -1,19 +1,19 @@
-/** A function of a PCI device, as the kernel shows it. */
+/** A function of a PCI device, from sysfs. */
 export interface PciFunction {
-  /** Such as `0000:3b:00.0`. */
+  /** For example `0000:3b:00.0`. */
   address: string;
   /** Class, subclass and programming interface. */
   class: number;
   vendor: number;
-  /** What the IOMMU can tell apart from all else; null where there is none. */
+  /** The IOMMU group, the smallest unit that the IOMMU can isolate; null: none. */
   group: number | null;
   driver: string | null;
 }
 
-/** What a virtual machine gets. */
+/** The devices that a virtual machine gets. */
 export interface PassthroughPlan {
   groups: number[];
-  /** Every function of its GPUs, which the host gives up. */
+  /** The addresses of all functions of its GPUs. */
   addresses: string[];
 }
 
@@ -26,12 +26,12 @@ export interface SysfsWrite {
 export const VFIO = 'vfio-pci';
 const NVIDIA = 0x10de;
 const BRIDGE = 0x06;
-/** What a bridge can be without being one that only carries others' data. */
+/** The class "other bridge", which NVSwitch uses; all other bridges only forward data. */
 const OTHER_BRIDGE = 0x0680;
 
 /**
- * How whole GPUs, by the addresses of their slots (`0000:3b:00`), go to a virtual machine: with all their functions, and only if
- * nothing else is in their IOMMU groups. Answers in words for the host's owner why not.
+ * Plans the passthrough of whole GPUs, by the addresses of their slots (`0000:3b:00`), to a virtual machine: with all their functions,
+ * and only if nothing else is in their IOMMU groups. Returns the reason, in words for the host owner, if that is impossible.
  */
 export function planPassthrough(all: readonly PciFunction[], slots: readonly string[]): PassthroughPlan | string {
   const fabric = all.find((each) => each.vendor === NVIDIA && each.class >> 8 === OTHER_BRIDGE);
@@ -55,12 +55,12 @@ export function planPassthrough(all: readonly PciFunction[], slots: readonly str
   return { groups: [...groups].sort((one, other) => one - other), addresses: own.map(({ address }) => address) };
 }
 
-/** Takes functions from their drivers and gives them to vfio-pci. What is there already is left. */
+/** Returns the writes that move functions from their drivers to vfio-pci, except those that it already has. */
 export function takeSteps(functions: readonly PciFunction[]): SysfsWrite[] {
   return functions.filter(({ driver }) => driver !== VFIO).flatMap((each) => moveTo(each, VFIO));
 }
 
-/** Gives functions back to whatever driver the host has for them. */
+/** Returns the writes that move functions from vfio-pci, or from no driver, to the host's own driver. */
 export function returnSteps(functions: readonly PciFunction[]): SysfsWrite[] {
   return functions.filter(({ driver }) => driver === VFIO || driver === null).flatMap((each) => moveTo(each, '\n'));
 }
@@ -73,12 +73,12 @@ function moveTo({ address, driver }: PciFunction, override: string): SysfsWrite[
   ];
 }
 
-/** The address without its function. */
+/** Returns the address of a function without its function number. */
 export function slotOf(address: string): string {
   return address.replace(/\.[0-7]$/, '');
 }
 
-/** Bridges of a group stay with the host: they have no data of their own. */
+/** Tells whether a function is a bridge that only forwards data. Such a bridge stays with the host although it is in a GPU's group. */
 function isPlainBridge({ class: code }: PciFunction): boolean {
   return code >> 16 === BRIDGE && code >> 8 !== OTHER_BRIDGE;
 }

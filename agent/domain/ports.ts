@@ -1,32 +1,32 @@
 import type { Port } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
-/** Inclusive. */
+/** A range of ports, both ends included. */
 export interface PortRange {
   first: number;
   last: number;
 }
 
-/** The ports of a range that are not in `used`, each once, beginning `offset` ports into it. */
+/** Returns the ports of a range that are not in `used`, each once, beginning `offset` ports into it. */
 export function candidatePorts(range: PortRange, used: ReadonlySet<number>, offset: number): number[] {
   const size = range.last - range.first + 1;
   return Array.from({ length: size }, (_, i) => range.first + ((offset + i) % size)).filter((port) => !used.has(port));
 }
 
 export interface PublishedPort {
-  /** In the container. */
+  /** The port in the container. */
   port: number;
   protocol: 'tcp' | 'udp';
-  /** On the host, the same for the life of the workload. */
+  /** The port on the host, the same for the life of the workload. */
   hostPort: number;
-  /** Whether the access proxy stands before it, instead of Docker publishing it. */
+  /** Whether the access proxy serves the host port, instead of Docker. */
   guarded: boolean;
-  /** Which link of the instance leads here. */
+  /** Which URL of the instance points to this port. */
   link: 'jupyter' | 'open' | null;
 }
 
 /**
- * The ports of a workload with their host ports, in order. What is not known to guard itself is guarded. UDP cannot be guarded:
- * where that is asked for, it is not published.
+ * Returns the published ports of a workload with their host ports, in order. A port is guarded unless its `guard` is `none` or
+ * `bearer`. A UDP port cannot be guarded, so a guarded one is not published.
  */
 export function publishPorts(ports: readonly Port[], hostPorts: readonly number[]): PublishedPort[] {
   const opened = ports.find(({ openButton }) => openButton);
@@ -39,7 +39,7 @@ export function publishPorts(ports: readonly Port[], hostPorts: readonly number[
   }));
 }
 
-/** Those that can be reached at all. */
+/** Returns the ports that can be published: all except guarded UDP ports. */
 export function publishable(ports: readonly Port[]): Port[] {
   return ports.filter((port) => port.protocol !== 'udp' || !isGuarded(port));
 }
@@ -48,7 +48,7 @@ function isGuarded({ guard }: Port): boolean {
   return guard !== 'none' && guard !== 'bearer';
 }
 
-/** How a workload tells others where it is reached: for its environment. */
+/** Returns the environment variables that tell a workload its public address and ports. */
 export function addressesOf(publicAddress: string, ports: readonly PublishedPort[]): { key: string; value: string }[] {
   const named = ports.map(({ protocol, port, hostPort }) => ({
     key: `PUBLIC_${protocol.toUpperCase()}_PORT_${port}`,

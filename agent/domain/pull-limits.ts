@@ -1,8 +1,8 @@
-/** What one pull may take. */
+/** The limits of one pull. */
 export interface PullLimits {
-  /** On average, after two minutes. */
+  /** The least average rate, checked after two minutes. */
   leastBytesPerSecond: number;
   longestMs: number;
-  /** Of one image, unpacked. */
+  /** The largest size of one image, unpacked. */
   mostBytes: number;
 }

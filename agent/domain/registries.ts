@@ -1,40 +1,40 @@
 import { DOCKER_HUB, canonicalName, type ImageReference } from '../../shared/image-reference.js';
 
-/** What `docker info` says of registries, as far as it is of interest here. */
+/** The fields of `docker info` about registries that the agent uses. */
 export interface DockerRegistries {
   HttpProxy?: string;
   HttpsProxy?: string;
   RegistryConfig?: {
     InsecureRegistryCIDRs?: string[] | null;
     IndexConfigs?: Record<string, { Secure?: boolean } | undefined> | null;
-    /** Of Docker Hub. */
+    /** Mirrors of Docker Hub. */
     Mirrors?: string[] | null;
   } | null;
 }
 
 export interface Registry {
-  /** `https://HOST[:PORT]`, or http, where Docker's configuration names it so. */
+  /** `https://HOST[:PORT]`, or http if Docker's configuration lists it as insecure. */
   origin: string;
-  /** This host's owner has named it: it may be at any address. It is never given a renter's credentials. */
+  /** Whether the host owner configured it as a mirror. A mirror can be at any address, and never gets a renter's credentials. */
   isMirror: boolean;
 }
 
-/** Where an image is to be had. */
+/** The registries from which an image can be pulled. */
 export interface PullRoute {
-  /** To be tried in this order; the last is the image's own. */
+  /** In the order to try them; the last is the image's own. */
   registries: Registry[];
   repository: string;
   /** A tag or a digest. */
   reference: string;
-  /** Networks in which Docker speaks to registries without TLS, in CIDR notation. */
+  /** Networks in which Docker uses registries without TLS, in CIDR notation. */
   insecureNetworks: string[];
 }
 
-/** By which Docker Hub is reached. */
+/** The host name of Docker Hub's registry. */
 const HUB_HOST = 'registry-1.docker.io';
 const MOST_MIRRORS = 4;
 
-/** Where Docker itself would look for an image. */
+/** Returns the registries in which Docker itself would look for an image. */
 export function pullRoute(image: ImageReference, { RegistryConfig }: DockerRegistries): PullRoute {
   const { registry, repository } = canonicalName(image);
   const isHub = registry === DOCKER_HUB;
@@ -51,7 +51,7 @@ export function pullRoute(image: ImageReference, { RegistryConfig }: DockerRegis
   };
 }
 
-/** Docker reaches registries through a proxy, which resolves their names: nothing that we check would hold for it. */
+/** Tells whether Docker uses a proxy for registries. A proxy resolves names itself, so the agent's checks of addresses do not hold. */
 export function pullsThroughProxy({ HttpProxy, HttpsProxy }: DockerRegistries): boolean {
   return Boolean(HttpProxy) || Boolean(HttpsProxy);
 }

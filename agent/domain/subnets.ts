@@ -1,21 +1,21 @@
 /** An IPv4 network in CIDR notation, such as `10.213.0.0/16`. */
 export interface Subnet {
-  /** As a number. */
+  /** The first address, as a number. */
   first: number;
   prefix: number;
 }
 
-/** The network of an instance: its host's end, its own, and room for what Docker keeps. */
+/** The network of an instance: addresses for the host and the instance, and those that Docker reserves. */
 const INSTANCE_PREFIX = 29;
 const INSTANCE_SIZE = 2 ** (32 - INSTANCE_PREFIX);
 
-/** Undefined where `text` is no IPv4 network, or has bits beyond its prefix. */
+/** Parses an IPv4 network; undefined if `text` is none, or has bits beyond its prefix. */
 export function parseSubnet(text: string): Subnet | undefined {
   const subnet = networkOf(text);
   return subnet && format(subnet.first, subnet.prefix) === text ? subnet : undefined;
 }
 
-/** The network of an address such as `10.1.2.3/16`; undefined where `text` is none. */
+/** Returns the network of an address such as `10.1.2.3/16`; undefined if `text` is no such address. */
 export function networkOf(text: string): Subnet | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (!match) return undefined;
@@ -25,12 +25,12 @@ export function networkOf(text: string): Subnet | undefined {
   return { first: address - (address % 2 ** (32 - prefix)), prefix };
 }
 
-/** How many instances a pool has networks for. */
+/** Returns the number of instance networks in a pool. */
 export function capacityOf({ prefix }: Subnet): number {
   return Math.floor(2 ** (INSTANCE_PREFIX - prefix));
 }
 
-/** The networks of a pool that overlap none of `used`, each once, beginning `offset` networks into it. */
+/** Yields the networks of a pool that overlap none of `used`, each once, beginning at the network number `offset`. */
 export function* freeSubnets(pool: Subnet, used: readonly Subnet[], offset: number): Generator<string> {
   const count = capacityOf(pool);
   for (let i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ export function* freeSubnets(pool: Subnet, used: readonly Subnet[], offset: numb
   }
 }
 
-/** Whether two networks share an address. */
+/** Tells whether two networks share an address. */
 export function overlap(one: Subnet, other: Subnet): boolean {
   const end = ({ first, prefix }: Subnet) => first + 2 ** (32 - prefix);
   return one.first < end(other) && other.first < end(one);

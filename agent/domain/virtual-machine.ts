@@ -1,33 +1,33 @@
 export type Accelerator = 'kvm' | 'tcg';
 
 export interface VmSettings {
-  /** What virtual machines run on; null: this host runs none. */
+  /** How QEMU runs virtual machines; null: this host runs none. */
   accelerator: Accelerator | null;
-  /** Name of the image that `scripts/build-vm-runner` has made. */
+  /** The name of the image that `scripts/build-vm-runner` builds. */
   runner: string;
-  /** How long a guest may take to shut down. */
+  /** The grace of a guest, in seconds. */
   stopSeconds: number;
 }
 
 export interface MachineSize {
   cpus: number;
-  /** What the guest sees, in MiB; what is left of the slice is QEMU's own. */
+  /** The memory of the guest in MiB; the rest of the slice is for QEMU itself. */
   memoryMb: number;
 }
 
-/** The account that QEMU runs as, in the runner's image. */
+/** The user id that QEMU runs as, in the runner's image. */
 export const RUNNER_ID = 64_000;
 const LEAST_MEMORY_MB = 256;
 const OWN_MB = 200;
 const OWN_MB_PER_CPU = 8;
-/** For page tables and buffers. */
+/** The share of memory for page tables and buffers. */
 const OWN_SHARE = 1 / 128;
-/** Translated code, see the runner. */
+/** Memory for translated code, see the runner. */
 const TCG_MB = 320;
 
 /**
- * What of a slice a virtual machine gets, so that all of its container stays within the slice. Undefined where too little is
- * left to boot anything.
+ * Returns the part of a slice that a virtual machine gets, so that its whole container stays within the slice. Undefined if too little
+ * memory is left to boot a guest.
  */
 export function machineSize(
   { cpuMillis, memoryMb }: { cpuMillis: number; memoryMb: number },

@@ -3,12 +3,12 @@ import { dirname } from 'node:path';
 
 const UNFINISHED = '.new';
 
-/** Writes a file so that its readers find the old text or the new one, and the same after a crash of the host. */
+/** Replaces a file atomically: readers see the old or the new text, also after a crash of the host. */
 export async function writeDurably(path: string, text: string, mode: number): Promise<void> {
   const file = await open(path + UNFINISHED, 'w', mode);
   try {
     await file.writeFile(text);
-    // Whatever the umask is.
+    // `open` applies the umask to the mode; this does not.
     await file.chmod(mode);
     await file.sync();
   } finally {

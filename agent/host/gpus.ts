@@ -10,7 +10,10 @@ import type { GpuDriver } from './gpus/driver.js';
 import { NvidiaGpus } from './nvidia/nvidia.js';
 import { SimulatedGpus } from './gpus/simulated.js';
 
-/** The GPUs that this host is told to rent out. Only who may `warn` takes notes: the agent that runs. */
+/**
+ * Creates the driver of the GPUs that this host rents out. Only the running agent passes `warn`; without it, the driver does not write
+ * its state file.
+ */
 export function gpuDriver(
   { gpus, name, stateDir }: AgentConfig,
   clock: Clock,

@@ -5,7 +5,7 @@ import { SetupError } from '../../shared/coded-error.js';
 const PROGRAMS = ['sh', 'dropbear', 'dropbearkey', 'sftp-server', 'scp', 'rsync'];
 const FILES = ['init', 'lib/ld.so', ...PROGRAMS.map((name) => `bin/${name}`)];
 
-/** Throws SetupError when the folder that every container is given lacks something. */
+/** Throws SetupError if the folder of guest tools lacks a file. */
 export function requireGuestTools(folder: string): void {
   for (const file of FILES) {
     try {

@@ -6,20 +6,20 @@ import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from './gpus/driver.js';
 
 const RENTED_SHARE = 0.9;
-/** Below this, nothing new is taken. */
+/** The share of Docker's file system that stays free: below it, the host accepts no new instances. */
 const RESERVED_SHARE = 0.05;
 const GB = 1e9;
 const MIB = 1024 * 1024;
 
-/** What Docker on this host is like, and can do. */
+/** Facts about Docker on this host. */
 export interface DockerFacts {
-  /** Where it keeps its containers. */
+  /** Its data root. */
   root: string;
   hasDiskQuota: boolean;
   runsVms: boolean;
 }
 
-/** What this host is and has. */
+/** Reads the hardware and the abilities of this host. */
 export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker: DockerFacts): Promise<Inventory> {
   const [cpu, memory, diskBytes, gpuInventory, address] = await Promise.all([
     si.cpu(),
@@ -48,7 +48,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
   };
 }
 
-/** Where renters reach this host. */
+/** Returns the address at which renters reach this host: the setting, or the IPv4 address of the default interface. */
 export async function publicAddressOf({ publicAddress }: AgentConfig): Promise<string> {
   if (publicAddress !== '') return publicAddress;
   const name = await si.networkInterfaceDefault();
@@ -61,19 +61,19 @@ async function sizeOf(path: string): Promise<number> {
   return blocks * bsize;
 }
 
-/** What is free of Docker's file system beyond what is kept for its host: images, logs, journals. In whole GB of 10^9 bytes. */
+/** Returns the free space of Docker's file system in whole GB of 10^9 bytes, less the part reserved for images, logs and journals. */
 export async function diskFreeGb(dockerRoot: string): Promise<number> {
   const { blocks, bavail, bsize } = await statfs(dockerRoot);
   return Math.max(Math.floor((bavail * bsize - blocks * bsize * RESERVED_SHARE) / GB), 0);
 }
 
-/** How much of a file system is free, 0 to 1. */
+/** Returns the free share of a file system, from 0 to 1. */
 export async function freeShareOf(path: string): Promise<number> {
   const { blocks, bavail } = await statfs(path);
   return bavail / blocks;
 }
 
-/** Changes when the kernel boots, and where this host is a system container of another: when its own first process starts. */
+/** Reads the boot id. It changes when the kernel boots and, if this host is a system container, when its first process starts. */
 export async function readBootId(): Promise<string> {
   const [kernel, init] = await Promise.all(
     ['/proc/sys/kernel/random/boot_id', '/proc/1/stat'].map((path) => readFile(path, 'utf8')),
@@ -81,7 +81,7 @@ export async function readBootId(): Promise<string> {
   return `${kernel?.trim()}/${startTimeIn(init ?? '')}`;
 }
 
-/** Field 22 of proc_pid_stat(5), in ticks. The second is a name in parentheses, which may hold spaces. */
+/** Returns field 22 of proc_pid_stat(5), in ticks. Counts from the end of field 2, a name in parentheses that can contain spaces. */
 function startTimeIn(stat: string): string {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }

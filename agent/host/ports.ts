@@ -4,18 +4,18 @@ import { createServer } from 'node:net';
 import { Failure } from '../domain/failure.js';
 import { candidatePorts, type PortRange } from '../domain/ports.js';
 
-/** Hands out ports of the host's allowed range; each is tried before it is given. */
+/** Allocates ports from the host's range; tries to listen on each before it allocates it. */
 export class PortAllocator {
   private readonly given = new Set<number>();
 
-  /** `held` answers the ports that containers of this host have, running or not. */
+  /** `held` returns the ports of this host's containers, running or not. */
   constructor(
     private readonly range: PortRange,
     private readonly bindAddress: string,
     private readonly held: () => Promise<number[]>,
   ) {}
 
-  /** So many ports that nobody holds and nothing listens on; given until {@link release}. Throws Failure NO_FREE_PORT. */
+  /** Allocates `count` ports that no container has and no process listens on, until {@link release}. Throws Failure NO_FREE_PORT. */
   async choose(count: number, seed: string, refused: ReadonlySet<number>): Promise<number[]> {
     const held = new Set([...(await this.held()), ...refused]);
     const chosen: number[] = [];
@@ -35,7 +35,7 @@ export class PortAllocator {
     for (const port of ports) this.given.delete(port);
   }
 
-  /** Throws Failure PORT_TAKEN when something listens on the port. */
+  /** Throws Failure PORT_TAKEN if a process listens on the port. */
   async check(port: number): Promise<void> {
     const error = await this.listenError(port);
     if (error)
@@ -66,7 +66,10 @@ export class PortAllocator {
   }
 }
 
-/** An instance's port is not handed to the next instance at once: a client would meet a host key that it does not expect. */
+/**
+ * Returns where in the range to begin for a seed. The next instance then rarely gets the port of the last one, at which SSH clients
+ * would see an unexpected host key.
+ */
 function offsetOf(seed: string): number {
   return createHash('sha256').update(seed).digest().readUInt32BE(0);
 }

@@ -5,7 +5,7 @@ import { troubleOf } from '../domain/failure.js';
 
 const EVERY_MS = 30_000;
 
-/** Does again and again what a host needs. A task that fails is logged, tried the next time, and stops no other. */
+/** Runs the upkeep tasks every 30 seconds. A failed task is logged and tried again; it does not stop the others. */
 export class Upkeep {
   private timer: Timer | undefined;
   private stopped = false;

@@ -5,12 +5,12 @@ import { Reserve } from './reserve.js';
 
 type Database = BetterSqlite3.Database;
 
-/** So small that the file beside the journal stays far below the reserve: 4 KiB each. */
+/** Pages of 4 KiB after which SQLite writes the WAL back, so that the WAL stays far smaller than the reserve. */
 const CHECKPOINT_PAGES = 128;
 
 /**
- * The journal's database. Where its disk takes no more, the reserve is given up; where that does not help, the agent goes on with a
- * copy in memory, says so by {@link obstacle}, and writes the copy back once the disk takes it.
+ * The journal's database. If its disk refuses a write, the agent frees the reserve. If that does not help, the agent continues with a
+ * copy in memory, reports that with {@link obstacle}, and writes the copy back once the disk accepts it.
  */
 export class JournalStorage {
   private readonly disk: Database;
@@ -19,7 +19,7 @@ export class JournalStorage {
   private isWriting = false;
   private reason = '';
 
-  /** `migrations`: each is applied once, in its order. Throws SetupError where the file cannot be used. */
+  /** Opens the file and applies each of `migrations` once, in order. Throws SetupError if the file cannot be used. */
   constructor(
     private readonly file: string,
     private readonly migrations: readonly string[],
@@ -37,18 +37,18 @@ export class JournalStorage {
     }
   }
 
-  /** To read from. */
+  /** The database to read from: the copy in memory, if there is one. */
   get db(): Database {
     return this.memory ?? this.disk;
   }
 
-  /** Why nothing that is written now would outlive this process, and what to do; empty: all is on the disk. */
+  /** Why writes are only in memory, and what to do about it; empty: all data is on the disk. */
   get obstacle(): string {
     if (!this.memory) return '';
-    return `the journal of this host cannot be written (${this.reason}): make room in ${dirname(this.file)}, or mend its disk`;
+    return `the journal of this host cannot be written (${this.reason}): make room in ${dirname(this.file)}, or repair its disk`;
   }
 
-  /** Runs `work`, which writes, in a transaction; within one it is a part of that. */
+  /** Runs `work` in a transaction; a nested call joins the outer transaction. */
   write<T>(work: () => T): T {
     if (this.isWriting) return work();
     this.isWriting = true;
@@ -67,7 +67,7 @@ export class JournalStorage {
     }
   }
 
-  /** Writes what is in memory alone to the disk, and takes the reserve again. Throws while the disk does not take it. */
+  /** Writes the copy in memory back to the disk and refills the reserve. Throws while the disk refuses it. */
   restore(): void {
     this.writeBack();
     this.reserve.fill();
@@ -77,7 +77,7 @@ export class JournalStorage {
     try {
       this.writeBack();
     } catch {
-      // What is lost, the control plane and Docker's labels know.
+      // The control plane and Docker's labels have the lost data.
     }
     this.memory?.close();
     this.disk.close();
@@ -111,7 +111,8 @@ export class JournalStorage {
     db.transaction(() => {
       const version = db.pragma('user_version', { simple: true }) as number;
       const { length } = this.migrations;
-      if (version > length) throw new Error(`a newer release has written it (version ${version}): install that again`);
+      if (version > length)
+        throw new Error(`a newer release has written it (version ${version}): install that release again`);
       if (version === length) return;
       for (const sql of this.migrations.slice(version)) db.exec(sql);
       db.pragma(`user_version = ${length}`);
@@ -136,7 +137,7 @@ export class JournalStorage {
   }
 }
 
-/** Makes the tables of `to` those of `from`. */
+/** Replaces the rows of all tables of `to` by those of `from`. */
 function copyRows(from: Database, to: Database): void {
   const tables = from.prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   for (const { name } of tables) {
@@ -151,7 +152,7 @@ function copyRows(from: Database, to: Database): void {
   }
 }
 
-/** Full, broken, or not to be written to: not the fault of what was to be written. */
+/** Tells whether an error is the disk's: full, broken or read-only. */
 function isOfDisk(error: unknown): boolean {
   return error instanceof BetterSqlite3.SqliteError && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(error.code);
 }

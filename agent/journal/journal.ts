@@ -3,8 +3,8 @@ import { nameOfReport, type EndedRunEntry } from '../domain/ended-run.js';
 import { JournalStorage } from './journal-storage.js';
 
 /**
- * What an instance is meant to be on this host. `ended`: its workload ended by itself, nothing is to be brought back. `unsure`:
- * it is down, and the journal that knew why is lost; the control plane will tell.
+ * The desired state of an instance on this host. `ended`: its workload ended by itself and must not be started again. `unsure`: the
+ * workload is down, and the journal that recorded why is lost; the control plane decides.
  */
 export type Desired = 'running' | 'stopped' | 'absent' | 'ended' | 'unsure';
 
@@ -20,9 +20,9 @@ export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid
 export type CommandEntry =
   | {
       state: 'begun';
-      /** When the run that the workload had before this command started it was started itself; null: not started yet. */
+      /** When the previous run of the workload started, in ms since 1970; null: this command has not started the workload yet. */
       runBefore: number | null;
-      /** How often the agent's process has ended in the middle of it. */
+      /** How often the agent's process has ended during this command. */
       crashes: number;
     }
   | { state: 'finished'; result: CommandResult };
@@ -50,7 +50,7 @@ CREATE TABLE commands (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX commands_by_instance ON commands (instance_id);
 `;
-/** Each is applied once, in its order; what has been released never changes. */
+/** Each is applied once, in order. A released migration never changes, not even its comments. */
 const MIGRATIONS = [
   SCHEMA,
   `
@@ -73,12 +73,13 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_message ON runs (told_by) WHERE told_by IS NOT NULL;
 `,
 ];
-/** Of one instance; the oldest give way. */
+/** The limit of ended runs of one instance; the oldest are deleted. */
 const MAX_RUNS = 16;
 
 /**
- * What this host has been told and has done. Written before the first side effect of a command and after its last, durably,
- * so that no crash repeats one or forgets one. Holds no environment and no secret: those come with each command.
+ * The commands that this host has received, their results and the runs of workloads. The agent writes it durably before the first side
+ * effect of a command and after the last, so that a crash neither repeats nor loses one. It contains no environment and no secret:
+ * those come with each command.
  */
 export class Journal {
   private readonly storage: JournalStorage;
@@ -91,12 +92,12 @@ export class Journal {
     return this.storage.db;
   }
 
-  /** Why nothing that is written now would outlive this process, and what to do; empty: all of it would. */
+  /** Why writes are only in memory, and what to do about it; empty: all data is on the disk. */
   get obstacle(): string {
     return this.storage.obstacle;
   }
 
-  /** Writes what the disk has not taken so far. Throws while it does not take it. */
+  /** Writes to the disk what is only in memory. Throws while the disk refuses it. */
   restore(): void {
     this.storage.restore();
   }
@@ -141,20 +142,20 @@ export class Journal {
       : { state: 'begun', runBefore: row.run_before, crashes: row.crashes };
   }
 
-  /** Right before a start: a crash after it must not make the command start a second run. */
+  /** Records the previous run right before a start, so that a crash after it does not make the command start a second run. */
   noteRun(commandId: string, runBefore: number): void {
     this.storage.write(() =>
       this.db.prepare('UPDATE commands SET run_before = ? WHERE command_id = ?').run(runBefore, commandId),
     );
   }
 
-  /** Whether a command of the instance was begun and cut short: it is sent again, or a newer one comes. */
+  /** Tells whether a command of the instance was begun and has no result: the control plane sends it again, or sends a newer one. */
   isUnfinished(instanceId: string): boolean {
     const begun = this.db.prepare('SELECT 1 FROM commands WHERE instance_id = ? AND result IS NULL LIMIT 1');
     return begun.get(instanceId) !== undefined;
   }
 
-  /** Whether a stop of the instance was begun by an agent before this one: its signal may be out. */
+  /** Tells whether a stop of the instance was begun and has no result: the workload can already have its signal. */
   isStopCutShort(instanceId: string): boolean {
     const begun = this.db.prepare(
       "SELECT 1 FROM commands WHERE instance_id = ? AND result IS NULL AND desired = 'stopped' LIMIT 1",
@@ -162,7 +163,7 @@ export class Journal {
     return begun.get(instanceId) !== undefined;
   }
 
-  /** Before the first side effect: the command, its sequence, and what it wants. */
+  /** Records a command, its sequence and its desired state, before its first side effect. */
   begin(command: { commandId: string; instanceId: string; sequence: number }, desired: Desired): void {
     this.storage.write(() => {
       this.remember({ instanceId: command.instanceId, sequence: command.sequence, desired });
@@ -175,8 +176,8 @@ export class Journal {
   }
 
   /**
-   * Counts a crash for each command that was under way when the process before this one ended without a word; for none where
-   * the host itself went down.
+   * Counts a crash for each command that was under way when the previous process of the agent ended unexpectedly. Counts none after
+   * a reboot, because then the host itself went down.
    */
   countCrashes(isNewBoot: boolean): void {
     this.storage.write(() => {
@@ -185,7 +186,7 @@ export class Journal {
     });
   }
 
-  /** Notes that a command is worked on: should the process end now, it may be the cause. */
+  /** Marks a command as under way: if the process ends now, the command can be the cause. */
   beginAttempt(commandId: string): void {
     this.storage.write(() => this.db.prepare('UPDATE commands SET under_way = 1 WHERE command_id = ?').run(commandId));
   }
@@ -195,7 +196,7 @@ export class Journal {
     return found.get(commandId) !== undefined;
   }
 
-  /** Notes that a command is worked on no longer, whatever has come of it; without one, none is. */
+  /** Marks a command as no longer under way, whatever its outcome; without `commandId`, all commands. */
   endAttempt(commandId?: string): void {
     this.storage.write(() =>
       this.db
@@ -204,7 +205,10 @@ export class Journal {
     );
   }
 
-  /** After the last side effect. `desired` where the outcome changes it. Older answers of the instance are forgotten. */
+  /**
+   * Records the result of a command, after its last side effect, and the new desired state if the outcome changes it. Deletes acknowledged
+   * and unfinished older commands of the instance.
+   */
   finish(result: CommandResult, desired?: Desired): void {
     this.storage.write(() => {
       this.db
@@ -215,7 +219,7 @@ export class Journal {
         .run(result.instanceId, result.sequence);
       if (!desired) return;
       this.setDesired(result.instanceId, desired);
-      // What was reported before is overtaken by this answer.
+      // The result is newer than the report.
       this.db.prepare('UPDATE instances SET report = NULL WHERE instance_id = ?').run(result.instanceId);
     });
   }
@@ -227,7 +231,7 @@ export class Journal {
     });
   }
 
-  /** Notes a run that is about to be ended, or has ended; what is noted of the same run later is more exact. */
+  /** Records a run that is about to end, or has ended. A later record of the same run replaces it, because it is more exact. */
   noteEndedRun({ instanceId, runId, ranMs, endedAt }: EndedRunEntry): void {
     this.storage.write(() => {
       this.db
@@ -246,7 +250,7 @@ export class Journal {
     });
   }
 
-  /** The ended runs of an instance for a message that is about to be sent at `now`; its acknowledgement is theirs, too. */
+  /** Returns the ended runs of an instance for a message sent at `now`. The acknowledgement of that message also acknowledges them. */
   runsFor(instanceId: string, message: string, now: number): EndedRun[] {
     return this.storage
       .write(() =>
@@ -276,7 +280,7 @@ export class Journal {
       .map(({ result }) => CommandResult.decode(result));
   }
 
-  /** An instance that Docker's labels tell of; a sequence only rises. */
+  /** Records an instance and its desired state. Its sequence never falls. */
   remember(entry: InstanceEntry): void {
     this.storage.write(() =>
       this.db
@@ -289,8 +293,8 @@ export class Journal {
   }
 
   /**
-   * The control plane has given and heard higher numbers than a lost journal remembers: what is still to be reported is numbered
-   * anew above them.
+   * Raises the sequence and report number of an instance to those of the control plane, which are higher if a journal was lost.
+   * Gives a pending report a new number above them.
    */
   raise(instanceId: string, sequence: number, reportNumber: number): void {
     this.storage.write(() => {
@@ -318,8 +322,8 @@ export class Journal {
   }
 
   /**
-   * Numbers and keeps a report; it replaces the instance's older one. Numbers begin at `now` (milliseconds since 1970), so that
-   * they rise also over the loss of a journal.
+   * Numbers and stores a report; it replaces the older report of the instance. Numbers are at least `now` (ms since 1970), so that
+   * they rise even if a journal is lost. Throws if the instance is not in the journal.
    */
   report(report: Omit<WorkloadReport, 'number' | 'sequence' | 'runs'>, now: number, desired?: Desired): WorkloadReport {
     return this.storage.write(() => {
@@ -347,13 +351,13 @@ export class Journal {
     });
   }
 
-  /** Whether the newest report of the instance is still to be acknowledged. */
+  /** Tells whether a report of the instance is not yet acknowledged. */
   hasReport(instanceId: string): boolean {
     const kept = this.db.prepare('SELECT 1 FROM instances WHERE instance_id = ? AND report IS NOT NULL');
     return kept.get(instanceId) !== undefined;
   }
 
-  /** No control plane wants any more what was cut short: the instance is to be as it says. */
+  /** Deletes unfinished commands of an instance, which the control plane no longer wants, and sets its desired state. */
   abandon(instanceId: string, desired: Desired): void {
     this.storage.write(() => {
       this.db.prepare('DELETE FROM commands WHERE instance_id = ? AND result IS NULL').run(instanceId);

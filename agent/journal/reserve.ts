@@ -1,34 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 
-/** What the journal of a host writes until somebody has made room on a full disk, many times over. */
+/** The size of the reserve: many times what the journal writes until the host owner frees space on a full disk. */
 export const RESERVE_BYTES = 4 * 1024 * 1024;
-/** Given up at once: what is free on a full disk, others take, too. */
+/** How much one step frees. Small, because other programs also use the space that becomes free on a full disk. */
 const STEP_BYTES = 512 * 1024;
 
-/** A file that is nothing but room on a disk, to be given up in steps when the disk is full. */
+/** A file that only occupies disk space; the agent frees it in steps when the disk is full. */
 export class Reserve {
   constructor(private readonly file: string) {}
 
-  /** Takes as much as there is room for, up to {@link RESERVE_BYTES}. */
+  /** Grows the file to {@link RESERVE_BYTES}, or as far as the disk allows. */
   fill(): void {
     const size = this.size();
     if (size >= RESERVE_BYTES) return;
     try {
       const file = openSync(this.file, 'a', 0o600);
       try {
-        // Random, for a file system that compresses.
+        // Random bytes, because some file systems compress.
         writeSync(file, randomBytes(RESERVE_BYTES - size));
         fsyncSync(file);
       } finally {
         closeSync(file);
       }
     } catch {
-      // A full disk: what could be taken is taken.
+      // The disk is full; the file keeps what was written.
     }
   }
 
-  /** Makes some room. Returns false where nothing is left of it. */
+  /** Frees one step. Returns false if nothing is left to free, or if freeing failed. */
   release(): boolean {
     const size = this.size();
     if (size === 0) return false;

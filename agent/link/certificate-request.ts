@@ -3,7 +3,7 @@ import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { KeyObject, webcrypto } from 'node:crypto';
 import { KEY_ALGORITHM } from '../../shared/tls.js';
 
-/** A fresh key, in PEM, and a request to certify it, in DER. Who the host is, the control plane says. */
+/** Creates a key, in PEM, and a certificate request for it, in DER. The subject is a placeholder; the control plane sets the host's name. */
 export async function requestCertificate(): Promise<{ key: string; request: Buffer }> {
   const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ['sign', 'verify']);
   const subject = { name: 'CN=gpurent host', keys, signingAlgorithm: KEY_ALGORITHM };

@@ -10,15 +10,15 @@ import type { Trust } from './trust.js';
 
 const NO_NAME = 'address.invalid';
 
-/** How a control plane is spoken to; null: in plain text. */
+/** The TLS settings of a connection to a control plane; null: plain text. */
 export type Channel = { trust: Trust; key?: string; certificate?: string } | null;
 
-/** A client of the control plane at `host:port`. */
+/** Creates a client of the control plane at `host:port`. */
 export function clientOf(controlPlane: string, channel: Channel): AgentServiceClient {
   return new AgentServiceClient(controlPlane, ...connectionBy(controlPlane, channel));
 }
 
-/** What grpc needs to know of a channel to `host:port`. */
+/** Returns the credentials and options of a gRPC connection to `host:port`. */
 export function connectionBy(controlPlane: string, channel: Channel): [ChannelCredentials, ClientOptions] {
   if (channel === null) return [credentials.createInsecure(), AGENT_OPTIONS];
   const { trust, key, certificate } = channel;
@@ -29,19 +29,19 @@ export function connectionBy(controlPlane: string, channel: Channel): [ChannelCr
     credentials.createSsl(asBuffer(trust.authority), asBuffer(key), asBuffer(certificate), verify),
     {
       ...AGENT_OPTIONS,
-      // Of an IP address the library would make the name to ask for, which TLS does not allow and newer Nodes refuse.
+      // For an IP address the library would send it as the server name, which TLS does not allow and newer Nodes refuse.
       'grpc.ssl_target_name_override': isIP(name) === 0 ? name : NO_NAME,
       'grpc.default_authority': controlPlane,
     },
   ];
 }
 
-/** How a host that is enrolled speaks. */
+/** Returns the channel of an enrolled host. */
 export function channelOf(proof: Proof): Channel {
   return proof.kind === 'certificate' ? proof : null;
 }
 
-/** What goes with each call. */
+/** Returns the metadata of each call: the secret, for a host that uses plain text. */
 export function metadataOf(proof: Proof): Metadata {
   const metadata = new Metadata();
   if (proof.kind === 'secret') metadata.set('authorization', `Bearer ${proof.credential}`);

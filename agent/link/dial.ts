@@ -3,12 +3,12 @@ import type { AgentMessage, ControlMessage } from '../../shared/gen/gpurent/agen
 import { channelOf, clientOf, metadataOf } from './channel.js';
 import type { Identity } from './identity.js';
 
-/** One stream to the control plane, as far as the link uses it. `cancel` also lets go of the connection under it. */
+/** One stream to the control plane. `cancel` also closes its connection. */
 export type Wire = Pick<ClientDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'cancel'>;
 
 export type Dial = () => Wire;
 
-/** Opens streams to the control plane that the identity names, as it is then: it is renewed while the agent lives. */
+/** Returns a function that opens streams to the control plane. Each call reads the identity, because the agent renews it while it runs. */
 export function dialer(identity: () => Identity): Dial {
   return () => {
     const { controlPlane, proof } = identity();

@@ -10,47 +10,45 @@ import { formerHostId, putAside } from './former-state.js';
 import { isEnrolled, loadIdentity, prepareFolder, saveIdentity, type Identity } from './identity.js';
 import { fetchAuthority, type Trust } from './trust.js';
 
-/** What a host says of itself on enrolling. */
+/** The facts about itself that a host sends when it enrolls. */
 export type Introduction = Pick<EnrollRequest, 'earlier'> & { inventory: Inventory };
 
-/** Where and how a host enrols. */
+/** The options of an enrollment. */
 export interface Enrollment {
   /** `host:port` */
   controlPlane: string;
   token: string;
-  /** A file with the certificates of those who may vouch for the control plane. */
+  /** A PEM file with the certificates of authorities that can sign the control plane's certificate. */
   authorityFile?: string;
-  /** Speak plain text, also over a network. */
+  /** Use plain text, even over a network. */
   plainText?: boolean;
-  /** Be the same host again, with a token of its machine. */
+  /** Enroll again as the same machine, with a token for that machine. */
   again?: boolean;
-  /** Be a new machine, whichever this host was before. */
+  /** Enroll as a new machine, even if this host was another machine before. */
   new?: boolean;
 }
 
 const DIAL_TIMEOUT_MS = 15_000;
 
 /**
- * Throws SetupError when the host is enrolled already, or is to be again and is not; or when the address is none. To be called
- * before anything takes long.
+ * Checks the options before the slow steps of an enrollment. Throws SetupError for a bad address, for both `again` and `new`, for a host
+ * that is already enrolled without either option, and for `again` on a host that is not enrolled.
  */
 export function checkBeforeEnroll(stateDir: string, { controlPlane, again = false, new: asNew }: Enrollment): void {
   parseAddress('--control-plane', controlPlane);
   if (again && asNew)
-    throw new SetupError(
-      '--again is for the same machine, with a token of it, and --new for another one: give one of the two',
-    );
+    throw new SetupError('--again enrolls the same machine again, and --new a new machine: give only one of them');
   if (asNew || again === isEnrolled(stateDir)) return;
   if (again) throw new SetupError('this host is not enrolled yet: leave out --again');
   const { hostId, controlPlane: current } = loadIdentity(stateDir);
   throw new SetupError(
-    `this host is enrolled at ${current} as ${hostId}; to be the same machine again, add --again, with a token of that machine; where the operator has removed that machine, add --new to be a new one`,
+    `this host is enrolled at ${current} as ${hostId}; to enroll again as the same machine, add --again and use a token for that machine; if the operator has removed that machine, add --new to enroll as a new one`,
   );
 }
 
 /**
- * Trades the token for an identity and keeps it; the folder is tried first, for the token may work only once. What belongs to the
- * machine that it was before is put aside where it is a new one. Throws SetupError with the control plane's reason.
+ * Exchanges the token for an identity and saves it. Checks first that the folder can be written, because the token can work only once.
+ * For a new machine, moves the state of the earlier machine aside. Throws SetupError with the control plane's reason.
  */
 export async function enroll(stateDir: string, enrollment: Enrollment, introduction: Introduction): Promise<Identity> {
   prepareFolder(stateDir);
@@ -77,7 +75,7 @@ export async function enroll(stateDir: string, enrollment: Enrollment, introduct
   return identity;
 }
 
-/** By what the control plane is to be known; null: it is on this machine, or plain text was asked for. */
+/** Returns how to verify the control plane; null for plain text: requested, or the control plane is on this machine. */
 async function trustFor({ controlPlane, token, authorityFile, plainText }: Enrollment): Promise<Trust | null> {
   if (plainText) return null;
   if (authorityFile !== undefined) return { authority: readAuthority(authorityFile), own: false };
@@ -103,9 +101,9 @@ function refusal(controlPlane: string, channel: Channel, error: ServiceError): S
   if (error.code !== status.UNAVAILABLE && error.code !== status.DEADLINE_EXCEEDED)
     return new SetupError(`${controlPlane} did not enrol this host: ${error.details}`);
   const hint = channel
-    ? 'if it is known by an authority of your own, name its file with --ca; plain text over a network has to be asked for with --plain-text'
-    : 'it was spoken to in plain text; where it speaks TLS, the token ends with its fingerprint, or --ca names who vouches for it';
-  return new SetupError(`${controlPlane} cannot be spoken to (${error.details}); ${hint}`);
+    ? 'if an authority of your own signed its certificate, give the file of that authority with --ca; if it uses plain text, add --plain-text'
+    : 'the agent used plain text; if the control plane uses TLS, use a token that ends with its fingerprint, or give the file of its authority with --ca';
+  return new SetupError(`no connection to ${controlPlane} (${error.details}); ${hint}`);
 }
 
 function readAuthority(file: string): string {

@@ -2,8 +2,8 @@ import { status } from '@grpc/grpc-js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 
 /**
- * Why a host is not connected. `refused`: the control plane turns it away, or the host the control plane; `untrusted`: what the
- * control plane shows is not what the host was told to trust; `other`: it cannot be reached, or has ended the stream.
+ * Why a host is not connected. `refused`: the control plane refuses the host, or the host the control plane; `untrusted`: the host does
+ * not trust the certificate of the control plane; `other`: the control plane cannot be reached, or has ended the stream.
  */
 export interface LinkFailure {
   kind: 'refused' | 'untrusted' | 'other';
@@ -16,13 +16,13 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   status.FAILED_PRECONDITION,
   status.RESOURCE_EXHAUSTED,
 ]);
-/** In the words of Node and OpenSSL. */
+/** Matches the messages of Node and OpenSSL. */
 const UNTRUSTED = /certificate|self.signed|altname|wrong version number|CERT_|ERR_TLS/i;
 const MOST_CHARS = 500;
-// eslint-disable-next-line no-control-regex -- what a stranger says must not steer the terminal that shows it
+// eslint-disable-next-line no-control-regex -- a stranger's text must not control the terminal that shows it
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
 
-/** Judges what has ended a stream, or an attempt to open one. */
+/** Classifies the error that has ended a stream or an attempt to open one. */
 export function linkFailureOf(error: unknown): LinkFailure {
   const { code, details } = error as { code?: unknown; details?: unknown };
   const said = typeof details === 'string' && details !== '' ? details : messageOf(error);

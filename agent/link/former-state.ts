@@ -2,15 +2,15 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityFile, isEnrolled, loadIdentity } from './identity.js';
 
-/** What belongs to one identity: the journal, and what is noted of that machine's instances. */
+/** The files and folders that belong to one identity: the journal, and the state of that machine's instances. */
 const OWN = /^(journal\.db.*|data-roots|(etc|access)(-canary)?)$/;
 
-/** Where what belonged to an earlier identity of this host is kept. */
+/** Returns the folder that keeps the state of an earlier identity of this host. */
 export function formerFolder(stateDir: string, hostId: string): string {
   return join(stateDir, `before-${hostId}`);
 }
 
-/** The machine that this host is, or was; undefined: it is not enrolled. */
+/** Returns the host id of the present identity, `unknown` if its file cannot be read; undefined if the host is not enrolled. */
 export function formerHostId(stateDir: string): string | undefined {
   if (!isEnrolled(stateDir)) return undefined;
   try {
@@ -21,8 +21,8 @@ export function formerHostId(stateDir: string): string | undefined {
 }
 
 /**
- * Puts what belongs to that identity into a folder of its own, a copy of the identity with it, so that nothing of it is lost; the
- * identity itself stays until another takes its place.
+ * Moves the state of that identity into a folder of its own, with a copy of the identity, so that nothing is lost. The identity itself
+ * stays in place until another one replaces it.
  */
 export function putAside(stateDir: string, hostId: string): void {
   const folder = formerFolder(stateDir, hostId);

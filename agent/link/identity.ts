@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { Trust } from './trust.js';
 
-/** How the host proves who it is: over TLS by a certificate and its key (both PEM), in plain text by a secret. */
+/** How the host authenticates: over TLS with a certificate and its key (both PEM), in plain text with a secret. */
 export type Proof =
   { kind: 'certificate'; key: string; certificate: string; trust: Trust } | { kind: 'secret'; credential: string };
 
-/** Who this host is, and to whom. Readable by its owner alone. */
+/** The host's identity at one control plane. Its file is readable only by the user of the agent. */
 export interface Identity {
   hostId: string;
   /** `host:port` */
@@ -23,7 +23,7 @@ export function isEnrolled(stateDir: string): boolean {
   return existsSync(identityFile(stateDir));
 }
 
-/** Throws SetupError when the host is not enrolled. */
+/** Reads the identity. Throws SetupError if the host is not enrolled. */
 export function loadIdentity(stateDir: string): Identity {
   try {
     return JSON.parse(readFileSync(identityFile(stateDir), 'utf8')) as Identity;
@@ -34,14 +34,14 @@ export function loadIdentity(stateDir: string): Identity {
   }
 }
 
-/** Puts an identity in the place of the one before, whole or not at all. */
+/** Replaces the identity atomically. */
 export function saveIdentity(stateDir: string, identity: Identity): void {
   const file = identityFile(stateDir);
   writeFileSync(`${file}.new`, `${JSON.stringify(identity, null, 2)}\n`, { mode: 0o600, flush: true });
   renameSync(`${file}.new`, file);
 }
 
-/** Makes the folder, and tries it: a token may work only once. Throws SetupError. */
+/** Creates the folder and checks that it can be written, because a token can work only once. Throws SetupError. */
 export function prepareFolder(stateDir: string): void {
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });

@@ -13,7 +13,7 @@ import type { Send } from './outbox.js';
 export interface Subscriber {
   hello(): Promise<Hello>;
   heartbeat(): Promise<Heartbeat>;
-  /** The control plane has answered; from now on `send` works. Throws to refuse it. */
+  /** Called with the welcome; from now on `send` works. Throws to refuse the control plane. */
   connected(welcome: Welcome, send: Send): void;
   disconnected(): void;
   receive(message: ControlMessage): void;
@@ -21,16 +21,16 @@ export interface Subscriber {
 
 const WELCOME_MS = 15_000;
 
-/** Why the host is not connected, as of the last attempt; `at` in ms since 1970 UTC. */
+/** Why an attempt to connect failed, or a connection ended; `at` in ms since 1970 UTC. */
 export type DatedFailure = LinkFailure & { at: number };
 
-/** The host's stream to the control plane, dialled again for as long as the agent lives. */
+/** The host's stream to the control plane, opened again whenever it ends, until the agent stops. */
 export class Link {
   private stream: Wire | undefined;
   private retry: Timer | undefined;
   private heartbeat: Timer | undefined;
   private beat: () => void = () => {};
-  /** Counts heartbeats: of those that are gathered at once only the latest is sent. */
+  /** Counts heartbeats, so that of several prepared at the same time only the latest is sent. */
   private gathered = 0;
   private welcomeDeadline: Timer | undefined;
   private attempts = 0;
@@ -43,23 +43,23 @@ export class Link {
     private readonly open: Dial,
     private readonly subscriber: Subscriber,
     private readonly clock: Clock,
-    /** In [0, 1): spreads the hosts' next attempts apart. */
+    /** Returns a number in [0, 1) that spreads the next attempts of the hosts. */
     private readonly random: () => number,
     private readonly logger: Logger,
     private readonly paced = new PacedLog(clock, logger),
   ) {}
 
-  /** Whether the control plane has answered, and the stream stands. */
+  /** True from the welcome until the stream ends. */
   get connected(): boolean {
     return this.welcomed;
   }
 
-  /** Why the control plane is not connected; undefined while it is, and before it was dialled. */
+  /** The last failure; undefined while connected, and before the first attempt. */
   get failure(): DatedFailure | undefined {
     return this.lastFailure;
   }
 
-  /** The last time since it was connected that somebody said no: it may be out of reach by now. */
+  /** The last failure since the last connection that was not merely a lack of contact, even if later attempts failed for lack of contact. */
   get refusal(): DatedFailure | undefined {
     return this.lastRefusal;
   }
@@ -68,7 +68,7 @@ export class Link {
     void this.dial();
   }
 
-  /** Says how the host stands at once, for what must wait neither for the next heartbeat nor for one that is being gathered. */
+  /** Sends a heartbeat at once, instead of the next one and of one that is being prepared. */
   beatNow(): void {
     if (!this.welcomed) return;
     this.heartbeat?.cancel();
@@ -83,7 +83,7 @@ export class Link {
 
   private async dial(): Promise<void> {
     try {
-      // The comparison with Docker comes first: what the control plane hears in Hello is what it acts upon.
+      // Compares with Docker first, because the control plane acts on the contents of the hello.
       const hello = await this.subscriber.hello();
       if (this.stopped) return;
       const stream = this.open();
@@ -106,7 +106,10 @@ export class Link {
       if (message.message?.$case === 'welcome') this.welcome(stream, message.message.value);
       else this.subscriber.receive(message);
     } catch (error) {
-      this.logger.error({ err: error, kind: message.message?.$case }, `a message failed: ${messageOf(error)}`);
+      this.logger.error(
+        { err: error, kind: message.message?.$case },
+        `a message of the control plane could not be handled: ${messageOf(error)}`,
+      );
     }
   }
 

@@ -8,20 +8,20 @@ import type {
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { nameOfReport } from '../domain/ended-run.js';
 
-/** Takes a message, unless the stream is down, or congested and the message `may wait`; false when it was not taken. */
+/** Sends a message. Returns false, without sending it, if the stream is down, or if it is congested and the message `may wait`. */
 export type Send = (message: AgentMessage, importance: 'must go' | 'may wait') => boolean;
 
 /**
- * What goes to the control plane, whether or not it is connected. Results and reports are in the journal and go out again at
- * the next connect until they are acknowledged; everything else may be lost.
+ * Sends messages to the control plane while it is connected. Results and reports are in the journal: the agent sends them again at the
+ * next connect until they are acknowledged. All other messages can be lost.
  */
 export class Outbox {
   private send: Send = () => false;
 
-  /** `runsOf`: the ended runs of an instance that a message of this name is to tell of, until that is acknowledged. */
+  /** `runsOf` returns the ended runs of an instance, and records that the message with this name reports them. */
   constructor(private readonly runsOf: (instanceId: string, message: string) => EndedRun[]) {}
 
-  /** Where messages go from now on. */
+  /** Sends messages with `send` from now on. */
   connect(send: Send): void {
     this.send = send;
   }
@@ -44,7 +44,7 @@ export class Outbox {
     this.send({ message: { $case: 'progress', value } }, 'may wait');
   }
 
-  /** False when it was not taken. */
+  /** Returns false if the chunk was not sent. */
   logChunk(value: LogChunk): boolean {
     return this.send({ message: { $case: 'logChunk', value } }, 'may wait');
   }

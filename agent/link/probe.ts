@@ -8,8 +8,9 @@ import type { Identity } from './identity.js';
 const PATIENCE_MS = 10_000;
 
 /**
- * Whether the control plane takes this host for the one that it says it is; null: it does. No hello is said, so the host is not taken
- * for connected, and no stream of it is fenced: what comes instead is refused only after the host was let in.
+ * Checks whether the control plane accepts this host's identity; returns null if it does. Sends a heartbeat instead of a hello, so that
+ * the host does not count as connected and its real stream is not fenced. The control plane authenticates the host before it refuses
+ * that heartbeat.
  */
 export async function probe(identity: Identity, clock: Clock): Promise<LinkFailure | null> {
   const stream = dialer(() => identity)();

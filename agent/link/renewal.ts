@@ -9,11 +9,11 @@ import { requestCertificate } from './certificate-request.js';
 import { clientOf } from './channel.js';
 import { saveIdentity, type Identity } from './identity.js';
 
-/** A certificate is good for a year: a host may be away for eleven months. */
+/** A certificate is valid for a year, so a host can be offline for eleven months. */
 const RENEW_AFTER_MS = 30 * 24 * HOUR_MS;
 const DEADLINE_MS = 15_000;
 
-/** The host's identity, its certificate made anew once a month. */
+/** The host's identity, whose certificate the agent renews once a month. */
 export class RenewedIdentity {
   private timer: Timer | undefined;
   private stopped = false;
@@ -29,7 +29,11 @@ export class RenewedIdentity {
 
   start(): void {
     void this.renewIfDue()
-      .catch((error: unknown) => this.logger.warn(`the certificate could not be renewed yet: ${messageOf(error)}`))
+      .catch((error: unknown) =>
+        this.logger.warn(
+          `the certificate of this host could not be renewed, trying again in an hour: ${messageOf(error)}`,
+        ),
+      )
       .finally(() => {
         if (!this.stopped) this.timer = this.clock.schedule(HOUR_MS, () => this.start());
       });
@@ -40,7 +44,10 @@ export class RenewedIdentity {
     this.timer?.cancel();
   }
 
-  /** Keeps the new certificate before it is used: the control plane ends the older one at the first use. */
+  /**
+   * Renews a certificate that is older than 30 days. Saves the new one before its first use, at which the control plane revokes the old
+   * one. Rejects if the control plane does not answer or refuses.
+   */
   async renewIfDue(): Promise<void> {
     const { proof, controlPlane } = this.identity;
     if (proof.kind !== 'certificate') return;

@@ -4,11 +4,11 @@ import { parseAddress } from '../../shared/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { CONTROL_PLANE_NAME, fingerprintOf } from '../../shared/tls.js';
 
-/** By what a control plane is known that speaks TLS. */
+/** How the agent verifies a control plane that uses TLS. */
 export interface Trust {
-  /** The authority that vouches for it, PEM; absent: whichever ones Node trusts. */
+  /** The certificate of the authority that signs the control plane's certificate, in PEM; absent: the authorities that Node trusts. */
   authority?: string;
-  /** Whether that authority is the control plane's own, and vouches for nobody else: then it may have any address. */
+  /** Whether that authority is the control plane's own and signs for nobody else: then the address need not match the certificate. */
   own: boolean;
 }
 
@@ -16,24 +16,24 @@ const DIAL_MS = 15_000;
 const LONGEST_CHAIN = 8;
 
 /**
- * The certificate, in PEM, of the authority with this SHA-256 fingerprint, as the control plane at `host:port` shows it. Throws
- * SetupError where another one stands there: nothing was told to it.
+ * Returns the authority certificate with this SHA-256 fingerprint, in PEM, from the TLS handshake with the control plane at `host:port`.
+ * Throws SetupError if the server there shows no such certificate; the agent has then sent nothing to it.
  */
 export async function fetchAuthority(address: string, fingerprint: string): Promise<string> {
   const chain = await shownAt(address).catch((error: unknown) => {
-    throw new SetupError(`${address} does not answer by TLS: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`no TLS connection to ${address}: ${messageOf(error)}`, { cause: error });
   });
   const found = chain.find((der) => fingerprintOf(der) === fingerprint);
   if (found) return new X509Certificate(found).toString();
   throw new SetupError(
-    `${address} is not the control plane that made this token: its certificate is of another authority; check the address, and whether somebody is in between`,
+    `${address} is not the control plane that made this token: its certificate is from another authority; check the address, and whether another server intercepts the connection`,
   );
 }
 
 async function shownAt(address: string): Promise<Buffer[]> {
   const at = parseAddress('the control plane', address);
   return new Promise((resolve, reject) => {
-    // Whoever answers is judged by the fingerprint, before anything is said.
+    // The fingerprint verifies the server before the agent sends anything.
     const socket = connect(
       { ...at, rejectUnauthorized: false, ALPNProtocols: ['h2'], servername: CONTROL_PLANE_NAME },
       () => {
@@ -49,7 +49,7 @@ async function shownAt(address: string): Promise<Buffer[]> {
 
 function chainOf(leaf: DetailedPeerCertificate): Buffer[] {
   const chain: Buffer[] = [];
-  // Its end is one that names itself, or none.
+  // The last certificate names itself as its issuer, or has none.
   for (let next: Partial<DetailedPeerCertificate> = leaf; next.raw && chain.length < LONGEST_CHAIN;) {
     chain.push(next.raw);
     next = next.issuerCertificate ?? {};

@@ -120,7 +120,7 @@ describe('a host that is turned away says why, and what to do', () => {
         host.identity = { ...host.identity, controlPlane: other.grpcAddress };
       },
       /certificate/,
-      /nobody is in between.*--again/,
+      /nobody intercepts.*--again/,
     ],
   ])('%s', async (_, turn, reason, remedy) => {
     const host = await Host.enrolled();

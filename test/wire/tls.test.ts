@@ -88,12 +88,12 @@ describe('a host that enrolls by TLS', () => {
 
   it('hears why plain text and TLS do not meet', async () => {
     const [token = ''] = (await test.enrollmentToken()).split('.');
-    await expect(hosts.enrolled({ token })).rejects.toThrow(/spoken to in plain text/);
+    await expect(hosts.enrolled({ token })).rejects.toThrow(/the agent used plain text/);
     const plain = await TestControlPlane.start();
     const authorityFile = join(hosts.newFolder(), 'ca.pem');
     writeFileSync(authorityFile, await test.core.platform.authority.certificate());
     await expect(hosts.enrolled({ controlPlane: plain.grpcAddress, authorityFile })).rejects.toThrow(
-      /cannot be spoken to/,
+      /no connection to/,
     );
     await stop(plain);
   });
@@ -292,10 +292,10 @@ describe('an operator', () => {
     const { folder, identity } = await hosts.enrolled();
     const enrollment = { controlPlane: test.grpcAddress, token: '' };
     expect(() => checkBeforeEnroll(folder, enrollment)).toThrow(
-      new RegExp(`as ${identity.hostId}; .*add --again, with a token of that machine; .*removed.*add --new`),
+      new RegExp(`as ${identity.hostId}; .*add --again and use a token for that machine; .*removed.*add --new`),
     );
     expect(() => checkBeforeEnroll(folder, { ...enrollment, new: true })).not.toThrow();
-    expect(() => checkBeforeEnroll(folder, { ...enrollment, new: true, again: true })).toThrow(/one of the two/);
+    expect(() => checkBeforeEnroll(folder, { ...enrollment, new: true, again: true })).toThrow(/give only one of them/);
     expect(() => checkBeforeEnroll(hosts.newFolder(), { ...enrollment, again: true })).toThrow(/leave out --again/);
   });
 });

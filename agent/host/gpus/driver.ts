@@ -6,11 +6,11 @@ export interface Gpu {
   model: string;
   memoryMb: number;
   healthy: boolean;
-  /** Why it is not healthy; otherwise empty. */
+  /** Why it is not healthy; empty if it is healthy. */
   reason: string;
-  /** What computes on it, in process ids of the host. */
+  /** The compute processes on it, with process ids of the host. */
   processes: GpuProcess[];
-  /** Of its slot, such as `0000:3b:00`; empty for one that is in none. */
+  /** The address of its slot, for example `0000:3b:00`; empty if it has no slot. */
   pciAddress: string;
 }
 
@@ -21,39 +21,39 @@ export interface GpuInventory {
 }
 
 export interface GpuAttachment {
-  /** Stands over what image and renter say. */
+  /** Overrides the variables of the image and the renter. */
   env: string[];
   deviceRequests: DeviceRequest[];
 }
 
-/** What a virtual machine's container is given for its GPUs. */
+/** The devices that the container of a virtual machine gets for its GPUs. */
 export interface PassedDevices {
-  /** Of the host. */
+  /** Device files of the host. */
   paths: string[];
-  /** What the guest gets, by PCI address. */
+  /** PCI addresses of the functions that the guest gets. */
   addresses: string[];
 }
 
-/** How whole GPUs get into virtual machines and back. */
+/** Moves whole GPUs into virtual machines and back. */
 export interface Passthrough {
-  /** Why none could, in words for the host's owner; undefined where they can. */
+  /** Returns why this host cannot pass its GPUs through, in words for the host owner; undefined if it can. */
   obstacle(): Promise<string | undefined>;
-  /** What these come to. Throws Failure GPUS_UNAVAILABLE. */
+  /** Returns the devices of these GPUs. Throws Failure GPUS_UNAVAILABLE. */
   devices(uuids: readonly string[]): Promise<PassedDevices>;
-  /** Takes them from the host. Throws Failure GPUS_UNAVAILABLE, and then the host has them still. */
+  /** Takes GPUs from the host's driver. Throws Failure GPUS_UNAVAILABLE; the host then keeps them. */
   take(uuids: readonly string[]): Promise<void>;
-  /** Gives the host back those that were taken, and sees that they work. Throws Failure GPUS_UNAVAILABLE. */
+  /** Returns taken GPUs to the host's driver and checks that they work. Throws Failure GPUS_UNAVAILABLE. */
   giveBack(uuids: readonly string[]): Promise<void>;
-  /** Those that the host does not have at this moment. */
+  /** Returns the UUIDs of the GPUs that the host's driver does not have now. */
   taken(): Promise<string[]>;
 }
 
 /** The host's GPUs of one kind. */
 export interface GpuDriver {
   readonly passthrough: Passthrough;
-  /** Throws SetupError when they cannot be read. */
+  /** Reads the GPUs. Throws SetupError if that fails. */
   inventory(): Promise<GpuInventory>;
-  /** What makes Docker give a container exactly these. */
+  /** Returns the settings with which Docker gives a container exactly these GPUs. */
   attachment(uuids: readonly string[]): GpuAttachment;
 }
 

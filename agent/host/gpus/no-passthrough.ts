@@ -1,6 +1,6 @@
 import type { Passthrough } from './driver.js';
 
-/** Of GPUs that no virtual machine is given: machines run without. */
+/** The passthrough of simulated GPUs: virtual machines run without GPUs. */
 export const NO_PASSTHROUGH: Passthrough = {
   obstacle: async () => undefined,
   devices: async () => ({ paths: [], addresses: [] }),

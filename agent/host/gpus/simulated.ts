@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { GpuAttachment, GpuDriver, GpuInventory, Passthrough } from './driver.js';
 import { NO_PASSTHROUGH } from './no-passthrough.js';
 
-/** GPUs that do not exist, for trying out: the same ones at every start of the same host. */
+/** Simulated GPUs, to try gpurent out; a host has the same ones at every start. */
 export class SimulatedGpus implements GpuDriver {
   constructor(
     private readonly count: number,

@@ -13,32 +13,35 @@ import {
 import { lineMbit } from './uplink.js';
 
 const TIMEOUT_MS = 30_000;
-/** For the lock that other programs may hold on the rules. */
+/** Waits up to 10 seconds for other programs that hold the lock of iptables. */
 const WAIT = ['--wait', '10'];
 
-/** Docker asks this one first, and keeps what stands in it when it makes its own rules anew. */
+/** The chain that Docker evaluates before its own rules, and whose rules it keeps when it recreates its own. */
 const DOCKER_CHAIN = 'DOCKER-USER';
 const IPV6 = '/proc/sys/net/ipv6';
 const MOST_TRIES = 10;
 
-/** Keeps renters' packets away from the host, its networks and its neighbours, and leaves the agent its part of the line, by the kernel's packet filter. */
+/**
+ * Blocks renters' packets to the host, its networks and its neighbours, and limits their rate so that bandwidth is left for the agent;
+ * with iptables.
+ */
 export class EgressGuard {
   private ensuring: Promise<void> | undefined;
 
   constructor(private readonly policy: EgressPolicy) {}
 
-  /** The rules stand, whatever somebody else has done to them. Throws SetupError saying what to do. */
+  /** Writes all rules again, because other programs can have changed them. Throws SetupError that says what to do. */
   ensure(): Promise<void> {
     this.ensuring ??= this.write().finally(() => (this.ensuring = undefined));
     return this.ensuring;
   }
 
-  /** Whether renters' packets go through the rules first at this moment. */
+  /** Tells whether the rules are now the first that apply to renters' packets. */
   async stands(): Promise<boolean> {
     return (await isEntered('iptables')) && (!existsSync(IPV6) || (await isEntered('ip6tables')));
   }
 
-  /** What all instances may send together, in megabits per second. */
+  /** Returns the limit for what all instances send together, in megabits per second. */
   async mbit(): Promise<number> {
     return egressMbit(this.policy, await lineMbit());
   }
@@ -49,14 +52,14 @@ export class EgressGuard {
       if (existsSync(IPV6)) await apply('ip6tables', ipv6Rules());
     } catch (error) {
       throw new SetupError(
-        `renters cannot be kept away from this host's networks (${messageOf(error)}); run the agent as root and install iptables`,
+        `the firewall rules that keep renters away from this host's networks cannot be written (${messageOf(error)}); run the agent as root and install iptables`,
         { cause: error },
       );
     }
   }
 }
 
-/** Takes the rules away, and the chains that they stand in: for a host that renters have left. */
+/** Removes the rules and their chains, when the agent is uninstalled. */
 export async function removeEgressRules(): Promise<void> {
   for (const tool of ['iptables', ...(existsSync(IPV6) ? ['ip6tables'] : [])]) await takeAway(tool);
 }
@@ -66,25 +69,25 @@ async function apply(tool: string, rules: string): Promise<void> {
   await enter(tool, 'INPUT', INPUT_CHAIN);
   const hasDocker = await succeeds(tool, '-S', DOCKER_CHAIN);
   if (hasDocker) await enter(tool, DOCKER_CHAIN, FORWARD_CHAIN);
-  // Docker puts its own chain first whenever it makes a network: ours is in that, too.
+  // Docker moves its own chain to the front when it creates a network, so our rules must be in that chain too.
   if (!hasDocker || !(await isFirst(tool, 'FORWARD', ['-j', DOCKER_CHAIN])))
     await enter(tool, 'FORWARD', FORWARD_CHAIN);
 }
 
-/** Renters' packets in chain `from` go through `chain` before anything else. */
+/** Makes exactly one jump to `chain`, for renters' packets, the first rule of `from`. */
 async function enter(tool: string, from: string, chain: string): Promise<void> {
   const jump = [from, ...jumpTo(chain)].join(' ');
   for (let tries = 1; ; tries++) {
     const rules = (await run(tool, [...WAIT, '-S', from])).split('\n').filter((line) => line.startsWith('-A '));
     const copies = rules.filter((rule) => rule === `-A ${jump}`).length;
     if (rules[0] === `-A ${jump}` && copies === 1) return;
-    // By their text and never by their number: Docker moves its own rules meanwhile, and would lose one of them to us.
+    // Deletes rules by their text, not their number: Docker moves its own rules meanwhile, so a number could delete one of them.
     const lines = [...Array<string>(copies).fill(`-D ${jump}`), `-I ${from} 1 ${jumpTo(chain).join(' ')}`];
     try {
       await run(`${tool}-restore`, ['--noflush', ...WAIT], `*filter\n${lines.join('\n')}\nCOMMIT\n`);
       return;
     } catch (error) {
-      // Somebody else has taken a copy away since.
+      // Another program has removed a copy since.
       if (tries === MOST_TRIES) throw error;
     }
   }
@@ -112,7 +115,7 @@ async function isEntered(tool: string): Promise<boolean> {
   return forward && (await isFirst(tool, 'INPUT', jumpTo(INPUT_CHAIN)));
 }
 
-/** Whether a chain's first rule is this one. */
+/** Tells whether `rule` is the first rule of a chain. */
 async function isFirst(tool: string, chain: string, rule: string[]): Promise<boolean> {
   const first = await run(tool, [...WAIT, '-S', chain, '1']).catch(() => '');
   return first.trim() === ['-A', chain, ...rule].join(' ');
@@ -129,7 +132,7 @@ function succeeds(tool: string, ...args: string[]): Promise<boolean> {
   );
 }
 
-/** Answers what it has printed. */
+/** Returns the standard output. Rejects with the standard error. */
 function run(command: string, args: string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {

@@ -12,15 +12,15 @@ const TIMEOUT_MS = 30_000;
 const MAX_REASON_CHARS = 400;
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
 const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
-/** What an image may ask of NVIDIA's container toolkit beside GPUs, taken back. */
+/** Features of NVIDIA's container toolkit that an image can request by `NVIDIA_*` variables. Empty values refuse them. */
 const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
 
-/** NVIDIA GPUs that the host's driver has, by its own tool; attached by Docker's device requests or by CDI, always by UUID. */
+/** The NVIDIA GPUs of the host's driver, read with nvidia-smi; containers get them by UUID, through Docker's device requests or CDI. */
 export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   private last: GpuInventory | undefined;
   private reading: Promise<GpuInventory> | undefined;
   private readonly asked = new Map<string, Promise<NvidiaReport>>();
-  /** By address: the kernel forgets old lines, a broken GPU stays broken until the host boots. */
+  /** Xid faults by PCI address. Kept here because the kernel's log drops old lines, and a broken GPU stays broken until the host boots. */
   private readonly xids = new Map<string, string>();
   private readonly letGone = new Set<string>();
 
@@ -29,7 +29,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     private readonly attach: NvidiaAttach = 'device-requests',
   ) {}
 
-  /** What keeps a GPU awake that nobody uses holds it, too. */
+  /** Switches persistence mode off, because it keeps the device of an unused GPU open. */
   async disablePersistence(uuid: string): Promise<void> {
     const [gpu] = (await this.query('-i', uuid)).gpus;
     if (!gpu?.isKeptAwake) return;
@@ -42,7 +42,10 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     await run('nvidia-smi', ['-i', uuid, '-pm', '1'], { ...OUTPUT, timeout: TIMEOUT_MS });
   }
 
-  /** Once they were read, a failure makes them unhealthy and no more: the host must stay within reach. */
+  /**
+   * Reads the GPUs. Throws SetupError if the first read fails. Later failures only make GPUs unhealthy, so that the host stays
+   * connected.
+   */
   inventory(): Promise<GpuInventory> {
     this.reading ??= this.refresh().finally(() => (this.reading = undefined));
     return this.reading;
@@ -79,7 +82,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     return { gpus: gpus.map((gpu, index) => this.judge(gpu, index)), driverVersion, cudaVersion };
   }
 
-  /** One GPU that has gone makes the tool fail for all: those that answer alone are as they say. */
+  /** Queries each GPU alone, because nvidia-smi fails for all GPUs if one is gone. Those that do not answer become unhealthy. */
   private oneByOne(gpus: readonly Gpu[], reason: string): Promise<Gpu[]> {
     return Promise.all(
       gpus.map(async (gpu) => {
@@ -95,7 +98,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     return { ...gpu, index, healthy: reason === '', reason };
   }
 
-  /** A tool that is stuck in the kernel heeds no signal: no second one is started beside it. */
+  /** Joins a query that is still running: nvidia-smi that hangs in the kernel ignores signals, so a second one must not start. */
   private query(...which: string[]): Promise<NvidiaReport> {
     const key = which.join(' ');
     const asked = this.asked.get(key) ?? query(...which).finally(() => this.asked.delete(key));
@@ -103,7 +106,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     return asked;
   }
 
-  /** Where the kernel's log cannot be read, `doctor` says so. */
+  /** Reads Xid faults from the kernel's log. Ignores a log that it cannot read; the doctor reports that. */
   private async readXids(): Promise<void> {
     const { stdout } = await run('dmesg', [], { ...OUTPUT, timeout: TIMEOUT_MS }).catch(() => ({ stdout: '' }));
     for (const { pciAddress, number, text } of parseXids(stdout)) {
@@ -112,7 +115,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   }
 }
 
-/** The control plane takes no longer words. */
+/** Cuts a reason to the length that the control plane accepts. */
 function shortened(reason: string): string {
   return reason.slice(0, MAX_REASON_CHARS);
 }
@@ -122,7 +125,7 @@ async function query(...which: string[]): Promise<NvidiaReport> {
   return parseReport(stdout);
 }
 
-/** What the tool itself has said, which stands on its standard output. */
+/** Returns the first line of the error message of nvidia-smi, which it prints to standard output. */
 function reasonOf(error: unknown): string {
   const { stdout } = error as { stdout?: string };
   const said = stdout && !stdout.trimStart().startsWith('<') ? stdout : messageOf(error);
@@ -131,7 +134,7 @@ function reasonOf(error: unknown): string {
 
 function unreadable(reason: string, cause: unknown): SetupError {
   return new SetupError(
-    `the NVIDIA GPUs cannot be read (${reason}); install the driver, or use --gpus simulated:8 for trying out`,
+    `the NVIDIA GPUs cannot be read (${reason}); install the driver, or use --gpus simulated:8 to try gpurent out`,
     { cause },
   );
 }

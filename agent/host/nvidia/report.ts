@@ -11,13 +11,13 @@ export interface NvidiaGpu {
   uuid: string;
   model: string;
   memoryMb: number;
-  /** As the kernel's log has it, such as `0000:3b:00`. */
+  /** In the format of the kernel's log, for example `0000:3b:00`. */
   pciAddress: string;
-  /** Why it is not to be rented, in words for its owner. */
+  /** Why it must not be rented, in words for the host owner. */
   faults: string[];
-  /** What computes on it, in process ids of the host. */
+  /** The compute processes on it, with process ids of the host. */
   processes: GpuProcess[];
-  /** Whether the driver holds it also while nobody uses it. */
+  /** Whether persistence mode is on: the driver keeps the device open while nobody uses it. */
   isKeptAwake: boolean;
 }
 
@@ -35,12 +35,12 @@ const parser = new XMLParser({
 });
 
 /**
- * Reads `nvidia-smi -q -x`, whose elements differ between generations of drivers: what one does not have is taken for healthy.
- * Throws on what is no such report.
+ * Parses the output of `nvidia-smi -q -x`. Its elements differ between generations of drivers: a missing element counts as healthy.
+ * Throws if the output is not such a report.
  */
 export function parseReport(output: string): NvidiaReport {
   const root = nodeOf((parser.parse(output.slice(Math.max(output.indexOf('<'), 0))) as Node)['nvidia_smi_log']);
-  if (!root) throw new Error(`nvidia-smi printed what is not understood: ${output.trim().slice(0, 200)}`);
+  if (!root) throw new Error(`nvidia-smi printed an unknown report: ${output.trim().slice(0, 200)}`);
   return {
     driverVersion: textAt(root, 'driver_version'),
     cudaVersion: versionOf(textAt(root, 'cuda_version')),
@@ -50,7 +50,7 @@ export function parseReport(output: string): NvidiaReport {
 
 function parseGpu(gpu: Node): NvidiaGpu {
   const uuid = textAt(gpu, 'uuid');
-  if (!/^GPU-[0-9a-f-]{36}$/.test(uuid)) throw new Error(`nvidia-smi names a GPU "${uuid}"`);
+  if (!/^GPU-[0-9a-f-]{36}$/.test(uuid)) throw new Error(`nvidia-smi names a GPU "${uuid}", which is not a GPU UUID`);
   return {
     uuid,
     model: textAt(gpu, 'product_name'),
@@ -82,7 +82,7 @@ function faultsOf(gpu: Node): string[] {
   return [...new Set(faults.filter((fault) => fault !== false))];
 }
 
-/** Named by what broke in drivers up to 11.x, by where since then. */
+/** Sums the uncorrected memory errors. Drivers up to 11.x have one total of double-bit errors, later ones a count for each memory. */
 function uncorrectedErrors(volatile: Node | undefined): number {
   if (!volatile) return 0;
   const old = numberOf(textAt(volatile, 'double_bit', 'total'));
@@ -104,7 +104,7 @@ function listAt(node: Node, name: string): Node[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** "81920 MiB" or "3"; undefined for "N/A". */
+/** Parses "81920 MiB" or "3"; undefined for "N/A". */
 function numberOf(text: string): number | undefined {
   const digits = /^\d+/.exec(text)?.[0];
   return digits === undefined ? undefined : Number(digits);
@@ -114,7 +114,7 @@ function versionOf(text: string): string {
   return /^\d+(\.\d+)*$/.test(text) ? text : '';
 }
 
-/** The tool writes the domain with eight digits and capitals, the kernel with four and without the function. */
+/** Converts a PCI address of nvidia-smi (capitals, 8-digit domain) to that of the kernel's log (4-digit domain, no function). */
 function pciAddressOf(busId: string): string {
   return busId
     .toLowerCase()

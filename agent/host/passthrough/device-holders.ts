@@ -2,8 +2,8 @@ import { readFile, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Processes that have the GPU of one of these slots open: it is not to be taken away beneath them. Throws
- * where that cannot be known.
+ * Returns the ids of processes that have the GPU of one of these slots open, because the agent must not take a GPU that is in use.
+ * Throws if it cannot find out.
  */
 export async function holdersOf(slots: readonly string[], proc = '/proc'): Promise<number[]> {
   const paths = await Promise.all(slots.map((slot) => deviceOf(slot, proc)));
@@ -18,13 +18,13 @@ export async function holdersOf(slots: readonly string[], proc = '/proc'): Promi
   return found.flat();
 }
 
-/** One that ends meanwhile holds nothing; one that cannot be looked at may hold anything. */
+/** Returns no files for a process that has ended. Throws for one that cannot be read, because it can hold the GPU. */
 function nothingIfGone(error: NodeJS.ErrnoException): string[] {
   if (error.code === 'ENOENT' || error.code === 'ESRCH') return [];
   throw error;
 }
 
-/** By the driver's own word. Throws where it gives none. */
+/** Returns the device file that the driver gives for the GPU of a slot. Throws if it gives none. */
 async function deviceOf(slot: string, proc: string): Promise<string> {
   const text = await readFile(join(proc, 'driver/nvidia/gpus', `${slot}.0`, 'information'), 'utf8').catch(() => '');
   const minor = /^Device Minor:\s*(\d+)/m.exec(text)?.[1];

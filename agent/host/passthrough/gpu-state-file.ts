@@ -2,17 +2,17 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { messageOf } from '../../../shared/coded-error.js';
 import type { GpuInventory } from '../gpus/driver.js';
 
-/** Which GPU is in which slot: the driver does not know one that is away. */
+/** Remembers which GPU is in which slot, because the driver does not know a GPU that is in a virtual machine. */
 export class GpuStateFile {
   private noted: GpuInventory | undefined;
 
   constructor(
     private readonly file: string,
-    /** Says why they cannot be written; null: somebody else writes them. */
+    /** Logs why the file cannot be written; null: this process only reads it. */
     private readonly warn: ((message: string) => void) | null,
   ) {}
 
-  /** Undefined where nothing has been noted yet. */
+  /** Returns the last inventory written; undefined if there is none. */
   async read(): Promise<GpuInventory | undefined> {
     this.noted ??= await readFile(this.file, 'utf8').then(
       (text) => JSON.parse(text) as GpuInventory,
@@ -30,12 +30,12 @@ export class GpuStateFile {
       await writeFile(`${this.file}.new`, text, { mode: 0o600 });
       await rename(`${this.file}.new`, this.file);
     } catch (error) {
-      this.warn(`which GPU is in which slot cannot be noted: ${messageOf(error)}`);
+      this.warn(`the GPU state file ${this.file} cannot be written: ${messageOf(error)}`);
     }
   }
 }
 
-/** What stays the same. */
+/** Serializes the fields that do not change with the health of a GPU. */
 function textOf({ gpus, ...versions }: GpuInventory): string {
   const kept = gpus.map((gpu) => ({ ...gpu, healthy: true, reason: '', processes: [] }));
   return JSON.stringify({ ...versions, gpus: kept });

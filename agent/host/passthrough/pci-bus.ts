@@ -2,7 +2,7 @@ import { chown, readFile, readdir, readlink, stat, writeFile } from 'node:fs/pro
 import { basename, join } from 'node:path';
 import type { PciFunction, SysfsWrite } from '../../domain/passthrough.js';
 
-/** The kernel's view of the PCI devices, and of who may use them. */
+/** The PCI devices in sysfs, and the permissions of their VFIO groups. */
 export class PciBus {
   constructor(
     private readonly root = '/sys/bus/pci',
@@ -14,7 +14,7 @@ export class PciBus {
     return Promise.all(addresses.sort().map((address) => this.read(address)));
   }
 
-  /** Of a function; null where it has none, undefined where nothing is at the address. */
+  /** Returns the driver of a function; null if it has none, undefined if no device is at the address. */
   async driverOf(address: string): Promise<string | null | undefined> {
     const driver = await this.nameAt(address, 'driver');
     return driver === null && !(await exists(join(this.root, 'devices', address))) ? undefined : driver;
@@ -24,12 +24,12 @@ export class PciBus {
     await writeFile(join(this.root, file), text);
   }
 
-  /** Whether the kernel can give devices away at all. */
+  /** Tells whether the kernel has loaded vfio-pci. */
   async hasVfio(): Promise<boolean> {
     return exists(join(this.root, 'drivers/vfio-pci'));
   }
 
-  /** Lets an account use a group that was taken. */
+  /** Makes the user `id` the owner of a VFIO group. */
   async open(group: number, id: number): Promise<void> {
     await chown(this.pathOf(group), id, id);
   }
@@ -38,7 +38,7 @@ export class PciBus {
     return join(this.devices, 'vfio', String(group));
   }
 
-  /** What a link of a function leads to. */
+  /** Returns the name of the target of a function's link; null if there is no link. */
   private nameAt(address: string, link: string): Promise<string | null> {
     return readlink(join(this.root, 'devices', address, link)).then(
       (target) => basename(target),

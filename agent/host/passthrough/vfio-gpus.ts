@@ -20,9 +20,9 @@ const RETURN_MS = 30_000;
 const POLL_MS = 500;
 const VFIO_CONTROL = '/dev/vfio/vfio';
 
-/** GPUs that the host's driver has. */
+/** The GPUs of the host's driver. */
 export type HostGpus = Omit<GpuDriver, 'passthrough'> & {
-  /** Keeps one awake no longer that nobody uses, for that holds it; and does so again, if it did. */
+  /** Switches persistence mode off, because it keeps an unused GPU open; `restorePersistence` switches it on again if it was on. */
   disablePersistence(uuid: string): Promise<void>;
   restorePersistence(uuid: string): Promise<void>;
 };
@@ -31,22 +31,22 @@ export interface VfioHost {
   gpus: HostGpus;
   bus: PciBus;
   notes: GpuStateFile;
-  /** Processes that have a GPU of these slots open. Throws where that cannot be known. */
+  /** Returns the ids of processes that have a GPU of these slots open. Throws if it cannot find out. */
   holders: (slots: readonly string[]) => Promise<number[]>;
-  /** The account that QEMU runs as. */
+  /** The user id that QEMU runs as. */
   runnerId: number;
   clock: Clock;
 }
 
 /**
- * GPUs that are with the host, or away from it for a virtual machine. One that is away stays in the inventory, for it is rented,
- * not gone; one that does not come back is unhealthy until it does.
+ * GPUs that either the host's driver or vfio-pci has, for a virtual machine. A GPU that is away stays in the inventory, because it is
+ * rented. A GPU that does not come back is unhealthy until it does.
  */
 export class VfioGpus implements GpuDriver {
   readonly passthrough: Passthrough;
-  /** Why one has not come back. */
+  /** By UUID, why a GPU has not come back. */
   private readonly lost = new Map<string, string>();
-  /** On their way from one driver to another, when neither has them. */
+  /** UUIDs of GPUs that move between drivers; neither driver has them then. */
   private readonly underway = new Set<string>();
   private moving: Promise<unknown> = Promise.resolve();
 
@@ -66,11 +66,11 @@ export class VfioGpus implements GpuDriver {
 
   async inventory(): Promise<GpuInventory> {
     const noted = await this.host.notes.read();
-    // The driver's tool would hold what is just being taken from it.
+    // nvidia-smi would open GPUs that are being taken from the driver.
     if (noted && this.underway.size > 0) return { ...noted, gpus: await this.withHealth(noted.gpus) };
     const away = await this.away();
     const present = await this.host.gpus.inventory().catch((error: unknown) => {
-      // It fails where it has no GPU left.
+      // The inventory fails if the driver has no GPU left.
       if (away.length === 0 || !noted) throw error;
       return { ...noted, gpus: [] };
     });
@@ -83,7 +83,7 @@ export class VfioGpus implements GpuDriver {
 
   private async obstacle(): Promise<string | undefined> {
     if (!(await this.host.bus.hasVfio()))
-      return 'the kernel has no vfio-pci: load it with "modprobe vfio-pci", at every boot';
+      return 'the kernel has not loaded vfio-pci: load it at every boot with "modprobe vfio-pci"';
     const [{ gpus }, functions] = await Promise.all([this.inventory(), this.host.bus.list()]);
     const refusals = gpus.map(({ pciAddress }) => planPassthrough(functions, [pciAddress]));
     return refusals.find((refusal) => typeof refusal === 'string');
@@ -129,13 +129,13 @@ export class VfioGpus implements GpuDriver {
     });
   }
 
-  /** Nothing of the host may have them open: a driver waits for that, and longer than anybody would. */
+  /** Throws if a process of the host has the GPUs open: the driver would wait for it without a limit. */
   private async checkUnused(uuids: readonly string[]): Promise<void> {
     const { gpus, holders, clock } = this.host;
     const away = await this.away();
     const present = uuids.filter((uuid) => !away.some((gpu) => gpu.uuid === uuid));
     if (present.length === 0) return;
-    // Not every driver knows how; who has it open counts.
+    // Not every driver supports this. The check of open devices below decides.
     for (const uuid of present) await gpus.disablePersistence(uuid).catch(() => undefined);
     const slots = (await this.known(present)).map(({ pciAddress }) => pciAddress);
     const deadline = clock.monotonic() + HELD_MS;
@@ -150,7 +150,7 @@ export class VfioGpus implements GpuDriver {
 
   private async giveBack(uuids: readonly string[]): Promise<void> {
     const wanted = (await this.away()).filter(({ uuid }) => uuids.includes(uuid));
-    // Whoever has nothing to return waits for nobody.
+    // Without GPUs to return, there is no reason to wait for other moves.
     if (wanted.length === 0) return;
     const failures: unknown[] = [];
     await this.move(uuids, async () => {
@@ -159,7 +159,7 @@ export class VfioGpus implements GpuDriver {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** One that has failed to come back is only looked at: nobody waits for it again. */
+  /** Returns a GPU to the host's driver and waits up to 30 seconds for it. A GPU that failed to come back before is only checked once. */
   private async bringBack(gpu: Gpu): Promise<void> {
     const { uuid, pciAddress } = gpu;
     try {
@@ -179,12 +179,12 @@ export class VfioGpus implements GpuDriver {
     const deadline = clock.monotonic() + patienceMs;
     const isBack = async () => (await gpus.inventory()).gpus.some((gpu) => gpu.uuid === uuid && gpu.healthy);
     while (!(await isBack().catch(() => false))) {
-      if (clock.monotonic() >= deadline) throw new Error('the driver does not show it in health');
+      if (clock.monotonic() >= deadline) throw new Error('the driver does not list it as healthy');
       await sleep(clock, POLL_MS);
     }
   }
 
-  /** The kernel may hold a write for as long as somebody uses the device. */
+  /** Writes the steps, with a time limit for each: the kernel blocks a write while a process uses the device. */
   private async carryOut(steps: readonly SysfsWrite[]): Promise<void> {
     for (const step of steps) {
       await withTimeout(this.host.clock, WRITE_MS, this.host.bus.write(step), () => {
@@ -193,7 +193,7 @@ export class VfioGpus implements GpuDriver {
     }
   }
 
-  /** Those that no driver of the host has, as they were known. */
+  /** Returns the GPUs that no driver of the host has, as the state file describes them. */
   private async away(): Promise<Gpu[]> {
     const noted = (await this.host.notes.read())?.gpus ?? [];
     const isAway = async ({ uuid, pciAddress }: Gpu) => {
@@ -217,7 +217,7 @@ export class VfioGpus implements GpuDriver {
     return (await this.host.bus.list()).filter(({ address }) => isMeant(address));
   }
 
-  /** One move after the other; whoever looks meanwhile finds them still. */
+  /** Runs one move after the other. The inventory lists the GPUs meanwhile. */
   private move(uuids: readonly string[], work: () => Promise<void>): Promise<void> {
     const done = this.moving.then(async () => {
       for (const uuid of uuids) this.underway.add(uuid);

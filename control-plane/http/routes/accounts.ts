@@ -27,34 +27,32 @@ import {
 } from '../schemas.js';
 import { idOf, NoContent, type Routes } from './routes.js';
 
-/** By which people sign in, and are invited. */
 export function emailOf(whose: string) {
   return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
 }
 const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
-const presentPassword = text('The password as it is now', { maxLength: 256 });
-/** What a member may do in an organization. */
+const presentPassword = text('The current password', { maxLength: 256 });
 export function roleOf(whose: string, options = {}) {
   return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
 }
 export const User = Type.Object(
   {
     id: uuid('The id of the user'),
-    email: text('The e-mail address by which the user signs in'),
-    name: text('What the user is called'),
+    email: text('The e-mail address with which the user signs in'),
+    name: text('The name of the user'),
     created_at: timestamp('When the account was created'),
   },
   { title: 'User' },
 );
 const Organization = Type.Object({
   id: uuid('The id of the organization'),
-  name: text('What the organization is called'),
-  role: roleOf('the user in it'),
+  name: text('The name of the organization'),
+  role: roleOf('the user in the organization'),
 });
 const Session = Type.Object(
   {
     token: text('The session token: send it as `Authorization: Bearer`'),
-    expires_at: timestamp('When the session ends, unless it is used before'),
+    expires_at: timestamp('When the session ends, unless it is used before then'),
     user: meaning(User, 'The user who is signed in'),
     organization: nullable(meaning(Organization, 'The active organization; null for a user who belongs to none')),
   },
@@ -62,24 +60,24 @@ const Session = Type.Object(
 );
 const Membership = Type.Object({
   organization_id: uuid('The id of the organization'),
-  name: text('What the organization is called'),
-  role: roleOf('the user in it'),
+  name: text('The name of the organization'),
+  role: roleOf('the user in the organization'),
 });
 const Me = Type.Object(
   {
     user: Type.Intersect(
-      [User, Type.Object({ is_operator: flag('Whether the user may use the routes under /v1/operator') })],
+      [User, Type.Object({ is_operator: flag('Whether the user can use the routes under /v1/operator') })],
       { description: 'The signed-in user' },
     ),
-    memberships: list(Membership, 'The organizations to which the user belongs, first joined first'),
+    memberships: list(Membership, 'The organizations to which the user belongs, in the order in which the user joined'),
     active_organization_id: nullable(
-      uuid('The organization in which this session acts; null for a user who belongs to none'),
+      uuid('The organization on which this session acts; null for a user who belongs to none'),
     ),
   },
   { title: 'Me' },
 );
 
-/** Sessions and passwords. */
+/** Routes for sessions and passwords. */
 export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-up',
@@ -91,13 +89,13 @@ export const authRoutes: Routes = (app, platform) => {
       },
       schema: {
         operationId: 'signUp',
-        summary: 'Create an account, with an organization of its own',
+        summary: 'Create an account and an organization for it',
         description:
-          'With the token of an invitation for its e-mail address, the account joins the organization of that invitation instead. Where new accounts are by invitation only, it takes one.',
+          'With `invite_token`, the account joins the organization of that invitation instead. A control plane that allows new accounts only by invitation requires it.',
         body: body({
           email: emailOf('the new user'),
           password: newPassword,
-          name: nameOf('What the user, and at first the organization, is called', 64),
+          name: nameOf('The name of the user, and at first also of the organization', 64),
           ...optional({
             invite_token: text('The token of an invitation for this e-mail address', { maxLength: 128 }),
           }),
@@ -146,7 +144,7 @@ export const authRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'changePassword',
         summary: 'Change the password',
-        description: 'Every other session of the user ends.',
+        description: 'Ends all other sessions of the user.',
         body: body({ current_password: presentPassword, new_password: newPassword }),
         response: { 204: NoContent },
       },
@@ -159,7 +157,7 @@ export const authRoutes: Routes = (app, platform) => {
   );
 };
 
-/** The signed-in user's own account, and what it belongs to. */
+/** Routes for the signed-in user's own account and its organizations. */
 export const accountRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/me/organizations/:id',
@@ -168,7 +166,7 @@ export const accountRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'leaveOrganization',
         summary: 'Leave an organization',
-        description: "The user's personal API keys of the organization are revoked. The last admin cannot leave.",
+        description: "Revokes the user's personal API keys of the organization. The last admin cannot leave.",
         params: idOf('organization'),
         response: { 204: NoContent },
       },
@@ -186,8 +184,8 @@ export const accountRoutes: Routes = (app, platform) => {
       config: { policy: ACCOUNT, refusals: ['INVITE_NOT_FOUND', 'ALREADY_MEMBER'] },
       schema: {
         operationId: 'acceptInvite',
-        summary: 'Join the organization that an invitation is for',
-        params: Type.Object({ token: text('The token that the invitation was made with') }),
+        summary: 'Join the organization of an invitation',
+        params: Type.Object({ token: text('The token of the invitation') }),
         response: { 200: Organization },
       },
     },

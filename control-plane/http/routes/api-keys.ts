@@ -5,21 +5,21 @@ import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
 import { body, choice, flag, iso, isoOrNull, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
 import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
-const KIND = '`personal`: tied to its creator, and revoked when they leave; `team`: belongs to the organization';
-/** Which keys there are. */
+const KIND =
+  '`personal`: belongs to its creator and is revoked when the creator leaves; `team`: belongs to the organization';
 export function kindOf(options = {}) {
   return choice(API_KEY_KINDS, KIND, options);
 }
 const ApiKey = Type.Object(
   {
     id: uuid('The id of the key'),
-    name: text('What the key is called'),
+    name: text('The name of the key'),
     kind: kindOf(),
     prefix: text('The first 12 characters of the secret'),
     creator_email: text('The e-mail address of its creator'),
     creator_id: uuid('The id of its creator'),
-    created_at: timestamp('When it was created'),
-    last_used_at: nullable(timestamp('When it made its last request; null until the first')),
+    created_at: timestamp('When the key was created'),
+    last_used_at: nullable(timestamp('When the key was last used; null: never')),
     creator_is_member: flag('False once its creator has left the organization'),
   },
   { title: 'ApiKey' },
@@ -33,9 +33,9 @@ export const apiKeyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'createApiKey',
         summary: 'Create an API key',
-        description: 'Its secret is in this answer and nowhere else. A key of the kind `team` takes an admin.',
+        description: 'Only this response contains the secret. Only an admin can create a key of the kind `team`.',
         body: body({
-          name: nameOf('What the key is called', 64),
+          name: nameOf('The name of the key', 64),
           kind: kindOf({ default: 'personal' }),
         }),
         response: {
@@ -75,7 +75,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
         operationId: 'revokeApiKey',
         summary: 'Revoke an API key',
         description:
-          'It stops working at its next request; instances that it has deployed stay. A member may revoke only their own personal keys.',
+          'The key stops working at its next request; instances that it has deployed stay. A member who is not an admin can revoke only their own personal keys.',
         params: idOf('API key'),
         response: { 204: NoContent },
       },

@@ -21,12 +21,12 @@ import { page, pageFields, viewPage, type Routes } from './routes.js';
 export const Transaction = Type.Object(
   {
     id: uuid('The id of the transaction'),
-    kind: choice(TRANSACTION_KINDS, 'What moved the balance'),
-    amount_micro: micro('What it adds to the balance; negative for a charge'),
-    instance_id: nullable(uuid('The instance that was charged for; null for what is no charge')),
-    meter: nullable(choice(['gpu', 'disk'], 'Whether GPU time or disk was charged; null for what is no charge')),
-    reason: nullable(text('Why an operator granted it; null for what no operator did')),
-    created_at: timestamp('When it was booked'),
+    kind: choice(TRANSACTION_KINDS, 'What changed the balance'),
+    amount_micro: micro('The amount added to the balance; negative for a charge'),
+    instance_id: nullable(uuid('The instance that was charged; null: not a charge')),
+    meter: nullable(choice(['gpu', 'disk'], 'Whether GPU time or disk was charged; null: not a charge')),
+    reason: nullable(text('The reason that the operator gave; null: not made by an operator')),
+    created_at: timestamp('When the transaction was posted'),
   },
   { title: 'Transaction' },
 );
@@ -34,8 +34,8 @@ export const Transaction = Type.Object(
 const DailySpend = Type.Object(
   {
     date: text('The day in UTC, as YYYY-MM-DD'),
-    gpu_micro: micro('What GPU time was charged'),
-    disk_micro: micro('What disk was charged'),
+    gpu_micro: micro('The charges for GPU time'),
+    disk_micro: micro('The charges for disks'),
   },
   { title: 'DailySpend' },
 );
@@ -43,7 +43,7 @@ const DailySpend = Type.Object(
 export const TransactionQuery = Type.Object({
   ...pageFields,
   ...optional({
-    instance_id: uuid('Only what this instance was charged'),
+    instance_id: uuid('Only charges for this instance'),
     kind: choice(TRANSACTION_KINDS, 'Only transactions of this kind'),
   }),
 });
@@ -55,8 +55,8 @@ export const billingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'listTransactions',
-        summary: 'List what moved the balance, newest first',
-        description: 'Returns everything, unless `limit` or `cursor` asks for a page.',
+        summary: 'List the transactions of the organization, newest first',
+        description: 'Returns all transactions, unless `limit` or `cursor` asks for a page.',
         querystring: TransactionQuery,
         response: { 200: page(Transaction) },
       },
@@ -70,12 +70,11 @@ export const billingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'listDailySpend',
-        summary: 'List what was charged for the use of each UTC day, today last',
-        description:
-          'Days without a charge are there, too. A host that tells of usage late adds to days that are over.',
+        summary: 'List the charges for each UTC day of use, today last',
+        description: 'Includes days without charges. A late usage report adds to a past day.',
         querystring: Type.Object({
           ...pageFields,
-          days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
+          days: integer('The number of days, including today', { minimum: 1, maximum: 366, default: 30 }),
         }),
         response: { 200: page(DailySpend) },
       },
@@ -89,15 +88,18 @@ export const billingRoutes: Routes = (app, platform) => {
       config: { policy: ADMIN, refusals: ['CHECKOUT_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'] },
       schema: {
         operationId: 'createCheckoutSession',
-        summary: 'Open a page of the payment provider on which the balance is topped up',
+        summary: 'Create a page of the payment provider on which a person tops up the balance',
         headers: IdempotencyHeaders,
         body: body({
-          amount_micro: micro('What to pay: whole cents', { minimum: 1_000_000, maximum: 100_000_000_000 }),
+          amount_micro: micro('The amount to pay, a multiple of a cent', {
+            minimum: 1_000_000,
+            maximum: 100_000_000_000,
+          }),
         }),
         response: {
           201: Type.Object({
-            id: text('The id that the payment provider gave it'),
-            url: text('The page on which to pay'),
+            id: text('The id of the session at the payment provider'),
+            url: text('The URL of the payment page'),
           }),
         },
       },

@@ -5,7 +5,7 @@ import { PUBLIC } from '../policy.js';
 import { choice } from '../schemas.js';
 import type { Routes } from './routes.js';
 
-const Health = Type.Object({ status: choice(['ok'], 'All is well') });
+const Health = Type.Object({ status: choice(['ok'], 'The check has passed') });
 const response = { 200: Health };
 
 export const healthRoutes: Routes = (app, platform) => {
@@ -28,14 +28,14 @@ export const healthRoutes: Routes = (app, platform) => {
       config: { policy: PUBLIC, refusals: ['UNAVAILABLE'] },
       schema: {
         operationId: 'getReadiness',
-        summary: 'Check that the process can serve: that its database can be written',
+        summary: 'Check that the process can write its database',
         response,
       },
     },
     (request) => {
       const fault = readiness.look();
       if (fault === undefined) return { status: 'ok' as const };
-      // Who asks may be anybody; its operator reads the log.
+      // Anybody can call this route; only the operator can read the log, so the details go there.
       request.log.error(`the database cannot be written: ${fault}`);
       throw new Refusal('UNAVAILABLE', 'the database cannot be written; see the log of the control plane');
     },

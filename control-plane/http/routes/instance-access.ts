@@ -6,11 +6,11 @@ import { replaceAccess } from '../../services/actions/replace-access.js';
 
 const AccessBody = body(
   optional({
-    ssh_key_id: nullable(text('The SSH key that takes the place of the present one; without it, that one stays')),
+    ssh_key_id: nullable(text('The SSH key that replaces the present one; omitted or null: the present one stays')),
   }),
 );
 
-/** Who gets into an instance. */
+/** Replaces the credentials of an instance. */
 export const instanceAccessRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances/:id/access',
@@ -21,8 +21,9 @@ export const instanceAccessRoutes: Routes = (app, platform) => {
       },
       schema: {
         operationId: 'replaceInstanceAccess',
-        summary: 'Replace the access token of an instance, and its SSH key where one is named',
-        description: 'For an instance that is `running` or `stopped`. `access_replacement` says how far it is.',
+        summary: 'Replace the access token of an instance and, with `ssh_key_id`, its SSH key',
+        description:
+          'The instance must be `running` or `stopped`. Its `access_replacement` tells whether the host has done it.',
         params: idOf('instance'),
         body: AccessBody,
         response: { 202: Instance },

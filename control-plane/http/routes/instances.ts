@@ -30,123 +30,126 @@ import { kindOf } from './api-keys.js';
 import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
-/** No fee is charged for holding GPUs. */
 function holdPrice() {
-  return nullable(micro('Reserved for a fee on held GPUs; no such fee is charged, so it is always null'));
+  return nullable(micro('Reserved for a fee for held GPUs; always null, because no such fee is charged'));
 }
 
 const DeployingKey = Type.Object(
   {
     id: uuid('The id of the key'),
-    name: text('What the key is called'),
+    name: text('The name of the key'),
     kind: kindOf(),
     prefix: text('The first 12 characters of its secret'),
-    revoked: flag('Whether it was revoked since'),
+    revoked: flag('Whether the key has been revoked since'),
   },
-  { description: 'The API key that deployed it; null where a person did' },
+  { description: 'The API key that deployed the instance; null: a person did' },
 );
 
 export const Instance = Type.Object(
   {
     id: uuid('The id of the instance'),
-    label: nullable(text('What its renter calls it')),
+    label: nullable(text('The label that its renter gave it')),
     status: choice(
       INSTANCE_STATUSES,
-      'Where it stands; `creating`, `starting`, `stopping` and `destroying` pass by themselves',
+      'The status; `creating`, `starting`, `stopping` and `destroying` end without a request',
     ),
-    disk_gb: integer('The size of its disk in GB, which is billed per hour while it is `stopped`'),
-    price_per_hour_micro: micro('The price of an hour of GPU time for the whole slice, as it was at the deploy'),
-    storage_price_per_gb_hour_micro: micro('The price of a GB of disk for an hour, as it was at the deploy'),
+    disk_gb: integer('The size of its disk in GB; the disk is charged per hour while the instance is `stopped`'),
+    price_per_hour_micro: micro('The price of one hour of GPU time for all its GPUs, as of the deploy'),
+    storage_price_per_gb_hour_micro: micro('The price of one GB of disk for one hour, as of the deploy'),
     ssh_host: nullable(text('The public IP address of its machine; null until the workload is up')),
-    ssh_port: nullable(integer('The port of its SSH, never 22; null until the workload is up')),
+    ssh_port: nullable(integer('The port of its SSH server, never 22; null until the workload is up')),
     ssh_user: text('The user to log in as'),
-    ssh_ready_at: nullable(timestamp('Since when its SSH answers; null until it does')),
+    ssh_ready_at: nullable(timestamp('Since when its SSH server answers; null until it does')),
     jupyter_url: nullable(
-      text('Its JupyterLab, with the access token as query parameter `token`; null until it answers'),
+      text('The URL of its JupyterLab, with the access token as the query parameter `token`; null until it answers'),
     ),
     open_url: nullable(
       text(
-        "The template's open-button endpoint, with the query parameter `token` where the access proxy guards it; null until it answers",
+        'The URL of the port that the template marks with `open_button`; if the access proxy guards the port, with the access token as the query parameter `token`; null until it answers',
       ),
     ),
     access_token: nullable(
       text(
-        'The token of its JupyterLab and its guarded ports; null for a template that uses none, and once it is `destroyed`',
+        'The access token for its JupyterLab and its guarded ports; null if the template uses none, and once the instance is `destroyed`',
       ),
     ),
     access_replacement: nullable(
       choice(
         ['pending', 'applied', 'token_only', 'refused'],
-        'How far the last replacement of token and SSH key is; `token_only`: its container keeps its key; null: none was asked for',
+        'The state of the last replacement of access token and SSH key; `token_only`: the container keeps its old key; null: none was requested',
       ),
     ),
     error_code: nullable(
       text(
-        'Why it is in `error`, such as `provision_failed` or `workload_completed`, or why its last stop or start did not land: `stop_timed_out`, `start_timed_out`, `gpus_unavailable`; otherwise null. More codes may come',
+        'Why the instance is in `error`, such as `provision_failed` or `workload_completed`, or why its last stop or start failed: `stop_timed_out`, `start_timed_out`, `gpus_unavailable`; otherwise null. Later releases can add codes',
       ),
     ),
-    error_message: nullable(text('What happened, in words; null where `error_code` is')),
+    error_message: nullable(text('A description of the error; null if `error_code` is null')),
     allowed_actions: list(
       Type.Enum([...INSTANCE_ACTIONS], { type: 'string' }),
-      'What the API accepts in the present status',
+      'The actions that the API accepts in the present status',
     ),
     gpus_released: flag(
-      'True once the GPUs of the stopped instance are back on the market; its disk stays, and a start must claim the same GPUs',
+      'True once the GPUs of the stopped instance are released; its disk stays, and a start must claim the same GPUs',
     ),
     gpu_release: nullable(
       choice(
         GPU_RELEASES,
-        '`pending`: decided, and not yet confirmed by the machine; `released`; `unsupported`: the GPUs stay reserved; null: no release was decided',
+        '`pending`: requested, not yet confirmed by the machine; `released`; `unsupported`: the machine cannot release GPUs, they stay reserved; null: no release was requested',
       ),
     ),
-    gpu_release_requested_at: nullable(timestamp('When the release was decided')),
+    gpu_release_requested_at: nullable(timestamp('When the release was requested')),
     stop_releases_gpus: flag(
-      'True while a payment dispute is open: a stop then releases the GPUs, where the machine supports it',
+      'True while a payment dispute is open: a stop then releases the GPUs, if the machine supports it',
     ),
     releases_gpus_at: nullable(
-      timestamp('When a stopped instance gives its GPUs back by the terms of its offer; null: at no set time'),
+      timestamp(
+        'When the GPUs of the stopped instance will be released by the terms of its offer; null: no time is set',
+      ),
     ),
     hold_price_per_hour_micro: holdPrice(),
     stop_hold_price_per_hour_micro: holdPrice(),
     suspended_hold_price_per_hour_micro: holdPrice(),
-    created_at: timestamp('When it was deployed'),
-    started_at: nullable(timestamp('When its workload first ran')),
-    status_changed_at: timestamp('When it came into its present status'),
-    destroyed_at: nullable(timestamp('When it was destroyed')),
-    spend_micro: micro('What was charged for it so far; the sum of its charges among the transactions'),
-    deployed_by: text('The e-mail address of who deployed it, or the name and prefix of the team API key that did'),
+    created_at: timestamp('When the instance was deployed'),
+    started_at: nullable(timestamp('When its workload first started')),
+    status_changed_at: timestamp('When its status last changed'),
+    destroyed_at: nullable(timestamp('When the instance was destroyed')),
+    spend_micro: micro('The total charged for the instance so far: the sum of its charges in the transactions'),
+    deployed_by: text(
+      'The e-mail address of the user who deployed it, or the name and prefix of the team API key that did',
+    ),
     deployed_via_api_key: nullable(DeployingKey),
-    offer: Type.Object({ id: uuid('The id of the offer') }, { description: 'The offer that it rents' }),
-    template: meaning(Template, 'The template as it was at the deploy; `readme` and `onstart` are null'),
+    offer: Type.Object({ id: uuid('The id of the offer') }, { description: 'The offer that the instance rents' }),
+    template: meaning(Template, 'The template as of the deploy; `readme` and `onstart` are null'),
   },
   { title: 'Instance' },
 );
 
-/** A hundred overrides of the longest kind fit in, with each character written as two escapes. */
+/** The largest request body: 100 of the longest overrides fit, even if each character is written as two JSON escapes. */
 const DEPLOY_LIMIT_BYTES = 6 * 1024 * 1024;
 
-export const DiskGb = integer("The size of the disk in GB, at most that of the machine's whole disk", {
+export const DiskGb = integer("The size of the disk in GB, at most the size of the machine's disk", {
   minimum: 10,
   maximum: 20000,
 });
-export const Label = nullable(nameOf('What to call it', 64, { minLength: 0 }));
+export const Label = nullable(nameOf('The label', 64, { minLength: 0 }));
 
 const DeployBody = body({
   offer_id: uuid('The offer to rent; it must be `available`'),
-  template_id: uuid('The template to run: of the system, public, or of the organization'),
+  template_id: uuid('The template to run: a system template, a public one or one of the organization'),
   disk_gb: DiskGb,
   ...optional({
     label: Label,
-    // Whatever names no key that may be attached is SSH_KEY_NOT_FOUND.
+    // No pattern: any text that is not the id of an attachable key is refused with SSH_KEY_NOT_FOUND.
     ssh_key_id: nullable(
       text(
-        "The SSH key to log in with: the caller's own; for a team API key that of any member. Without it there is no login",
+        "The id of the SSH key for the login: one of the caller's own; for a team API key, one of any member. Without it, nobody can log in by SSH",
       ),
     ),
   }),
   env_overrides: list(
     EnvVariable,
-    "Merged over the template's environment, by `key`; an entry whose value is null is dropped",
+    "Variables that replace or extend the template's environment, by `key`; entries whose value is null are ignored",
     {
       maxItems: 100,
       default: [],
@@ -157,8 +160,8 @@ const DeployBody = body({
 const Event = Type.Object(
   {
     at: timestamp('When it happened'),
-    kind: text('What happened, in a word; more kinds may come'),
-    message: text('What happened, in a sentence'),
+    kind: text('The kind of the event; later releases can add more'),
+    message: text('A sentence that describes the event'),
   },
   { title: 'InstanceEvent' },
 );
@@ -182,7 +185,7 @@ const DEPLOY_REFUSALS: readonly RefusalCode[] = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
-/** Deploy, stop, start, destroy. */
+/** Routes that deploy, stop, start and destroy instances. */
 export const instanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances',
@@ -196,7 +199,7 @@ export const instanceRoutes: Routes = (app, platform) => {
         operationId: 'deployInstance',
         summary: 'Deploy an instance: rent an offer and run a template on it',
         description:
-          'Before a deploy, the balance must cover one hour of all that the organization has then. A refusal keeps nothing and charges nothing.',
+          'The balance must cover one hour of all instances and disks of the organization, including this instance. A refused deploy reserves and charges nothing.',
         headers: IdempotencyHeaders,
         body: DeployBody,
         response: { 201: Instance },
@@ -220,7 +223,7 @@ export const instanceRoutes: Routes = (app, platform) => {
         operationId: 'stopInstance',
         summary: 'Stop a running instance',
         description:
-          'The workload ends and its disk is kept. Poll the instance until it is `stopped`; where its host does not confirm within 30 minutes it is `running` again.',
+          'Ends the workload and keeps its disk. Poll the instance until it is `stopped`; if its host does not confirm within 30 minutes, it is `running` again.',
         params: idOf('instance'),
         response: { 202: Instance },
       },
@@ -250,7 +253,8 @@ export const instanceRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'startInstance',
         summary: 'Start a stopped instance, on the same disk and the same GPUs',
-        description: 'The balance must cover one hour of all that the organization has then.',
+        description:
+          'The balance must cover one hour of all instances and disks of the organization, including this instance.',
         params: idOf('instance'),
         response: { 202: Instance },
       },
@@ -269,7 +273,7 @@ export const instanceRoutes: Routes = (app, platform) => {
         operationId: 'destroyInstance',
         summary: 'Destroy an instance: its container and its disk are removed',
         description:
-          '202 for the first request; 200 where the instance was `destroying` already, and the request is sent to its host once more.',
+          'Returns 202 for the first request. Returns 200 if the instance was already `destroying`; the control plane then sends the command to its host again.',
         params: idOf('instance'),
         response: { 200: Instance, 202: Instance },
       },
@@ -282,7 +286,7 @@ export const instanceRoutes: Routes = (app, platform) => {
   );
 };
 
-/** What there is, and how it goes. */
+/** Routes that read instances, their logs and their events. */
 export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances',
@@ -293,7 +297,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
         summary: "List the organization's instances, newest first",
         querystring: Type.Object({
           ...pageFields,
-          include_destroyed: flag('Whether destroyed instances are there, too', { default: false }),
+          include_destroyed: flag('Whether to include destroyed instances', { default: false }),
         }),
         response: { 200: page(Instance) },
       },
@@ -321,14 +325,16 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'getInstanceLogs',
-        summary: "Get the last lines of an instance's output",
-        description: 'Empty until the workload has run for the first time.',
+        summary: 'Get the last lines of the output of an instance',
+        description: 'The list is empty until the workload has run for the first time.',
         params: idOf('instance'),
         querystring: Type.Object({
-          tail: integer('How many lines at most', { minimum: 1, maximum: 1000, default: 200 }),
+          tail: integer('The maximum number of lines', { minimum: 1, maximum: 1000, default: 200 }),
         }),
         response: {
-          200: Type.Object({ lines: list(Type.String(), 'Standard output and error of the workload, oldest first') }),
+          200: Type.Object({
+            lines: list(Type.String(), 'Standard output and standard error of the workload, oldest line first'),
+          }),
         },
       },
     },
@@ -343,8 +349,8 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'listInstanceEvents',
-        summary: 'List what happened to an instance, newest first',
-        description: 'The last 500 events; pages go back further.',
+        summary: 'List the events of an instance, newest first',
+        description: 'Returns the last 500 events; with `limit` or `cursor`, also older ones.',
         params: idOf('instance'),
         querystring: PageQuery,
         response: { 200: page(Event) },

@@ -6,7 +6,7 @@ import { PUBLIC, notFound } from '../policy.js';
 import { text } from '../schemas.js';
 import type { Routes } from './routes.js';
 
-/** For a Prometheus on this machine; whoever comes through a proxy, or from elsewhere, finds nothing. */
+/** Serves metrics to a Prometheus on this machine. Requests from elsewhere, or through a proxy, get 404. */
 export const metricsRoutes =
   (metrics: Metrics): Routes =>
   (app, platform) => {
@@ -20,7 +20,7 @@ export const metricsRoutes =
           summary: 'Get metrics for a Prometheus on the same machine',
           description: 'Requests from elsewhere, or through a proxy, get 404 `NOT_FOUND`.',
           produces: ['text/plain'],
-          response: { 200: text('In the text format of Prometheus') },
+          response: { 200: text('The metrics in the text format of Prometheus') },
         },
       },
       async (request, reply) => {
@@ -32,15 +32,15 @@ export const metricsRoutes =
     );
   };
 
-/** What Prometheus, its kin and people's own clients send. Proxies add what they like: whatever else there is may be theirs. */
+/** The headers that Prometheus, similar scrapers and ordinary clients send. Any other header could come from a proxy. */
 const OF_SCRAPERS =
   /^(host|connection|keep-alive|user-agent|accept(-encoding|-language)?|authorization|cache-control|pragma|content-(length|type)|te|traceparent|tracestate|x-org-id|x-prometheus-scrape-timeout-seconds|sec-fetch-\w+)$/;
-/** By which names a caller on this machine asks for it; a proxy says its own, or that of what was asked for. */
+/** The `Host` of a request from this machine. A proxy sends its own name, or the name that the client requested. */
 const OWN_NAME = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/i;
 
 /**
- * Whether the request was made on this machine, and passed on by nobody: a proxy that adds nothing to what it passes on speaks
- * HTTP/1.0 as nginx does of itself, or keeps the name that was asked for.
+ * Tells whether the request comes from this machine and through no proxy. A proxy that adds no header either uses HTTP/1.0, as
+ * nginx does by default, or keeps the `Host` that the client requested.
  */
 function isFromHere({ socket, headers, raw }: FastifyRequest): boolean {
   const isPassedOn = !Object.keys(headers).every((name) => OF_SCRAPERS.test(name)) || raw.httpVersion === '1.0';

@@ -18,28 +18,28 @@ import {
 } from '../schemas.js';
 import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
-/** What renters and operators alike are told of a machine. */
+/** The fields of a machine that both renters and operators see. */
 export const machineFacts = {
   id: uuid('The id of the machine'),
-  name: text('What its owner calls it'),
-  region: text('Where it is, as its owner says'),
+  name: text('The name that its host owner gave it'),
+  region: text('The region that its host owner gave'),
   cpu_model: text('The model of its processor'),
-  cpu_cores: integer('How many processor cores it has'),
+  cpu_cores: integer('The number of its processor cores'),
   memory_mb: integer('Its memory in MB'),
-  disk_gb: integer('Its whole disk in GB'),
-  disk_available_gb: integer('How much of its disk is not committed to instances, in GB'),
-  driver_version: nullable(text('The version of its GPU driver; null where it has none')),
-  cuda_version: nullable(text('The newest CUDA that its GPU driver supports; null where it has none')),
+  disk_gb: integer('The size of its disk in GB'),
+  disk_available_gb: integer('The part of its disk that is not committed to instances, in GB'),
+  driver_version: nullable(text('The version of its GPU driver; null: it has none')),
+  cuda_version: nullable(text('The newest CUDA version that its GPU driver supports; null: it has none')),
   connected: flag('Whether its agent is connected to the control plane'),
 };
 
 const Machine = Type.Object(
   {
     ...machineFacts,
-    vm_capable: flag('Whether it can run templates of the kind `vm`'),
-    gpu_release_supported: flag('Whether it can release the GPUs of a stopped instance'),
+    vm_capable: flag('Whether the machine can run templates of the kind `vm`'),
+    gpu_release_supported: flag('Whether the machine can release the GPUs of a stopped instance'),
     next_maintenance: nullable(
-      timestamp('When its present or next maintenance window starts; null: none is announced'),
+      timestamp('When the present or next maintenance window starts; null: none is scheduled'),
     ),
   },
   { title: 'Machine' },
@@ -50,15 +50,15 @@ export const Offer = Type.Object(
     id: uuid('The id of the offer'),
     state: choice(
       ['available', 'unavailable', 'withdrawn'],
-      'Whether it can be rented now, not at present, or never again',
+      '`available`: can be rented now; `unavailable`: cannot be rented at present; `withdrawn`: cannot be rented any more',
     ),
-    gpu_model: nullable(text('The model of its GPUs; null where the machine shows none')),
-    num_gpus: integer('How many GPUs are rented together'),
-    gpu_memory_mb: nullable(integer('The memory of each GPU in MB; null where the machine shows none')),
-    price_per_hour_micro: micro('The price of an hour of GPU time, for all of its GPUs'),
-    storage_price_per_gb_hour_micro: micro('The price of a GB of disk for an hour while an instance is stopped'),
+    gpu_model: nullable(text('The model of its GPUs; null: the machine reports none')),
+    num_gpus: integer('The number of GPUs that are rented together'),
+    gpu_memory_mb: nullable(integer('The memory of each GPU in MB; null: the machine reports none')),
+    price_per_hour_micro: micro('The price of one hour of GPU time, for all GPUs of the offer'),
+    storage_price_per_gb_hour_micro: micro('The price of one GB of disk for one hour while an instance is stopped'),
     release_stopped_after_hours: nullable(
-      integer('After how many hours a stopped instance gives its GPUs back to the market; null: never'),
+      integer('After how many hours the GPUs of a stopped instance are released; null: never'),
     ),
     machine: meaning(Machine, 'The machine that has the GPUs'),
   },
@@ -68,23 +68,23 @@ export const Offer = Type.Object(
 const OfferQuery = Type.Object({
   ...pageFields,
   ...optional({
-    gpu_model: text('Only offers of this GPU model'),
-    num_gpus: integer('Only offers of so many GPUs', { minimum: 1 }),
-    max_price_per_hour_micro: micro('Only offers of at most this price per hour', { minimum: 0 }),
+    gpu_model: text('Only offers with this GPU model'),
+    num_gpus: integer('Only offers with this number of GPUs', { minimum: 1 }),
+    max_price_per_hour_micro: micro('Only offers with at most this price per hour', { minimum: 0 }),
     region: text('Only offers in this region'),
-    vm_capable: flag('Only offers on machines that can run virtual machines, or that cannot'),
-    sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` where it is left out'),
+    vm_capable: flag('True: only offers on machines that can run virtual machines; false: only offers on the others'),
+    sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` if omitted'),
   }),
 });
 
 const ModelStatus = Type.Object(
   {
     gpu_model: text('The GPU model'),
-    machines_connected: integer('How many connected machines have it'),
-    gpus_total: integer('How many GPUs of it those machines have'),
-    gpus_free: integer('How many of these are free'),
+    machines_connected: integer('The number of connected machines that have this model'),
+    gpus_total: integer('The number of GPUs of this model in those machines'),
+    gpus_free: integer('The number of these GPUs that are free'),
     lowest_price_per_hour_micro: nullable(
-      micro('The lowest price of an hour for which it can be rented now; null where it cannot'),
+      micro('The lowest price per hour for which it can be rented now; null: it cannot be rented now'),
     ),
   },
   { title: 'GpuModelStatus' },
@@ -111,7 +111,7 @@ export const offerRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER, refusals: ['OFFER_NOT_FOUND'] },
       schema: {
         operationId: 'getOffer',
-        summary: 'Get an offer, in whatever state',
+        summary: 'Get an offer in any state',
         params: idOf('offer'),
         response: { 200: Offer },
       },
@@ -125,10 +125,10 @@ export const offerRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'getCatalogStatus',
-        summary: 'Get, for each GPU model, how many are connected and free, and from what price',
+        summary: 'Get the connected GPUs, free GPUs and lowest price of each GPU model',
         querystring: PageQuery,
         response: {
-          200: Type.Object({ ...page(ModelStatus).properties, updated_at: timestamp('Of which moment this is') }),
+          200: Type.Object({ ...page(ModelStatus).properties, updated_at: timestamp('When these numbers were read') }),
         },
       },
     },
@@ -139,7 +139,7 @@ export const offerRoutes: Routes = (app, platform) => {
   );
 };
 
-/** What a body says in hours, as it is kept. */
+/** Converts `release_stopped_after_hours` of a request body into the column of an offer, in ms; an omitted field stays omitted. */
 export function heldMs(hours: number | null | undefined): { release_stopped_after_ms?: number | null } {
   if (hours === undefined) return {};
   return { release_stopped_after_ms: hours === null ? null : hours * HOUR_MS };

@@ -7,17 +7,17 @@ import { idOf, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const IgnoredStop = Type.Object(
   {
-    instance_id: uuid('The instance that did not stop'),
-    organization_id: uuid('The organization that was charged'),
-    machine_id: uuid('The machine on which it is'),
-    since: timestamp('When the stop timed out and the instance was charged again'),
-    charged_micro: micro('What was charged since then and is not credited'),
-    is_open: flag('Whether it is still charged'),
+    instance_id: uuid('The id of the instance that did not stop'),
+    organization_id: uuid('The id of the organization that was charged'),
+    machine_id: uuid('The id of the machine of the instance'),
+    since: timestamp('When the stop timed out and the charges began again'),
+    charged_micro: micro('The charges since then that have not been credited'),
+    is_open: flag('Whether the instance is still charged'),
   },
   { title: 'IgnoredStop' },
 );
 
-/** Operators: instances that are charged though their stop has timed out, and the credit for it. */
+/** Routes for operators: ignored stops, and the credit for them. */
 export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -27,7 +27,8 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listIgnoredStops',
-        summary: 'List the instances that were charged after a stop that their host did not confirm, oldest first',
+        summary:
+          'List the instances that were charged after a stop that their host did not confirm in time, oldest first',
         querystring: PageQuery,
         response: { 200: page(IgnoredStop) },
       },
@@ -40,10 +41,10 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'creditIgnoredStop',
-        summary: 'Credit what an instance was charged since a stop that its host did not confirm',
-        description: 'One transaction for all of it.',
+        summary: 'Credit the charges of an instance since a stop that its host did not confirm in time',
+        description: 'Posts one transaction for all of these charges.',
         params: idOf('instance'),
-        body: body({ reason: nameOf('Why: the renter sees it among the transactions', 256) }),
+        body: body({ reason: nameOf('The reason; the renter sees it in the transactions', 256) }),
         response: { 201: Credit },
       },
     },

@@ -24,31 +24,33 @@ import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './rout
 const { status, disk_gb, error_code, deployed_by } = Instance.properties;
 const Wait = Type.Object(
   {
-    command: text('What its host was told and has not answered for good: `provision`, `start`, `stop`, `release`, ...'),
-    since: timestamp('Since when'),
-    reason: choice([...WAIT_REASONS], 'What it waits for'),
-    message: text('The same in words, or what the host has said last'),
+    command: text('The open command of its host: `provision`, `start`, `stop`, `release`, ...'),
+    since: timestamp('Since when the command is open'),
+    reason: choice([...WAIT_REASONS], 'What the command waits for'),
+    message: text('The reason in words, or the last message of the host'),
   },
-  { description: 'What it waits for; null where nothing is asked of its host' },
+  { description: 'The open command that the instance waits for; null: its host has no open command' },
 );
 const OperatedInstance = Type.Object(
   {
     id: uuid('The id of the instance'),
-    organization_id: uuid('The id of the organization that rents it'),
-    organization_name: text('What that organization is called'),
+    organization_id: uuid('The id of the organization that rents the instance'),
+    organization_name: text('The name of that organization'),
     deployed_by,
     deployed_by_email: nullable(
-      text('The e-mail address of who deployed it, or made the API key that did; null where the account was removed'),
+      text(
+        'The e-mail address of the user who deployed it, or who created the API key that did; null: the account was removed',
+      ),
     ),
     machine_id: uuid('The id of its machine'),
-    machine_name: text('What that machine is called'),
+    machine_name: text('The name of that machine'),
     status,
     error_code,
     waits_for: nullable(Wait),
-    num_gpus: integer('How many GPUs it was given'),
+    num_gpus: integer('The number of its GPUs'),
     disk_gb,
-    created_at: timestamp('When it was deployed'),
-    status_changed_at: timestamp('When it came into its present status'),
+    created_at: timestamp('When the instance was deployed'),
+    status_changed_at: timestamp('When its status last changed'),
   },
   { title: 'OperatedInstance' },
 );
@@ -60,13 +62,13 @@ const InstanceQuery = Type.Object({
     machine_id: uuid('Only instances on this machine'),
     status: meaning(status, 'Only instances in this status'),
     error_code: choice([...INSTANCE_ERRORS], 'Only instances with this error'),
-    waiting: flag('Only instances that wait for their host (`waits_for`), or only those that do not'),
+    waiting: flag('True: only instances that wait for their host (`waits_for`); false: only the others'),
   }),
 });
 
-const reason = nameOf('Why: the renter reads it among the events of the instance', 256);
+const reason = nameOf('The reason; the renter sees it in the events of the instance', 256);
 
-/** Operators: what renters have, and the end of it. */
+/** Routes for operators: instances of all organizations. */
 export const operatorInstanceRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -90,7 +92,8 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'stopAnyInstance',
         summary: 'Stop a running instance of any organization',
-        description: 'As its renter would: its disk is kept, and its renter may start it again.',
+        description:
+          'Has the same effect as a stop by its renter: the disk is kept, and the renter can start the instance again.',
         params: idOf('instance'),
         body: body({ reason }),
         response: { 202: NoContent },
@@ -109,7 +112,8 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'destroyAnyInstance',
         summary: 'Destroy an instance of any organization: its container and its disk are removed',
-        description: 'As its renter would. Only for an instance in `error` may the reason be left out.',
+        description:
+          'Has the same effect as a destroy by its renter. The reason can be omitted only for an instance in `error`.',
         params: idOf('instance'),
         body: body(optional({ reason })),
         response: { 202: NoContent },

@@ -25,44 +25,46 @@ import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './route
 const Token = Type.Object(
   {
     id: uuid('The id of the token'),
-    max_uses: integer('How many hosts may enroll with it'),
-    uses: integer('How many have'),
-    created_at: timestamp('When it was created'),
-    expires_at: timestamp('Until when it is good'),
-    revoked_at: nullable(timestamp('When it was revoked; null: it was not')),
-    machine_id: nullable(uuid('The one machine that may enroll anew with it; null: any host may')),
+    max_uses: integer('The maximum number of hosts that can enroll with the token'),
+    uses: integer('The number of hosts that have enrolled with it'),
+    created_at: timestamp('When the token was created'),
+    expires_at: timestamp('When the token expires'),
+    revoked_at: nullable(timestamp('When the token was revoked; null: it was not')),
+    machine_id: nullable(uuid('The only machine that can enroll with the token, again; null: any host can enroll')),
   },
   { title: 'EnrollmentToken' },
 );
 
 const Maintenance = Type.Object(
-  { starts_at: timestamp('When it starts'), ends_at: timestamp('When it ends') },
-  { description: 'The maintenance window, also one that is over; null: none' },
+  { starts_at: timestamp('When the window starts'), ends_at: timestamp('When the window ends') },
+  { description: 'The maintenance window, even if it is over; null: none' },
 );
 
 const Gpu = Type.Object({
-  uuid: text('The id that its vendor gave it'),
-  model: text('Its model'),
-  memory_mb: integer('Its memory in MB'),
-  healthy: flag('Whether it can be rented, as far as the host sees'),
-  reason: nullable(text('Why it is not healthy; null where it is')),
-  instance_id: nullable(uuid('The instance that holds it; null: none')),
-  quarantine_id: nullable(uuid('The quarantined workload that holds it; null: none')),
+  uuid: text('The vendor id of the GPU'),
+  model: text('The model'),
+  memory_mb: integer('The memory in MB'),
+  healthy: flag('Whether the host reports the GPU as usable'),
+  reason: nullable(text('Why it is not healthy; null: it is healthy')),
+  instance_id: nullable(uuid('The id of the instance that holds it; null: none')),
+  quarantine_id: nullable(uuid('The id of the workload in quarantine that holds it; null: none')),
 });
 
 const Machine = Type.Object(
   {
     ...machineFacts,
-    public_address: text('The address under which renters reach it'),
-    disk_quota: text('`enforced` where it holds the disks of renters to their size; `none` where it does not'),
-    disk_quota_waived: flag('Whether an operator offers it though nothing holds the disks of renters to their size'),
-    agent_version: nullable(text('The version of its agent; null until the agent has said it')),
-    obstacle: nullable(text('Why the host takes nothing new, in its own words; null: it does')),
-    cordoned: flag('Whether an operator has it take nothing new'),
-    lost: flag('Whether an operator has declared that it is not coming back'),
+    public_address: text('The address at which renters reach the machine'),
+    disk_quota: text('`enforced`: the machine limits the disks of renters to their sizes; `none`: it does not'),
+    disk_quota_waived: flag(
+      'Whether an operator offers the machine although it does not limit the disks of renters to their sizes',
+    ),
+    agent_version: nullable(text('The version of its agent; null until the agent has reported it')),
+    obstacle: nullable(text('Why the host accepts no new instances, as the agent reports it; null: it accepts them')),
+    cordoned: flag('Whether an operator has cordoned the machine'),
+    lost: flag('Whether an operator has declared the machine lost'),
     maintenance: nullable(Maintenance),
-    enrolled_at: timestamp('When it enrolled'),
-    last_seen_at: nullable(timestamp('When its agent was last heard; null: never')),
+    enrolled_at: timestamp('When the machine enrolled'),
+    last_seen_at: nullable(timestamp('When its agent last sent a message; null: never')),
     gpus: list(Gpu, 'Its GPUs'),
   },
   { title: 'OperatedMachine' },
@@ -70,7 +72,7 @@ const Machine = Type.Object(
 
 const time = (description: string) => text(description, { format: 'date-time' });
 
-/** Operators: who may enrol a host. */
+/** Routes for operators: enrollment tokens. */
 export const enrollmentTokenRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -80,15 +82,23 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         operationId: 'createEnrollmentToken',
-        summary: 'Create a token with which hosts enroll',
+        summary: 'Create an enrollment token',
         description:
-          'The token is in this answer and nowhere else. With `machine_id`, it enrolls that one machine anew.',
+          'Only this response contains the token. With `machine_id`, only that machine can enroll with it, again.',
         body: body({
-          max_uses: integer('How many hosts may enroll with it', { minimum: 1, maximum: 10_000, default: 1 }),
-          expires_in_hours: integer('For how many hours it is good', { minimum: 1, maximum: 720, default: 24 }),
-          ...optional({ machine_id: uuid('The one machine that is to enroll anew') }),
+          max_uses: integer('The maximum number of hosts that can enroll with the token', {
+            minimum: 1,
+            maximum: 10_000,
+            default: 1,
+          }),
+          expires_in_hours: integer('After how many hours the token expires', {
+            minimum: 1,
+            maximum: 720,
+            default: 24,
+          }),
+          ...optional({ machine_id: uuid('The only machine that can enroll with the token, again') }),
         }),
-        response: { 201: Type.Intersect([Token, Type.Object({ token: text('What a host enrolls with') })]) },
+        response: { 201: Type.Intersect([Token, Type.Object({ token: text('The token with which a host enrolls') })]) },
       },
     },
     (request, reply) => {
@@ -129,7 +139,7 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: hosts that are let in no longer. */
+/** Routes for operators: credentials of machines. */
 export const credentialRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
   app.delete(
@@ -138,8 +148,9 @@ export const credentialRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         operationId: 'revokeMachineCredentials',
-        summary: 'Revoke what a machine proves its identity by',
-        description: 'It is cut off until it enrolls anew with a token of its own. What runs on it goes on.',
+        summary: 'Revoke the credentials of a machine',
+        description:
+          'Disconnects the machine until it enrolls again with a token of its own. Its instances keep running.',
         params: idOf('machine'),
         response: { 204: NoContent },
       },
@@ -152,7 +163,7 @@ export const credentialRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: which hosts there are, and what becomes of them. */
+/** Routes for operators: machines. */
 export const operatorMachineRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -192,7 +203,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
         ...changed,
         operationId: 'cordonMachine',
         summary: 'Cordon a machine',
-        description: 'It takes nothing new; what runs on it goes on.',
+        description: 'The machine gets no new instances; existing instances keep running.',
       },
     },
     (request) => machineView(cordon(platform, accountOf(request), request.params.id)),
@@ -205,7 +216,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
         ...changed,
         operationId: 'uncordonMachine',
         summary: 'Uncordon a machine',
-        description: 'It is back on the market.',
+        description: 'The machine gets new instances again.',
       },
     },
     (request) => machineView(uncordon(platform, accountOf(request), request.params.id)),
@@ -217,8 +228,8 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: {
         ...changed,
         operationId: 'declareMachineLost',
-        summary: 'Declare that a machine is not coming back',
-        description: 'What runs on it ends with the error `workload_lost`. Refused while it is connected.',
+        summary: 'Declare a machine lost, because it is not expected to come back',
+        description: 'Its instances end with the error `workload_lost`. Refused while the machine is connected.',
       },
     },
     (request) => machineView(declareLost(platform, accountOf(request), request.params.id)),
@@ -230,7 +241,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'removeMachine',
         summary: 'Remove a machine for good',
-        description: 'Refused while something is on it, unless it was declared lost.',
+        description: 'Refused while the machine has instances, unless it was declared lost.',
         params: idOf('machine'),
         response: { 204: NoContent },
       },
@@ -243,7 +254,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: when nothing starts on a machine, and what it is offered without. */
+/** Routes for operators: maintenance windows and disk-quota waivers of machines. */
 export const machineTermsRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
   const changed = { params: idOf('machine'), response: { 200: Machine } };
@@ -255,9 +266,9 @@ export const machineTermsRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'scheduleMaintenance',
         summary: 'Schedule a maintenance window of a machine',
-        description: 'Nothing starts on it in the window, nor in the hour before.',
+        description: 'No instance starts on the machine in the window or in the hour before it.',
         ...changed,
-        body: body({ starts_at: time('When it starts'), ends_at: time('When it ends') }),
+        body: body({ starts_at: time('When the window starts'), ends_at: time('When the window ends') }),
       },
     },
     (request) => {
@@ -280,8 +291,8 @@ export const machineTermsRoutes: Routes = (app, platform) => {
       schema: {
         ...changed,
         operationId: 'waiveDiskQuota',
-        summary: "Offer a machine though nothing holds its renters' disks to their size",
-        description: 'One renter may fill the disk of all.',
+        summary: 'Offer a machine although it does not limit the disks of renters to their sizes',
+        description: 'One renter can then fill the disk that all share.',
       },
     },
     (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, true)),
@@ -293,7 +304,7 @@ export const machineTermsRoutes: Routes = (app, platform) => {
       schema: {
         ...changed,
         operationId: 'requireDiskQuota',
-        summary: "Offer a machine only while its renters' disks are held to their size",
+        summary: 'Offer a machine only while it limits the disks of renters to their sizes',
       },
     },
     (request) => machineView(waiveDiskQuota(platform, accountOf(request), request.params.id, false)),
@@ -322,10 +333,10 @@ function machineView(machine: MachineDetails) {
   };
 }
 
-/** The format lets a leap second through, which is no time that can be counted. */
+/** Parses an RFC 3339 time into ms since 1970. Refuses a leap second, which the `date-time` format accepts and `Date` does not. */
 function timeOf(path: string, text: string): number {
   const time = Date.parse(text);
-  if (Number.isNaN(time)) throw invalidField(path, 'is no time');
+  if (Number.isNaN(time)) throw invalidField(path, 'is not a valid time');
   return time;
 }
 

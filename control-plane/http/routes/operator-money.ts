@@ -12,9 +12,9 @@ const Revenue = Type.Object(
   {
     date: text('The day of use in UTC, as YYYY-MM-DD'),
     machine_id: uuid('The machine that was used'),
-    machine_name: text('What its host calls it'),
-    gpu_micro: micro('What GPU time was charged'),
-    disk_micro: micro('What disk was charged'),
+    machine_name: text('The name of that machine'),
+    gpu_micro: micro('The charges for GPU time'),
+    disk_micro: micro('The charges for disks'),
   },
   { title: 'Revenue' },
 );
@@ -23,12 +23,14 @@ const Payment = Type.Object(
   {
     id: text("The payment provider's id of the payment"),
     provider: text('The payment provider, as the setting GPURENT_PAYMENTS names it'),
-    organization_id: nullable(uuid('Who has paid; null while the provider has told of a refund or dispute alone')),
-    paid_micro: micro('What was paid'),
-    credited_micro: micro('What of it the ledger has as a payment'),
-    refund_debited_micro: micro('What the ledger has taken back for refunds'),
-    dispute_debited_micro: micro('What the ledger has taken back for disputes that were lost'),
-    created_at: timestamp('When the provider first told of it'),
+    organization_id: nullable(
+      uuid('The organization that paid; null while the provider has sent only a refund or dispute'),
+    ),
+    paid_micro: micro('The amount paid'),
+    credited_micro: micro('The amount that the ledger has credited for the payment'),
+    refund_debited_micro: micro('The amount that the ledger has debited for refunds'),
+    dispute_debited_micro: micro('The amount that the ledger has debited for lost disputes'),
+    created_at: timestamp('When the provider first sent an event about the payment'),
   },
   { title: 'Payment' },
 );
@@ -36,21 +38,23 @@ const Payment = Type.Object(
 const PayoutEntry = Type.Object(
   {
     id: text("The payment provider's id of the movement"),
-    kind: choice(['payment', 'refund', 'dispute', 'other'], 'What was moved'),
-    payment_id: nullable(text('The payment that it belongs to; null for none')),
-    organization_id: nullable(uuid('Who has paid that; null for a payment that is none of this marketplace')),
-    amount_micro: micro('What was moved before the fee of the provider; negative where it left'),
+    kind: choice(['payment', 'refund', 'dispute', 'other'], 'The kind of the movement'),
+    payment_id: nullable(text('The payment that the movement belongs to; null: none')),
+    organization_id: nullable(
+      uuid('The organization that made that payment; null: the payment does not belong to this marketplace'),
+    ),
+    amount_micro: micro('The amount before the fee of the provider; negative for an outgoing movement'),
     fee_micro: micro('The fee of the provider'),
     in_ledger: nullable(
       flag(
-        'Whether the ledger has it, too; a dispute is there once it is decided; null: it is none of this marketplace',
+        'Whether the ledger also has the movement; it has a dispute once that is decided; null: the movement does not belong to this marketplace',
       ),
     ),
   },
   { title: 'PayoutEntry' },
 );
 
-/** Operators: what was earned, and whether it was paid out. */
+/** Routes for operators: revenue, payments and payouts. */
 export const operatorMoneyRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -60,7 +64,7 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'listOrganizationTransactions',
-        summary: 'List what moved the balance of an organization, newest first',
+        summary: 'List the transactions of an organization, newest first',
         params: idOf('organization'),
         querystring: TransactionQuery,
         response: { 200: page(Transaction) },
@@ -74,12 +78,12 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listRevenue',
-        summary: 'List what was charged for each machine on each UTC day, newest day first',
+        summary: 'List the charges for each machine on each UTC day, newest day first',
         description:
-          'By the day of use: a host that tells of usage late adds to days that are over. What was credited is not taken off.',
+          'Charges count for the day of use: a late usage report adds to a past day. Credits are not subtracted.',
         querystring: Type.Object({
-          days: integer('How many days, today included', { minimum: 1, maximum: 366, default: 30 }),
-          ...optional({ machine_id: uuid('Only this machine') }),
+          days: integer('The number of days, including today', { minimum: 1, maximum: 366, default: 30 }),
+          ...optional({ machine_id: uuid('Only charges for this machine') }),
           ...pageFields,
         }),
         response: { 200: page(Revenue) },
@@ -93,7 +97,7 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listPayments',
-        summary: 'List the payments that the payment provider has told of, newest first',
+        summary: 'List the payments that the payment provider has reported, newest first',
         querystring: PageQuery,
         response: { 200: page(Payment) },
       },
@@ -106,8 +110,9 @@ export const operatorMoneyRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['CHECKOUT_UNAVAILABLE', 'UNAVAILABLE'] },
       schema: {
         operationId: 'listPayoutEntries',
-        summary: 'List what went into a payout of the payment provider, held against the ledger',
-        description: 'Always in pages, of at most a hundred: each is asked of the payment provider.',
+        summary: 'List the movements in a payout of the payment provider, compared with the ledger',
+        description:
+          'Always returns pages of at most 100, because the control plane requests each page from the payment provider.',
         params: idOf("payout, which is the payment provider's"),
         querystring: PageQuery,
         response: { 200: page(PayoutEntry) },

@@ -8,40 +8,38 @@ import { idOf, NoContent, PageQuery, page, viewPage, type Routes } from './route
 const OperatedOffer = Type.Object(
   {
     ...Offer.properties,
-    unavailable_reason: nullable(text('Why it cannot be rented now; null where it can, or is withdrawn')),
+    unavailable_reason: nullable(text('Why the offer cannot be rented now; null: it can be rented, or is withdrawn')),
   },
   { title: 'OperatedOffer' },
 );
 
 const prices = {
-  price_per_hour_micro: micro('The price of an hour of GPU time, for all of its GPUs', {
+  price_per_hour_micro: micro('The price of one hour of GPU time, for all GPUs of the offer', {
     minimum: 0,
     maximum: 1_000_000_000_000,
   }),
-  storage_price_per_gb_hour_micro: micro('The price of a GB of disk for an hour', {
+  storage_price_per_gb_hour_micro: micro('The price of one GB of disk for one hour', {
     minimum: 0,
     maximum: 1_000_000_000,
   }),
 };
 const holding = optional({
   release_stopped_after_hours: nullable(
-    integer(
-      'After how many hours a stopped instance gives its GPUs back to the market and keeps its disk; null: never',
-      {
-        minimum: 1,
-        maximum: 8_760,
-      },
-    ),
+    integer('After how many hours the GPUs of a stopped instance are released; its disk stays; null: never', {
+      minimum: 1,
+      maximum: 8_760,
+    }),
   ),
 });
 const OfferBody = body({
-  machine_id: uuid('The machine'),
-  num_gpus: integer('How many of its GPUs are rented together', { minimum: 1, maximum: 64 }),
+  machine_id: uuid('The id of the machine'),
+  num_gpus: integer('The number of its GPUs that are rented together', { minimum: 1, maximum: 64 }),
   ...prices,
   ...holding,
 });
 const TermsBody = body({ ...optional(prices), ...holding });
-/** Operators: what of the machines is on the market, and at which price. */
+
+/** Routes for operators: offers and their prices. */
 export const operatorOfferRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -51,7 +49,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listAllOffers',
-        summary: 'List the offers in every state, newest first',
+        summary: 'List the offers in all states, newest first',
         querystring: PageQuery,
         response: { 200: page(OperatedOffer) },
       },
@@ -64,7 +62,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         operationId: 'createOffer',
-        summary: 'Offer GPUs of a machine at a price',
+        summary: 'Create an offer for GPUs of a machine',
         body: OfferBody,
         response: { 201: OperatedOffer },
       },
@@ -82,7 +80,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'withdrawOffer',
         summary: 'Withdraw an offer',
-        description: 'Instances on it stay.',
+        description: 'Instances that rent it stay.',
         params: idOf('offer'),
         response: { 204: NoContent },
       },
@@ -99,7 +97,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['OFFER_NOT_FOUND'] },
       schema: {
         operationId: 'updateOffer',
-        summary: 'Change the terms of an offer for who rents from now on',
+        summary: 'Change the terms of an offer for instances that are deployed from now on',
         params: idOf('offer'),
         body: TermsBody,
         response: { 200: OperatedOffer },

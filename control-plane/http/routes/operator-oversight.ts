@@ -24,23 +24,29 @@ import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './route
 
 const Quarantined = Type.Object(
   {
-    id: uuid('The id in quarantine'),
-    machine_id: uuid('The machine on which it is'),
-    machine_name: text('What that machine is called'),
-    instance_id: uuid('The instance that the host says it is'),
-    state: choice(['running', 'stopped'], 'Whether it runs'),
-    gpu_uuids: list(Type.String(), 'The GPUs that it holds, by the ids that their vendor gave them'),
+    id: uuid('The id of the workload in quarantine'),
+    machine_id: uuid('The id of its machine'),
+    machine_name: text('The name of that machine'),
+    instance_id: uuid('The instance id that the host reports for the workload'),
+    state: choice(['running', 'stopped'], 'Whether the workload is running'),
+    gpu_uuids: list(Type.String(), 'The vendor ids of the GPUs that it holds'),
     disk_gb: integer('The size of its disk in GB'),
-    image: nullable(text('The image that it was made from, as its machine says; null: it does not say')),
-    organization_id: nullable(uuid('The organization that deployed it; null: an older release has made it')),
-    organization_name: nullable(text('The name of that organization; null: this store does not have it')),
-    template_id: nullable(uuid('The template that it was deployed from; null: an older release has made it')),
-    template_name: nullable(text('The name of that template; null: this store does not have it')),
-    offer_id: nullable(uuid('The offer that it was deployed on; null: an older release has made it')),
-    label: nullable(text('What its renter had called it; null: nothing')),
-    ssh_public_key: nullable(text('The key that its SSH takes; null: none, or an older release has made it')),
-    found_at: timestamp('When the control plane first heard of it'),
-    removal_requested_at: nullable(timestamp('When an operator had it removed; null: no operator has')),
+    image: nullable(text('The image that the host reports; null: it reports none')),
+    organization_id: nullable(
+      uuid('The organization that deployed it; null: unknown, because an older release created it'),
+    ),
+    organization_name: nullable(text('The name of that organization; null: not in this database')),
+    template_id: nullable(
+      uuid('The template that it was deployed from; null: unknown, because an older release created it'),
+    ),
+    template_name: nullable(text('The name of that template; null: not in this database')),
+    offer_id: nullable(uuid('The offer that it was deployed on; null: unknown, because an older release created it')),
+    label: nullable(text('The label that its renter gave it; null: none')),
+    ssh_public_key: nullable(
+      text('The public key that its SSH server accepts; null: none, or unknown because an older release created it'),
+    ),
+    found_at: timestamp('When its host first reported it'),
+    removal_requested_at: nullable(timestamp('When an operator requested its removal; null: no operator has')),
   },
   { title: 'QuarantinedWorkload' },
 );
@@ -48,15 +54,15 @@ const Quarantined = Type.Object(
 const Entry = Type.Object(
   {
     id: integer('The number of the entry'),
-    at: timestamp('When it was done'),
+    at: timestamp('When the operator did it'),
     actor_id: uuid('The operator who did it'),
     actor_email: text('The e-mail address of that operator'),
-    action: text('What was done, in a word; more actions may come'),
-    subject: text('The id of what it was done to'),
+    action: text('The action, such as `quarantine.adopt`; later releases can add more'),
+    subject: text('The id of the object of the action'),
     details: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'What else there is to know, by action',
+      description: 'Details, which depend on the action',
     }),
   },
   { title: 'AuditEntry' },
@@ -64,9 +70,9 @@ const Entry = Type.Object(
 
 const ClockReading = Type.Object(
   {
-    held: flag('Whether time-outs wait until an operator confirms that the clock is right'),
-    stepped_ms: nullable(integer('By how many milliseconds the wall clock was set; null: it was not')),
-    since: nullable(timestamp('When it was set; null: it was not')),
+    held: flag('Whether time-outs are paused until an operator confirms that the clock is right'),
+    stepped_ms: nullable(integer('By how many milliseconds the wall clock was changed; null: it was not changed')),
+    since: nullable(timestamp('When the wall clock was changed; null: it was not changed')),
   },
   { title: 'Clock' },
 );
@@ -74,18 +80,20 @@ const ClockReading = Type.Object(
 const Worker = Type.Object(
   {
     name: text('The name of the worker, as in the log'),
-    runs: integer('How often it ran since the control plane started'),
-    failures: integer('How many of these runs failed'),
+    runs: integer('The number of its runs since the control plane started'),
+    failures: integer('The number of these runs that failed'),
     failing: flag('Whether its last run failed'),
     last_run_at: nullable(timestamp('When its last run began; null: it has not run')),
-    last_run_ms: nullable(Type.Number({ description: 'How many milliseconds that run took; null: it has not run' })),
+    last_run_ms: nullable(
+      Type.Number({ description: 'The duration of that run in milliseconds; null: it has not run' }),
+    ),
     last_failure_at: nullable(timestamp('When its last failed run began; null: none failed')),
-    last_failure: nullable(text('What was wrong in that run; null: none failed')),
+    last_failure: nullable(text('The error of that run; null: none failed')),
   },
   { title: 'Worker' },
 );
 
-/** Operators: what hosts run that the store cannot explain. */
+/** Routes for operators: workloads on hosts that the database does not know. */
 export const quarantineRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -95,7 +103,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listQuarantinedWorkloads',
-        summary: 'List the workloads on hosts that the control plane cannot explain',
+        summary: 'List the workloads on hosts that the database does not know',
         querystring: PageQuery,
         response: { 200: page(Quarantined) },
       },
@@ -122,15 +130,15 @@ export const quarantineRoutes: Routes = (app, platform) => {
       },
       schema: {
         operationId: 'adoptQuarantinedWorkload',
-        summary: 'Make a quarantined workload the instance of an organization',
+        summary: 'Turn a workload in quarantine into an instance of an organization',
         description:
-          'It is billed from now on. What is left out is as it was deployed, prices among it where no offer is named; where the workload does not say that, it has to be given.',
+          'The organization is charged for it from now on. Omitted fields, and without `offer_id` also the prices, are those of the original deploy. Fields that the workload does not record must be given.',
         params: idOf('quarantined workload'),
         body: body({
           ...optional({
-            organization_id: uuid('The organization that is to have it'),
-            template_id: uuid('The template of which it is shown'),
-            offer_id: uuid('The offer by whose terms it is billed'),
+            organization_id: uuid('The organization that gets the instance'),
+            template_id: uuid('The template that the instance shows'),
+            offer_id: uuid('The offer whose terms apply to the instance'),
             disk_gb: DiskGb,
             label: Label,
           }),
@@ -150,8 +158,8 @@ export const quarantineRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['QUARANTINE_NOT_FOUND'] },
       schema: {
         operationId: 'removeQuarantinedWorkload',
-        summary: 'Remove a quarantined workload with its contents',
-        description: 'It leaves quarantine once its host has done it.',
+        summary: 'Remove a workload in quarantine with its disk',
+        description: 'The workload leaves quarantine once its host has removed it.',
         params: idOf('quarantined workload'),
         response: { 202: NoContent },
       },
@@ -164,7 +172,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: whether time can be trusted, whether the workers do their work, and who did what. */
+/** Routes for operators: the clock, the background workers and the audit log. */
 export const operatorOversightRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -187,7 +195,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'confirmClock',
         summary: 'Confirm that the wall clock is right',
-        description: 'Time-outs that waited for it count anew from now on.',
+        description: 'Paused time-outs start again from now.',
         response: { 200: ClockReading },
       },
     },
@@ -199,8 +207,8 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       config,
       schema: {
         operationId: 'listWorkers',
-        summary: 'List the background workers, with how their runs went',
-        description: 'Each runs about every second. One that fails is logged and runs again.',
+        summary: 'List the background workers and the results of their runs',
+        description: 'Each worker runs about every second. A failure is logged, and the worker runs again.',
         querystring: PageQuery,
         response: { 200: page(Worker) },
       },
@@ -214,7 +222,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listAuditEntries',
         summary: 'List what operators have done, newest first',
-        description: 'Returns everything, unless `limit` or `cursor` asks for a page.',
+        description: 'Returns all entries, unless `limit` or `cursor` asks for a page.',
         querystring: PageQuery,
         response: { 200: page(Entry) },
       },

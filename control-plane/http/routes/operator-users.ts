@@ -7,11 +7,11 @@ import { Member, memberView } from './organizations.js';
 import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
 const OperatedUser = Type.Object(
-  { ...User.properties, is_operator: flag('Whether the user may use the routes under /v1/operator') },
+  { ...User.properties, is_operator: flag('Whether the user can use the routes under /v1/operator') },
   { title: 'OperatedUser' },
 );
 
-/** Operators: who has an account, and the end of one. */
+/** Routes for operators: users and their removal. */
 export const operatorUserRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -42,7 +42,7 @@ export const operatorUserRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'listUsersOfOrganization',
-        summary: 'List who belongs to an organization, first joined first',
+        summary: 'List the members of an organization, in the order in which they joined',
         params: idOf('organization'),
         querystring: PageQuery,
         response: { 200: page(Member) },
@@ -58,7 +58,7 @@ export const operatorUserRoutes: Routes = (app, platform) => {
         operationId: 'removeUser',
         summary: 'Remove a user',
         description:
-          'Sessions, API keys (team keys, too) and memberships end at once; what the user has deployed stays. Refused for the last admin of an organization that has instances.',
+          'Ends the sessions, API keys (including team keys) and memberships of the user at once; instances that the user has deployed stay. Refused for the last admin of an organization that has instances.',
         params: idOf('user'),
         response: { 204: NoContent },
       },

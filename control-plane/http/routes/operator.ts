@@ -24,8 +24,8 @@ const TemplateBody = body({
   ...requiredTemplateFields,
   ...optional(optionalTemplateFields),
   ...optional({
-    coming_soon: flag('Whether it is announced, and cannot be deployed yet'),
-    recommended: flag('Whether it is under the tab `recommended`'),
+    coming_soon: flag('Whether the template is announced but cannot be deployed yet'),
+    recommended: flag('Whether the template is listed under the tab `recommended`'),
   }),
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
@@ -40,16 +40,16 @@ const Organization = Type.Object(
 export const Credit = Type.Object(
   {
     id: uuid('The id of the transaction'),
-    organization_id: uuid('The organization that got it'),
-    amount_micro: micro('What was granted; negative: taken back'),
-    balance_micro: micro('The balance of the organization after it'),
-    reason: nullable(text('Why: the renter sees it among the transactions')),
-    created_at: timestamp('When it was booked'),
+    organization_id: uuid('The id of the organization that got the credit'),
+    amount_micro: micro('The amount granted; negative: taken back'),
+    balance_micro: micro('The balance of the organization after the transaction'),
+    reason: nullable(text('The reason; the renter sees it in the transactions')),
+    created_at: timestamp('When the transaction was posted'),
   },
   { title: 'Credit' },
 );
 
-/** Operators: the system's templates. */
+/** Routes for operators: system templates. */
 export const systemTemplateRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -91,7 +91,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'takeDownTemplate',
-        summary: 'Deactivate a template, whoever owns it',
+        summary: 'Deactivate a template of any owner',
         params: idOf('template'),
         response: { 204: NoContent },
       },
@@ -104,7 +104,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Operators: the organizations that rent. */
+/** Routes for operators: organizations, credits and payment disputes. */
 export const operatorRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
@@ -127,14 +127,14 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'grantCredit',
-        summary: 'Grant credit to an organization, or take it back',
+        summary: 'Grant credit to an organization, or take credit back',
         params: idOf('organization'),
         body: body({
-          amount_micro: micro('What to grant; negative: to take back', {
+          amount_micro: micro('The amount to grant; negative: to take back', {
             minimum: -1_000_000_000_000,
             maximum: 1_000_000_000_000,
           }),
-          reason: nameOf('Why: the renter sees it among the transactions', 256),
+          reason: nameOf('The reason; the renter sees it in the transactions', 256),
         }),
         response: { 201: Credit },
       },
@@ -152,8 +152,8 @@ export const operatorRoutes: Routes = (app, platform) => {
       config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'openDispute',
-        summary: 'Open a payment dispute',
-        description: 'The payments of the organization are frozen: it can neither deploy nor start.',
+        summary: 'Open a payment dispute of an organization',
+        description: 'Freezes the payments of the organization: it can neither deploy nor start instances.',
         params: idOf('organization'),
         response: { 200: Organization },
       },

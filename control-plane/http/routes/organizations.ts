@@ -17,47 +17,49 @@ import {
   type OrganizationDetails,
 } from '../../services/billing/organizations.js';
 
-/** What members and operators alike are told of an organization. */
+/** The fields of an organization that both members and operators see. */
 export const organizationFacts = {
   id: uuid('The id of the organization'),
-  name: text('What it is called'),
-  balance_micro: micro('What it has left; below zero it owes'),
-  payments_frozen: flag('Whether a payment dispute is open: it can neither deploy nor start'),
-  created_at: timestamp('When it was created'),
+  name: text('The name of the organization'),
+  balance_micro: micro('The balance; negative: the organization owes money'),
+  payments_frozen: flag('Whether a payment dispute is open: the organization can neither deploy nor start instances'),
+  created_at: timestamp('When the organization was created'),
 };
 const Organization = Type.Object(
   {
     ...organizationFacts,
-    burn_per_hour_micro: micro('What an hour of all that it has now costs'),
+    burn_per_hour_micro: micro('The cost of one hour of all instances and disks that the organization has now'),
     lasts_until: nullable(
-      timestamp('When the balance is used up by what is charged now; null: nothing is, or it lasts for a century'),
+      timestamp(
+        'When the balance runs out if the present charges continue; null: nothing is charged, or it lasts for a century',
+      ),
     ),
   },
   { title: 'Organization' },
 );
-const NameBody = body({ name: nameOf('What it is called', 64) });
+const NameBody = body({ name: nameOf('The name of the organization', 64) });
 export const Member = Type.Object(
   {
     id: uuid('The id of the user'),
     email: text('The e-mail address of the user'),
-    name: text('What the user is called'),
+    name: text('The name of the user'),
     role: roleOf('the member'),
-    joined_at: timestamp('When they joined'),
+    joined_at: timestamp('When the user joined'),
   },
   { title: 'Member' },
 );
 const Invite = Type.Object(
   {
     id: uuid('The id of the invitation'),
-    email: text('The e-mail address that it is for'),
-    role: roleOf('whoever accepts it'),
-    created_at: timestamp('When it was created'),
-    expires_at: timestamp('Until when it can be accepted'),
+    email: text('The e-mail address of the invited user'),
+    role: roleOf('the invited user'),
+    created_at: timestamp('When the invitation was created'),
+    expires_at: timestamp('Until when the invitation can be accepted'),
   },
   { title: 'Invite' },
 );
 
-/** Organizations, for those who belong to them. */
+/** Routes for members: their organization. */
 export const organizationRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs',
@@ -65,7 +67,7 @@ export const organizationRoutes: Routes = (app, platform) => {
       config: { policy: ACCOUNT, refusals: ['LIMIT_REACHED'] },
       schema: {
         operationId: 'createOrganization',
-        summary: 'Create an organization, as its admin',
+        summary: 'Create an organization with the caller as its admin',
         body: NameBody,
         response: { 201: Organization },
       },
@@ -82,7 +84,7 @@ export const organizationRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'getOrganization',
-        summary: 'Get the active organization with its balance and its burn',
+        summary: 'Get the active organization with its balance and burn',
         response: { 200: Organization },
       },
     },
@@ -104,7 +106,7 @@ export const organizationRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Who belongs to an organization. */
+/** Routes for admins: the members of an organization. */
 export const memberRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/members',
@@ -112,7 +114,7 @@ export const memberRoutes: Routes = (app, platform) => {
       config: { policy: ADMIN },
       schema: {
         operationId: 'listMembers',
-        summary: 'List the members, first joined first',
+        summary: 'List the members, in the order in which they joined',
         querystring: PageQuery,
         response: { 200: page(Member) },
       },
@@ -127,7 +129,7 @@ export const memberRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'changeMemberRole',
         summary: 'Change the role of a member',
-        description: 'The last admin stays one.',
+        description: 'The role of the last admin cannot be changed.',
         params: idOf('member'),
         body: body({ role: roleOf('the member') }),
         response: { 200: Member },
@@ -143,7 +145,7 @@ export const memberRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'removeMember',
         summary: 'Remove a member',
-        description: 'Their personal API keys are revoked. The last admin stays.',
+        description: 'Revokes the personal API keys of the member. The last admin cannot be removed.',
         params: idOf('member'),
         response: { 204: NoContent },
       },
@@ -156,7 +158,7 @@ export const memberRoutes: Routes = (app, platform) => {
   );
 };
 
-/** Who is to join an organization. */
+/** Routes for admins: invitations to an organization. */
 export const inviteRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/invites',
@@ -178,13 +180,13 @@ export const inviteRoutes: Routes = (app, platform) => {
       config: { policy: ADMIN, refusals: ['ALREADY_MEMBER', 'LIMIT_REACHED'] },
       schema: {
         operationId: 'createInvite',
-        summary: 'Invite somebody by e-mail address',
-        description: 'The token is in this answer and nowhere else; nothing is mailed.',
-        body: body({ email: emailOf('whom to invite'), role: roleOf('whoever accepts it', { default: 'member' }) }),
+        summary: 'Create an invitation for an e-mail address',
+        description: 'Only this response contains the token. The control plane sends no mail.',
+        body: body({ email: emailOf('the user to invite'), role: roleOf('the invited user', { default: 'member' }) }),
         response: {
           201: Type.Object({
             invite: meaning(Invite, 'The invitation, as the list shows it'),
-            token: text('What it is accepted with: give it to whom you invite'),
+            token: text('The token that accepts the invitation: give it to the user whom you invite'),
           }),
         },
       },

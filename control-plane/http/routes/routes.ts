@@ -23,34 +23,34 @@ export type Routes = (
   platform: Platform,
 ) => void;
 
-/** An id in a path is any text: a malformed one is unknown, like any other that names nothing. */
+/** Returns the path parameter `id`. It accepts any text, so that a malformed id gets 404 like any other unknown id. */
 export function idOf(what: string) {
   return Type.Object({ id: text(`The id of the ${what}`) });
 }
 
 export const NoContent = Type.Null();
 
-/** Query parameters of a list that is read in pages. */
+/** The query parameters of a paged list. */
 export const pageFields = {
   ...optional({
-    limit: integer('How many to return at most', { minimum: 1, maximum: 500 }),
-    cursor: text('`next_cursor` of the page before', { pattern: '^[A-Za-z0-9_-]{1,1024}$' }),
+    limit: integer('The maximum number of items', { minimum: 1, maximum: 500 }),
+    cursor: text('The `next_cursor` of the previous page', { pattern: '^[A-Za-z0-9_-]{1,1024}$' }),
   }),
 };
 export const PageQuery = Type.Object(pageFields);
 
-/** A page as the API shows it. */
+/** Converts a page of rows into the response body, each row with `view`. */
 export function viewPage<Item, View>({ items, ...rest }: Page<Item>, view: (item: Item) => View) {
   return { ...rest, items: items.map(view) };
 }
 
-/** A list that has `next_cursor` where a page was asked for: null on the last one. */
+/** Returns the response schema of a paged list of `schema`. */
 export function page<T extends TSchema>(schema: T) {
   return Type.Object({
-    items: list(schema, 'The page; the whole list where neither `limit` nor `cursor` was given'),
+    items: list(schema, 'The items of the page; all items if neither `limit` nor `cursor` was given'),
     ...optional({
       next_cursor: nullable(
-        text('The `cursor` of the next page; null on the last; absent where no page was asked for'),
+        text('The `cursor` of the next page; null on the last page; absent if neither `limit` nor `cursor` was given'),
       ),
     }),
   });

@@ -7,10 +7,10 @@ import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './route
 const SshKey = Type.Object(
   {
     id: uuid('The id of the key'),
-    name: text('What the key is called'),
+    name: text('The name of the key'),
     fingerprint: text('Its fingerprint, as `SHA256:...`'),
-    public_key: text('The public key, as OpenSSH writes it'),
-    created_at: timestamp('When it was added'),
+    public_key: text('The public key in the format of OpenSSH'),
+    created_at: timestamp('When the key was added'),
   },
   { title: 'SshKey' },
 );
@@ -37,10 +37,10 @@ export const sshKeyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'addSshKey',
         summary: 'Add a public SSH key',
-        description: 'Accepted are ed25519, ECDSA, security keys, and RSA of at least 2048 bits.',
+        description: 'Accepts ed25519, ECDSA, security keys, and RSA of at least 2048 bits.',
         body: body({
-          name: nameOf('What to call it', 64),
-          public_key: text('The public key, as OpenSSH writes it', { minLength: 1, maxLength: 16384 }),
+          name: nameOf('The name of the key', 64),
+          public_key: text('The public key in the format of OpenSSH', { minLength: 1, maxLength: 16384 }),
         }),
         response: { 201: SshKey },
       },
@@ -58,7 +58,7 @@ export const sshKeyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'removeSshKey',
         summary: 'Remove an SSH key',
-        description: 'Instances that have it keep it.',
+        description: 'Instances that already have the key keep it.',
         params: idOf('SSH key'),
         response: { 204: NoContent },
       },

@@ -35,35 +35,36 @@ export const EnvVariable = Type.Object(
   {
     key: text('The name of the variable', { minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
     value: nullable(
-      text('Its value; null in answers where it is secret', { maxLength: 4096, pattern: '^[^\\u0000]*$' }),
+      text('The value; null in responses if it is secret', { maxLength: 4096, pattern: '^[^\\u0000]*$' }),
     ),
-    secret: flag('Whether the value is kept secret: no answer shows it', { default: false }),
+    secret: flag('Whether the value is secret: no response contains it', { default: false }),
   },
   { additionalProperties: false },
 );
 
 const TemplatePort = Type.Object(
   {
-    port: integer('On which port the workload listens', { minimum: 1, maximum: 65535 }),
-    protocol: choice(['tcp', 'udp', 'http'], 'What it speaks there', { default: 'http' }),
-    label: nameOf('What the port is called', 64, { minLength: 0, default: '' }),
-    open_button: flag("Whether the instance's `open_url` leads here", { default: false }),
+    port: integer('The port on which the workload listens', { minimum: 1, maximum: 65535 }),
+    protocol: choice(['tcp', 'udp', 'http'], 'The protocol of the port', { default: 'http' }),
+    label: nameOf('The name of the port', 64, { minLength: 0, default: '' }),
+    open_button: flag("Whether the instance's `open_url` points to this port", { default: false }),
     guard: choice(
       ['proxy', 'bearer', 'none'],
-      "Who asks for the access token: the host's access proxy, the workload itself, or nobody",
+      'What checks the access token: `proxy`, the access proxy of the host; `bearer`, the workload itself; `none`, nothing',
       { default: 'proxy' },
     ),
   },
   { additionalProperties: false },
 );
 
-const CUDA_MAX = 'The newest CUDA that it supports: a machine with a newer one cannot run it; null: any will do';
+const CUDA_MAX =
+  'The newest CUDA version that the template supports: a machine with a newer one cannot run it; null: no limit';
 const ONSTART = 'A shell script that runs at each start, before the command';
-const TemplateKind = choice(['container', 'vm'], 'Whether it is a container or a whole virtual machine');
-const TemplateMode = choice(['ssh', 'jupyter'], 'What is run beside the command');
+const TemplateKind = choice(['container', 'vm'], 'Whether instances are containers or virtual machines');
+const TemplateMode = choice(['ssh', 'jupyter'], 'A service that runs beside the command');
 const TemplateModes = list(
   TemplateMode,
-  'What is run beside the command, so that an instance stays up when that ends',
+  'Services that run beside the command, so that an instance stays up when its command ends',
   {
     maxItems: 2,
     uniqueItems: true,
@@ -73,69 +74,78 @@ const TemplateModes = list(
 export const Template = Type.Object(
   {
     id: uuid('The id of the template'),
-    hash_id: text('The hash of what it runs: templates that run the same have the same'),
-    name: text('What it is called'),
-    description: text('What it is for, in a line'),
-    readme: nullable(text('What its users should know, in Markdown; null in lists and in instances')),
+    hash_id: text('A hash of everything that the template runs; templates that run the same have the same hash'),
+    name: text('The name of the template'),
+    description: text('The purpose of the template, in one line'),
+    readme: nullable(text('Instructions for users, in Markdown; null in lists and in instances')),
     visibility: choice(
       ['system', 'public', 'organization'],
-      'Who made it and sees it: the operator for all, an organization for all, an organization for itself',
+      '`system`: made by an operator, visible to all; `public`: made by an organization, visible to all; `organization`: visible only to the organization that made it',
     ),
     publisher: nullable(text('The name of the organization that published it; null for a template that is not public')),
     kind: TemplateKind,
     mode: TemplateModes,
-    image: text('The container image; for the kind `vm` one that holds a disk'),
-    arch: text('The architecture that it needs; every host is x86_64'),
+    image: text('The container image; for the kind `vm`, an image that contains a disk'),
+    arch: text('The processor architecture that the image needs; every host is x86_64'),
     cuda_max: nullable(text(CUDA_MAX)),
     ssh_user: text('The user to log in as'),
-    env: list(EnvVariable, 'Its environment'),
+    env: list(EnvVariable, 'The environment variables'),
     onstart: nullable(text(`${ONSTART}; null in lists and in instances`)),
-    command: list(Type.String(), "The command that it runs; empty: the image's own"),
-    ports: list(TemplatePort, 'The ports that its instances open'),
-    uses_access_token: flag('Whether its instances have an access token'),
-    coming_soon: flag('Whether it is announced, and cannot be deployed yet'),
-    recommended: flag('Whether it is under the tab `recommended`'),
-    registry_private: flag('Whether its image takes a password, so that only its owner may deploy it'),
-    deactivated_at: nullable(timestamp('When it was deactivated; null: it is active')),
-    created_at: timestamp('When it was created'),
+    command: list(Type.String(), 'The command that instances run; empty: the command of the image'),
+    ports: list(TemplatePort, 'The ports that instances open'),
+    uses_access_token: flag('Whether instances have an access token'),
+    coming_soon: flag('Whether the template is announced but cannot be deployed yet'),
+    recommended: flag('Whether the template is listed under the tab `recommended`'),
+    registry_private: flag(
+      'Whether the registry requires a password, so that only the owner of the template can deploy it',
+    ),
+    deactivated_at: nullable(timestamp('When the template was deactivated; null: it is active')),
+    created_at: timestamp('When the template was created'),
   },
   { title: 'Template' },
 );
 
-/** The longest template fits in, with each character written as two escapes. */
+/** The largest request body: the longest template fits, even if each character is written as two JSON escapes. */
 export const TEMPLATE_LIMIT_BYTES = 7 * 1024 * 1024;
 
 const RegistryBody = body({
-  username: text('The user', { maxLength: 256 }),
+  username: text('The user name', { maxLength: 256 }),
   password: text('The password or token', { maxLength: 4096 }),
 });
 
 export const requiredTemplateFields = {
-  name: nameOf('What to call it', 64),
-  image: text('The container image; for the kind `vm` one that holds a disk', { minLength: 1, maxLength: 512 }),
+  name: nameOf('The name of the template', 64),
+  image: text('The container image; for the kind `vm`, an image that contains a disk', {
+    minLength: 1,
+    maxLength: 512,
+  }),
 };
 
 export const optionalTemplateFields = {
-  description: text('What it is for, in a line', { maxLength: 1000 }),
-  readme: nullable(text('What its users should know, in Markdown', { maxLength: 65_536 })),
+  description: text('The purpose of the template, in one line', { maxLength: 1000 }),
+  readme: nullable(text('Instructions for users, in Markdown', { maxLength: 65_536 })),
   kind: TemplateKind,
   mode: TemplateModes,
-  arch: text('The architecture that it needs', { maxLength: 32 }),
+  arch: text('The processor architecture that the image needs', { maxLength: 32 }),
   cuda_max: nullable(text(CUDA_MAX, { pattern: '^\\d+(\\.\\d+)*$', maxLength: 32 })),
   ssh_user: text('The user to log in as', { pattern: '^[a-z_][a-z0-9_-]{0,31}$' }),
-  env: list(EnvVariable, 'Its environment', { maxItems: 100 }),
+  env: list(EnvVariable, 'The environment variables', { maxItems: 100 }),
   onstart: nullable(text(ONSTART, { maxLength: 30_000 })),
-  command: list(Type.String({ maxLength: 4096 }), "The command that it runs; empty: the image's own", {
+  command: list(Type.String({ maxLength: 4096 }), 'The command that instances run; empty: the command of the image', {
     maxItems: 100,
   }),
-  ports: list(TemplatePort, 'The ports that its instances open', { maxItems: 16 }),
-  registry: nullable(meaning(RegistryBody, 'What the registry of the image asks for; never answered; null: nothing')),
+  ports: list(TemplatePort, 'The ports that instances open', { maxItems: 16 }),
+  registry: nullable(
+    meaning(RegistryBody, 'The credentials for the registry of the image; no response contains them; null: none'),
+  ),
 };
 
 const TemplateBody = body({
   ...requiredTemplateFields,
   ...optional(optionalTemplateFields),
-  ...optional({ visibility: choice(['organization', 'public'], 'Who sees it: the organization, or all') }),
+  ...optional({
+    visibility: choice(['organization', 'public'], 'Who can see the template: only the organization, or all users'),
+  }),
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
@@ -143,7 +153,7 @@ const TemplateQuery = Type.Object({
   ...pageFields,
   ...optional({
     tab: choice(['recommended', 'system', 'public', 'organization'], 'Only templates under this tab'),
-    mode: meaning(TemplateMode, 'Only templates of this mode'),
+    mode: meaning(TemplateMode, 'Only templates with this mode'),
   }),
 });
 
@@ -168,7 +178,7 @@ export const templateRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'getTemplate',
-        summary: 'Get a template with its readme and its start script',
+        summary: 'Get a template with its readme and start script',
         params: idOf('template'),
         response: { 200: Template },
       },
@@ -182,8 +192,8 @@ export const templateRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'getTemplateByHash',
-        summary: 'Get a template that runs exactly this',
-        params: Type.Object({ hash_id: text('`hash_id` of the template') }),
+        summary: 'Get a template by its hash',
+        params: Type.Object({ hash_id: text('The `hash_id` of the template') }),
         response: { 200: Template },
       },
     },
@@ -219,7 +229,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
         operationId: 'updateTemplate',
         summary: "Change one of the organization's templates",
         description:
-          'Fields that are left out stay as they are. Instances keep the template as it was when they were deployed.',
+          'Omitted fields stay unchanged. Existing instances keep the template as it was when they were deployed.',
         params: idOf('template'),
         body: TemplatePatch,
         response: { 200: Template },
@@ -265,7 +275,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
 };
 
 export function templateView(template: TemplateDetails) {
-  // Snapshots of instances that are older than the field have none.
+  // Snapshots in instances that were deployed before this field existed lack it.
   const { publisher = null } = template as Partial<TemplateDetails>;
   const times = { created_at: iso(template.created_at), deactivated_at: isoOrNull(template.deactivated_at) };
   return { ...template, publisher, ...times };

@@ -9,7 +9,7 @@ import type { Routes } from './routes.js';
 const PAGE_ROWS = 1_000;
 const COLUMNS = ['id', 'created_at', 'kind', 'amount_micro', 'instance_id', 'meter', 'reason'];
 
-/** For spreadsheets: everything, page by page, so that a long ledger holds nobody up. */
+/** Exports the transactions for spreadsheets; reads the ledger in pages, so that a long export does not delay other requests. */
 export const transactionsCsvRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/transactions.csv',
@@ -17,10 +17,10 @@ export const transactionsCsvRoutes: Routes = (app, platform) => {
       config: { policy: MEMBER },
       schema: {
         operationId: 'exportTransactions',
-        summary: 'Download what moved the balance as a CSV file, newest first',
+        summary: 'Download the transactions as a CSV file, newest first',
         produces: ['text/csv'],
         querystring: TransactionQuery,
-        response: { 200: text('A line for each transaction, below a line of headings') },
+        response: { 200: text('A header line, then one line for each transaction') },
       },
     },
     (request, reply) => {
@@ -32,7 +32,7 @@ export const transactionsCsvRoutes: Routes = (app, platform) => {
           limit: Math.min(PAGE_ROWS, left),
           ...(from === undefined ? {} : { cursor: from }),
         });
-      // The first one is read before anything is answered: it may be refused.
+      // Reads the first page before the response begins, because the request can still be refused here.
       const first = pageAt(limit, cursor);
       function* rows() {
         let left = limit;
@@ -45,9 +45,9 @@ export const transactionsCsvRoutes: Routes = (app, platform) => {
       void reply
         .type('text/csv; charset=utf-8')
         .header('Content-Disposition', 'attachment; filename="transactions.csv"');
-      // What a person has written must not become a formula.
+      // Text that a person has written must not become a formula in a spreadsheet.
       const csv = stringify({ header: true, columns: COLUMNS, escape_formulas: true });
-      // What fails later cuts the answer off, and nothing else: who asks sees that it is not whole.
+      // A later error only aborts the response: the client sees that it is incomplete.
       pipeline(Readable.from(rows()), csv, () => {});
       return csv as never;
     },

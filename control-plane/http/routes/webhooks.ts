@@ -5,11 +5,11 @@ import { PUBLIC } from '../policy.js';
 import { flag, text } from '../schemas.js';
 import type { Routes } from './routes.js';
 
-/** Receives what the payment provider sends. Its signature says that it comes from there. */
+/** Receives the events of the payment provider. Their signature proves where they come from. */
 export const webhookRoutes =
   ({ title, signatureHeader }: PaymentWebhook): Routes =>
   (app, platform) => {
-    // A signature is over the very bytes.
+    // The signature covers the exact bytes of the body.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
@@ -19,11 +19,11 @@ export const webhookRoutes =
         config: { policy: PUBLIC, rawBody: true, refusals: ['SIGNATURE_INVALID'] },
         schema: {
           operationId: `receive${title}Event`,
-          summary: `Receive an event of ${title}, signed by it`,
+          summary: `Receive a signed event of ${title}`,
           headers: Type.Object({
-            [signatureHeader]: text(`How ${title} has signed the event`, { maxLength: 1_024, default: '' }),
+            [signatureHeader]: text(`The signature of ${title} for the event`, { maxLength: 1_024, default: '' }),
           }),
-          response: { 200: Type.Object({ received: flag('True: the event was taken') }) },
+          response: { 200: Type.Object({ received: flag('Always true: the event was accepted') }) },
         },
       },
       (request) => {
