@@ -1,17 +1,17 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What a guarded port lets through. */
+/** The check at one guarded port. */
 export interface PortGate {
   hostPort: number;
-  /** Of the access token, SHA-256 in hex. */
+  /** SHA-256 of the access token, in hex. */
   tokenHash: string;
 }
 
-/** What a visitor brings along. */
+/** The parts of a visitor's request that the check reads. */
 export interface ProxyRequest {
   /** Path and query. */
   url: string;
-  /** Lower-case names, as Node has them. */
+  /** By their names in lower case, as Node has them. */
   headers: {
     host?: string | undefined;
     origin?: string | undefined;
@@ -21,15 +21,16 @@ export interface ProxyRequest {
   address: string;
 }
 
-/** `cookie` is to be set, so that the next visit needs no token. */
+/** The result of the check. `cookie` must be set in the answer, so that the next request needs no token. */
 export type Authorization = { admitted: false } | { admitted: true; cookie?: string };
 
 const COOKIE = /^gpurent_\d+=/;
 
 /**
- * Lets in who has the access token: as query parameter `token`, or as `Authorization: Bearer`. Who came in by the query gets
- * a cookie, which is good at this port and from this address only: the cookies of a host are sent to all of its ports, also to
- * those of other renters. A cookie does not speak for a page from elsewhere.
+ * Admits visitors with the access token, as query parameter `token` or as `Authorization: Bearer`. A visitor with the
+ * query parameter gets a cookie, which is valid at this port and from this address only, because browsers send the
+ * cookies of a host to all of its ports, also to those of other renters. A cookie is not valid in a request from a page
+ * of another origin.
  */
 export function authorize(gate: PortGate, { url, headers, address }: ProxyRequest): Authorization {
   if (gate.tokenHash === '') return { admitted: false };
@@ -42,7 +43,7 @@ export function authorize(gate: PortGate, { url, headers, address }: ProxyReques
   return { admitted: hasCookie && isSameOrigin(headers) };
 }
 
-/** A cookie header without the cookies of any gate; undefined where nothing is left. */
+/** Removes the cookies of all gates from a cookie header. Returns undefined if nothing is left. */
 export function withoutGateCookies(header: string | undefined): string | undefined {
   return (
     cookiesOf(header)

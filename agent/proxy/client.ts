@@ -10,20 +10,20 @@ import type { ServerIdentity } from '../../shared/server-identity.js';
 import { readJsonLines, socketOf, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
 
-/** A reply names at most the ports that failed; the proxy is believed no more than that. */
+/** A reply only names the ports that failed, so the agent reads no more than this from the proxy. */
 const REPLY_BYTES = 1024 * 1024;
 const REPLY_MS = 5_000;
 const RETRY_MS = 1_000;
 
-/** Opens a connection to the proxy. */
+/** Opens a connection to the access proxy. */
 export type DialProxy = () => Socket;
 
-/** The proxy that a unit of systemd runs, behind this socket. */
+/** Connects to the proxy that a unit of systemd runs behind this socket. */
 export function proxyUnit(socket: string): DialProxy {
   return () => connect({ path: socket });
 }
 
-/** A proxy that the agent starts itself and that ends with it. `program`: see main.ts. */
+/** Starts a proxy as a process of the agent, which ends with the agent. `program`: see main.ts. */
 export function proxyChild(program = fileURLToPath(new URL('./main.js', import.meta.url))): DialProxy {
   return () => {
     const stdio = ['ignore', 'ignore', 'inherit', 'pipe'] as const;
@@ -32,10 +32,10 @@ export function proxyChild(program = fileURLToPath(new URL('./main.js', import.m
   };
 }
 
-/** The agent's side of the access proxy: tells it which ports of which instances to guard, and again when it comes back. */
+/** The agent's side of the access proxy: sends it the guarded ports of all instances, and again when it reconnects. */
 export class ProxyClient {
   private readonly instances = new Map<string, GuardedPort[]>();
-  /** Those of which a port could not be opened, or of which nothing is known yet. */
+  /** Instances with a port that could not be opened, or about which the proxy has not replied yet. */
   private readonly unsettled = new Set<string>();
   private readonly replies = new Map<
     number,
@@ -58,12 +58,12 @@ export class ProxyClient {
     identity?.follow(() => this.tellAgain());
   }
 
-  /** What links to these ports begin with. */
+  /** The scheme of links to guarded ports. */
   get scheme(): 'http' | 'https' {
     return this.identity ? 'https' : 'http';
   }
 
-  /** Connects, and again whenever the connection ends. */
+  /** Connects, and reconnects whenever the connection ends. */
   start(): void {
     const socket = this.dial();
     this.socket = socket;
@@ -76,13 +76,13 @@ export class ProxyClient {
     this.tellAgain();
   }
 
-  /** Everything on this host has been looked at: what is not known by now is to be closed. */
+  /** Declares that all guarded ports of this host are known, so that the proxy closes every other port. */
   complete(): void {
     this.isComplete = true;
     this.tellAgain();
   }
 
-  /** Exactly these ports of an instance are guarded from now on. Rejects when the proxy does not say that they are. */
+  /** Makes the proxy guard exactly these ports of an instance. Rejects if the proxy does not confirm it. */
   async set(instanceId: string, ports: readonly GuardedPort[]): Promise<void> {
     const known = this.instances.get(instanceId) ?? [];
     if (isDeepStrictEqual(known, ports) && !this.unsettled.has(instanceId)) return;
@@ -94,7 +94,7 @@ export class ProxyClient {
     this.unsettled.delete(instanceId);
   }
 
-  /** Ends the connection. A proxy of a unit goes on with what it knows; one of our own ends. */
+  /** Ends the connection. The proxy of a unit goes on with the last state; a process of the agent ends. */
   stop(): void {
     this.stopped = true;
     this.timer?.cancel();
@@ -112,7 +112,9 @@ export class ProxyClient {
     for (const { reject } of this.replies.values()) reject(new Error('the connection to the access proxy has ended'));
   }
 
-  /** Where it fails, the next connection or the next word of an instance tells it again. */
+  /**
+   * Sends the state. A failure is only logged, because the next connection, or the next `set`, sends the state again.
+   */
   private tellAgain(): void {
     if (!this.socket) return;
     void this.tell().catch((error: unknown) => {
@@ -143,12 +145,12 @@ export class ProxyClient {
   }
 }
 
-/** The proxy parses what strangers send: a word of it that is none is not read further. */
+/** Checks a reply strictly, because the proxy parses what strangers send. Throws if it is malformed. */
 function requireReply(value: unknown): ProxyReply {
   const { revision, failures } = value as Partial<ProxyReply>;
   const fits = (failure: Partial<PortFailure>) =>
     typeof failure.hostPort === 'number' && typeof failure.reason === 'string';
   if (typeof revision !== 'number' || !Array.isArray(failures) || !failures.every(fits))
-    throw new Error('the access proxy has sent something else than a reply');
+    throw new Error('the access proxy sent a malformed reply');
   return { revision, failures };
 }

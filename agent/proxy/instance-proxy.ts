@@ -12,41 +12,42 @@ import type { GuardedPort } from './state.js';
 interface Open {
   port: GuardedPort;
   server: Server | TlsServer;
-  /** All that are connected, also those that shake hands yet, and WebSockets. */
+  /** Counts and bounds all connections, including those in a TLS handshake, and WebSockets. */
   gate: ConnectionGate;
 }
 
-/** Of one port: whoever has not shown its access token keeps out nobody who has. */
+/** Limits of one port: visitors without a valid access token cannot keep out visitors with one. */
 const LIMITS = {
   ...{ unproven: 128, unprovenOfOneAddress: 96 },
   ...{ waiting: 512, waitingOfOneAddress: 384 },
   proven: 1_000,
 };
 const HEADERS_MS = 20_000;
-/** Models may think for long before they say a word. */
+/** A model can compute for long before it answers. */
 const ANSWER_MS = HOUR_MS;
 const DENIED =
   'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
 
 /**
- * Serves the guarded ports of one instance: asks for the access token, then lets everything through. Speaks TLS where it has an
- * identity to show.
+ * Serves the guarded ports of one instance: checks the access token, then passes everything on. Uses TLS if it has an
+ * identity.
  */
 export class InstanceProxy {
   private readonly open = new Map<number, Open>();
   private readonly proxy = createProxyServer({ xfwd: true, agent: false, proxyTimeout: ANSWER_MS });
 
   constructor(private readonly clock: Clock) {
-    // What a workload answers is copied to the visitor: it must be something that can be said.
+    // The status of the workload's answer is copied to the visitor, so it must be valid for Node.
     this.proxy.on('proxyRes', (answered) => {
       const { statusCode = 0, statusMessage = '' } = answered;
       if (statusCode < 200 || statusCode > 999) answered.statusCode = 502;
       if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
-      // The same on the way back: see strip.
+      // For the reason given at `strip`.
       delete answered.headers.trailer;
     });
     this.proxy.on('error', (_, __, to) => {
-      if (to instanceof ServerResponse && !to.headersSent) answer(to, 502, 'Nothing answers there yet.');
+      if (to instanceof ServerResponse && !to.headersSent)
+        answer(to, 502, 'The workload does not answer at this port yet; try again later.');
       else to?.destroy();
     });
   }
@@ -56,20 +57,20 @@ export class InstanceProxy {
     return [...this.open.values()].reduce((sum, { gate }) => sum + gate.connections, 0);
   }
 
-  /** Exactly these ports are served from now on; the connections of all others end. */
+  /** Serves exactly these ports from now on, and ends the connections of all others. */
   configure(ports: readonly GuardedPort[], identity: KeyAndCertificate | null): void {
     const wanted = new Map(ports.map((port) => [port.hostPort, port]));
     for (const [hostPort, { server, port }] of this.open) {
       const next = wanted.get(hostPort);
       const speaksTls = 'setSecureContext' in server;
-      // Who was let in by another token, or to another workload, is not let in by this.
+      // Visitors who were admitted with another token, or to another workload, must not stay connected.
       if (!next || speaksTls !== (identity !== null) || !isSameDoor(port, next)) this.close(hostPort);
       else if (speaksTls && identity) server.setSecureContext(contextOf(identity));
     }
     for (const port of ports) if (!this.open.has(port.hostPort)) this.add(port, identity);
   }
 
-  /** Serves a connection that has come in at a port. */
+  /** Serves a connection that a visitor has opened at a port. */
   take(hostPort: number, socket: Socket): void {
     const open = this.open.get(hostPort);
     if (open) open.gate.take(socket);
@@ -105,7 +106,7 @@ export class InstanceProxy {
     if (!admission.admitted) return answer(response, 401, DENIED);
     gate.prove(peerOf(request.socket));
     if (admission.cookie !== undefined) {
-      // Kept apart from what the workload sets, which would otherwise replace it.
+      // Added last, because cookies that the workload sets would otherwise replace it.
       const cookie = `${admission.cookie}; Path=/; HttpOnly; SameSite=Lax${'setSecureContext' in server ? '; Secure' : ''}`;
       const writeHead = response.writeHead.bind(response);
       response.writeHead = ((...args: Parameters<typeof writeHead>) => {
@@ -129,7 +130,7 @@ export class InstanceProxy {
   }
 }
 
-/** Whatever a stranger sends, it ends with that visit. */
+/** Runs `work` for a visitor; an error ends only that visitor's connection. */
 function guarded(visitor: { destroy(): unknown }, work: () => void): void {
   try {
     work();
@@ -139,7 +140,7 @@ function guarded(visitor: { destroy(): unknown }, work: () => void): void {
 }
 
 function answer(response: ServerResponse, status: number, text: string): void {
-  // Whoever has no answer to read has nothing more to send.
+  // A visitor who gets one of these answers has nothing more to send, so the connection is closed.
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', connection: 'close' };
   response.writeHead(status, headers).end(`${text}\n`);
 }
@@ -154,8 +155,8 @@ function visitOf({ url = '/', headers, socket }: IncomingMessage) {
 }
 
 /**
- * What opens this host's gates is none of the workload's business; where a visitor comes from is ours to say; and a trailer that
- * is announced where none can follow makes Node throw where nobody catches it.
+ * Removes headers that must not reach the workload: the cookies of this host's gates; addresses of the visitor, which
+ * the proxy itself sets; and an announced trailer, which makes Node throw uncaught if none can follow.
  */
 function strip({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers))

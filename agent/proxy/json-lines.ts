@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 
 /**
- * Calls `onValue` with each line of JSON that a socket brings. A line that is longer than `maxBytes`, or is no JSON, or that
- * `onValue` throws at, ends the connection.
+ * Calls `onValue` with each line of JSON from a socket. Destroys the socket if a line is longer than `maxBytes` or not
+ * JSON, or if `onValue` throws.
  */
 export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value: unknown) => void): void {
   let parts: Buffer[] = [];
@@ -30,9 +30,12 @@ export function writeJsonLine(socket: Socket, value: unknown): void {
   socket.write(`${JSON.stringify(value)}\n`);
 }
 
-/** The socket that a child is given as descriptor 3 (`pipe`), to speak by. An error ends it where the child does not start. */
+/**
+ * Returns the socket that a child process has as descriptor 3 (`pipe`). If the child does not start, the socket is
+ * destroyed with the error.
+ */
 export function socketOf(child: ChildProcess): Socket {
-  // Node makes none where this process may open no more files.
+  // Node creates none if this process can open no more files.
   const given = (child.stdio as ChildProcess['stdio'] | undefined)?.[3];
   const socket = given instanceof Socket ? given : new Socket();
   child.on('error', (error) => socket.destroy(error));

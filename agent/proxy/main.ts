@@ -6,13 +6,13 @@ import { MINUTE_MS } from '../../shared/time.js';
 import { Supervisor } from './supervisor.js';
 import { runWorker } from './worker.js';
 
-/** Where systemd puts the socket that it listens on, and the agent the one that it speaks by. */
+/** Descriptor of the listening socket from systemd, or of the connection to the agent that has started it. */
 const GIVEN = 3;
 const WORKER_IDLE_MS = MINUTE_MS;
 
 /**
- * The access proxy. As `socket-unit` it listens for the agent on the socket that systemd gives it; as `child` it serves the agent
- * that has started it, and ends with it; as `worker` it serves one instance for a supervisor.
+ * Runs the access proxy. As `socket-unit` it listens for the agent on the socket from systemd. As `child` it serves the
+ * agent that has started it, and ends with it. As `worker` it serves one instance for a supervisor.
  */
 const [, entry = '', role, idleMs] = process.argv;
 if (role === 'worker') runWorker(systemClock, Number(idleMs));
@@ -29,7 +29,7 @@ else {
     agent.once('close', stop);
     supervisor.serve(agent);
     agent.resume();
-    // A terminal sends these to all of its programs: the agent decides when the proxy ends.
+    // A terminal sends SIGINT to all of its programs, but the agent decides when the proxy ends.
     process.on('SIGINT', () => undefined);
   } else if (role === 'socket-unit') {
     server = createServer((agent) => supervisor.serve(agent)).listen({ fd: GIVEN });

@@ -1,9 +1,9 @@
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
 import type { PortGate } from './authorize.js';
 
-/** A guarded port, and where its workload listens. */
+/** A guarded port, and the address at which its workload listens. */
 export interface GuardedPort extends PortGate {
-  /** Of the workload, as this host reaches it. */
+  /** Address of the workload, as this host reaches it. */
   target: { host: string; port: number };
 }
 
@@ -13,19 +13,22 @@ export interface InstancePorts {
   ports: GuardedPort[];
 }
 
-/** What the agent wants of the proxy: all of it, told again whenever something changes. */
+/** The complete state that the agent wants from the proxy; the agent sends it again whenever something changes. */
 export interface ProxyState {
-  /** Rises with each message of a connection; the reply carries it. */
+  /** Rises with each message of a connection; the reply repeats it. */
   revision: number;
-  /** Whether `instances` has all of this host. Until it has, the proxy closes no port that is missing in it. */
+  /**
+   * Whether `instances` contains all instances of this host. Until it does, the proxy closes no port that is missing in
+   * it.
+   */
   isComplete: boolean;
   bindAddress: string;
-  /** What visitors are shown by TLS; null: the ports speak plain HTTP. */
+  /** Key and certificate of the ports; null: the ports use plain HTTP. */
   identity: KeyAndCertificate | null;
   instances: InstancePorts[];
 }
 
-/** Which ports could not be opened, and why. */
+/** A port that could not be opened, and why. */
 export interface PortFailure {
   hostPort: number;
   reason: string;
@@ -36,10 +39,10 @@ export interface ProxyReply {
   failures: PortFailure[];
 }
 
-/** From the supervisor to a worker. A `connection` comes with its socket. */
+/** A message from the supervisor to a worker. A `connection` comes with its socket. */
 export type WorkerOrder =
   | { kind: 'configure'; ports: GuardedPort[]; identity: KeyAndCertificate | null }
   | { kind: 'connection'; hostPort: number };
 
-/** From a worker: it has the socket of a connection now, or it has had no connection for a while. */
+/** A message from a worker: it has received the socket of a connection, or it has had no connection for a while. */
 export type WorkerWord = { kind: 'taken' } | { kind: 'idle' };

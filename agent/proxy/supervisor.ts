@@ -4,7 +4,7 @@ import { readJsonLines, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
 import { WorkerProcess, type WorkerSettings } from './worker-process.js';
 
-/** Far more than the guarded ports of one host take. */
+/** Far more than the guarded ports of one host need. */
 const STATE_BYTES = 8 * 1024 * 1024;
 
 interface Listener {
@@ -13,8 +13,9 @@ interface Listener {
 }
 
 /**
- * Listens at the guarded ports of this host and hands each connection to the worker of its instance. It reads no byte of a
- * visitor's: the workers do, one process per instance, so that what crashes one of them cuts off no neighbour.
+ * Listens at the guarded ports of this host and passes each connection to the worker of its instance. It reads no byte
+ * from visitors. Only the workers do, one process per instance, so that a crash in one of them affects no other
+ * instance.
  */
 export class Supervisor {
   private readonly listeners = new Map<number, Listener>();
@@ -24,12 +25,15 @@ export class Supervisor {
 
   constructor(private readonly settings: WorkerSettings) {}
 
-  /** Does what the agent tells on this connection; what an earlier one has told goes on until then. */
+  /**
+   * Serves the agent on this connection, and ends an earlier connection. The state from the earlier one stays until the
+   * agent sends another.
+   */
   serve(agent: Socket): void {
     this.agent?.destroy();
     this.agent = agent;
     agent.on('error', (error) =>
-      this.settings.logger.warn(`the connection of the agent has failed: ${messageOf(error)}`),
+      this.settings.logger.warn(`the connection to the agent has failed: ${messageOf(error)}`),
     );
     readJsonLines(agent, STATE_BYTES, (value) => {
       const state = value as ProxyState;
@@ -38,7 +42,7 @@ export class Supervisor {
         const failures = await this.apply(state);
         writeJsonLine(agent, { revision: state.revision, failures } satisfies ProxyReply);
       });
-      // The agent comes again, with all that it knows.
+      // The agent reconnects and sends its whole state.
       this.applying = this.applying.catch((error: unknown) => agent.destroy(error as Error));
     });
   }
@@ -94,7 +98,7 @@ export class Supervisor {
       server.once('error', reject);
       server.listen({ host, port: hostPort }, resolve);
     });
-    // What one connection fails with ends that one alone.
+    // Once it listens, an error concerns only a single connection.
     server.on('error', () => undefined);
     this.listeners.set(hostPort, { server, instanceId });
   }

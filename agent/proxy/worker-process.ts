@@ -9,18 +9,21 @@ import type { GuardedPort, WorkerOrder, WorkerWord } from './state.js';
 
 /** JavaScript memory of one worker. */
 const HEAP_MB = 96;
-/** Connections that are on their way to a worker at once. */
+/** Most connections that are on their way to a worker at once. */
 const MAX_SENT = 16;
-/** Connections that wait for that; the oldest gives way to a newer one. */
+/** Most connections that wait for that; a newer one displaces the oldest. */
 const MAX_WAITING = 1_024;
-/** A worker that has not taken a connection after this time is ended. */
+/** A worker that has not taken a connection within this time is ended. */
 const TAKE_MS = 15_000;
-/** Starts of one instance's worker in a minute: whoever can crash it does not make this host start processes all day. */
+/**
+ * Most starts of one instance's worker in a minute, so that a visitor who can crash it cannot make this host start
+ * processes all day.
+ */
 const MAX_STARTS = 12;
 
-/** How workers are run. */
+/** The settings of all workers. */
 export interface WorkerSettings {
-  /** The program that is started with `worker` and `idleMs` as its arguments. */
+  /** The program, which is started with `worker` and `idleMs` as its arguments. */
   entry: string;
   /** A worker that has had no connection for this long is ended. */
   idleMs: number;
@@ -33,10 +36,13 @@ interface Visit {
   socket: Socket;
 }
 
-/** The worker of one instance: started by the first connection, ended when it is idle, started again after a crash. */
+/**
+ * Runs the worker of one instance: starts it at the first connection, ends it when it is idle, and starts it again
+ * after a crash.
+ */
 export class WorkerProcess {
   private child: ChildProcess | undefined;
-  /** Sent and not taken yet: open here, too, until the worker says that it has them. */
+  /** Sent and not taken yet; they stay open here until the worker confirms that it has them. */
   private sent: Visit[] = [];
   private waiting: Visit[] = [];
   private readonly starts: number[] = [];
@@ -54,7 +60,7 @@ export class WorkerProcess {
     this.child?.send({ kind: 'configure', ports, identity } satisfies WorkerOrder, () => undefined);
   }
 
-  /** Hands a connection over. */
+  /** Passes a connection to the worker. */
   take(hostPort: number, socket: Socket): void {
     socket.on('error', () => socket.destroy());
     this.child ??= this.start();
@@ -106,7 +112,7 @@ export class WorkerProcess {
     } else if (this.sent.length === 0) this.end();
   }
 
-  /** In their order: the gate in the worker serves the newest of an address first. */
+  /** Sends connections in order of arrival, because the gate in the worker serves the newest of an address first. */
   private handOver(): void {
     while (this.sent.length < MAX_SENT) {
       const visit = this.waiting.shift();
@@ -115,7 +121,7 @@ export class WorkerProcess {
       this.sent.push(visit);
       if (this.sent.length === 1) this.watch();
       const order: WorkerOrder = { kind: 'connection', hostPort: visit.hostPort };
-      // Of the socket, Node would lose sight if the worker ended before it has it: so it stays open here until then.
+      // Node would lose the socket if the worker ended before receiving it, so the socket stays open here until then.
       this.child?.send(order, visit.socket, { keepOpen: true }, () => undefined);
     }
   }
@@ -124,7 +130,7 @@ export class WorkerProcess {
     this.watchdog?.cancel();
     if (this.sent.length === 0) return;
     this.watchdog = this.settings.clock.schedule(TAKE_MS, () => {
-      this.settings.logger.warn({ instanceId: this.instanceId }, 'the worker of guarded ports hangs, and is ended');
+      this.settings.logger.warn({ instanceId: this.instanceId }, 'ending a worker of guarded ports that hangs');
       this.end();
     });
   }

@@ -3,14 +3,14 @@ import { sleep, type Clock } from '../../shared/clock.js';
 import { InstanceProxy } from './instance-proxy.js';
 import type { WorkerOrder, WorkerWord } from './state.js';
 
-/** How often it looks, within the time after which it is idle. */
+/** Checks within the time after which a worker is idle. */
 const LOOKS = 10;
 /** The user and group `nobody`. */
 const NOBODY = 65_534;
 
 /**
- * Serves the guarded ports of one instance, in a process of its own, until the supervisor ends it. Tells the supervisor once it has
- * had no connection for `idleMs`.
+ * Serves the guarded ports of one instance, in its own process, until the supervisor ends it. Tells the supervisor once
+ * it has had no connection for `idleMs`.
  */
 export function runWorker(clock: Clock, idleMs: number): void {
   giveUpRoot();
@@ -19,16 +19,16 @@ export function runWorker(clock: Clock, idleMs: number): void {
   process.on('message', (order: WorkerOrder, socket?: Socket) => {
     if (order.kind === 'configure') return proxy.configure(order.ports, order.identity);
     taken++;
-    // A visitor who has left meanwhile is no socket any more.
+    // There is no socket if the visitor has left meanwhile.
     if (socket) proxy.take(order.hostPort, socket);
     tell({ kind: 'taken' });
   });
-  // Nobody is there any more who could send it work.
+  // Without its supervisor, the worker gets no more work.
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   void reportIdle(clock, idleMs, () => (proxy.connections > 0 ? undefined : taken));
 }
 
-/** `taken`: how many connections there have been; undefined while one is open. */
+/** Tells the supervisor when the worker is idle. `taken`: number of connections so far; undefined while one is open. */
 async function reportIdle(clock: Clock, idleMs: number, taken: () => number | undefined): Promise<never> {
   let idle: { taken: number | undefined; since: number } = { taken: undefined, since: 0 };
   for (;;) {
@@ -43,7 +43,10 @@ function tell(word: WorkerWord): void {
   process.send?.(word);
 }
 
-/** Without systemd, the supervisor runs as whoever runs the agent: as root on most machines. */
+/**
+ * Switches to a user that owns nothing. Without systemd, the supervisor runs as the agent's user, root on most
+ * machines.
+ */
 function giveUpRoot(): void {
   if (process.getuid?.() !== 0) return;
   process.setgroups?.([]);

@@ -1,9 +1,9 @@
-/** What a registry asks for before it answers. */
+/** The authentication that a registry demands. */
 export type Challenge =
   | { scheme: 'basic' }
   | {
       scheme: 'bearer';
-      /** Address of the token server. */
+      /** URL of the token server. */
       realm: string;
       service: string;
     };
@@ -12,7 +12,7 @@ const MOST_CHARACTERS = 4_096;
 const SCHEME = /(?:^|,)\s*(basic|bearer)(?=\s|,|$)/gi;
 const PARAMETER = /([a-z_]{1,32})\s*=\s*"([^"\\]*)"/gi;
 
-/** Parses a header `WWW-Authenticate`; tokens are preferred. Undefined where it asks for neither of the two. */
+/** Parses a `WWW-Authenticate` header, preferring bearer tokens. Returns undefined if it names neither scheme. */
 export function parseChallenge(header: string): Challenge | undefined {
   const text = header.slice(0, MOST_CHARACTERS);
   const found = [...text.matchAll(SCHEME)].map((match) => ({ scheme: match[1]?.toLowerCase(), at: match.index }));

@@ -8,30 +8,30 @@ import type { RelayOrder, RelayReply } from './order.js';
 /** JavaScript memory of one relay. */
 const HEAP_MB = 64;
 const START_MS = 15_000;
-/** The relay reads what strangers send: it is listened to for one number and no more. */
+/** The relay parses what strangers send, so the agent reads no more than a short reply from it. */
 const REPLY_BYTES = 1_024;
 
 export interface RunningRelay {
   /** On 127.0.0.1. */
   port: number;
-  /** As it says itself. */
+  /** As reported by the relay. */
   pid: number;
-  /** Aborted when the relay has ended, whoever ended it. */
+  /** Aborted when the relay has ended, for whatever reason. */
   ended: AbortSignal;
-  /** Safe to repeat. */
+  /** Ends the relay. Safe to repeat. */
   end(): void;
 }
 
-/** Starts a relay. Rejects where it cannot be started. */
+/** Starts a relay. Rejects if it cannot be started. */
 export type StartRelay = (order: RelayOrder) => Promise<RunningRelay>;
 
-/** A connection to a new relay, and what ends one that hangs. */
+/** A connection to a new relay, and a function that kills the relay if it hangs. */
 interface NewRelay {
   socket: Socket;
   kill: () => void;
 }
 
-/** Each relay is a process that the agent starts itself. `program`: see main.ts. */
+/** Starts each relay as a process of the agent. `program`: see main.ts. */
 export function relayProcess(clock: Clock, program = fileURLToPath(new URL('./main.js', import.meta.url))): StartRelay {
   return start(clock, () => {
     const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, program], {
@@ -44,7 +44,10 @@ export function relayProcess(clock: Clock, program = fileURLToPath(new URL('./ma
   });
 }
 
-/** Each relay is a unit that systemd starts for a connection to this socket. One that hangs is ended by the limits of its unit. */
+/**
+ * Starts each relay as a unit of systemd, by a connection to the socket at `path`. The limits of the unit end a relay
+ * that hangs.
+ */
 export function relayUnit(clock: Clock, path: string): StartRelay {
   return start(clock, () => ({ socket: connect({ path }), kill: () => undefined }));
 }
@@ -55,7 +58,7 @@ function start(clock: Clock, open: () => NewRelay): StartRelay {
     const gone = new AbortController();
     const end = () => {
       gone.abort(new Error('the relay of the pull has ended'));
-      // It ends with its socket; the signal is for one that hangs.
+      // A relay ends with its socket; the signal is for one that hangs.
       socket.destroy();
       kill();
     };
@@ -65,14 +68,14 @@ function start(clock: Clock, open: () => NewRelay): StartRelay {
       gone.signal.addEventListener('abort', () => reject(gone.signal.reason as Error), { once: true });
       readJsonLines(socket, REPLY_BYTES, (reply) => {
         resolve(replyIn(reply));
-        // Not paused: the end of a socket that nobody reads is not noticed.
+        // Keeps reading: Node does not notice the end of a socket that nobody reads.
         socket.removeAllListeners('data').on('data', end);
       });
     });
     try {
       writeJsonLine(socket, order);
       const reply = await withTimeout(clock, START_MS, started, () => {
-        throw new Error('the relay of the pull does not start');
+        throw new Error('the pull relay does not start');
       });
       return { ...reply, ended: gone.signal, end };
     } catch (error) {
@@ -84,6 +87,7 @@ function start(clock: Clock, open: () => NewRelay): StartRelay {
 
 function replyIn(reply: unknown): RelayReply {
   const { port, pid } = reply as Partial<RelayReply>;
-  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535) throw new Error('it has sent no port');
+  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
+    throw new Error('the pull relay sent no valid port');
   return { port: Number(port), pid: Number(pid) };
 }

@@ -9,11 +9,14 @@ import { PATIENCE, endpointOf, opened, type Patience, type Reach } from './reach
 
 const MOST_CONNECTIONS = 16;
 const MOST_HEADER_BYTES = 16 * 1024;
-/** Of one pull, with all redirects and tokens. An image has 127 layers at most, and Docker tries each five times. */
+/**
+ * Most requests of one pull, including redirects and tokens. An image has 127 layers at most, and Docker tries each
+ * five times.
+ */
 const MOST_REQUESTS = 2_000;
-/** What is read of an answer that nobody wants, so that its connection can be used again. */
+/** An unwanted answer up to this size is read to its end, so that its connection can be used again. */
 const MOST_DISCARDED = 64 * 1024;
-/** Where systems keep the authorities that they trust, which Docker trusts as well; Node has its own. */
+/** Files in which systems keep the authorities that they trust. Docker trusts them as well; Node has its own. */
 const SYSTEM_AUTHORITIES = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -31,7 +34,7 @@ export interface OutgoingRequest {
 
 type Connected = (error: Error | null, stream: Duplex) => void;
 
-/** Requests to registries, over connections that stay open for the next one. */
+/** Sends requests to registries, over connections that stay open for the next request. */
 export class Connections {
   private made = 0;
   private readonly agents: Readonly<Record<string, HttpAgent>>;
@@ -39,7 +42,9 @@ export class Connections {
 
   constructor(
     private readonly reach: Reach,
-    /** By `https://HOST[:PORT]`: certificates, in PEM, of authorities that vouch for it beside this machine's. */
+    /**
+     * By origin `https://HOST[:PORT]`: certificates (PEM) of authorities that are trusted there besides this machine's.
+     */
     private readonly authorities: ReadonlyMap<string, readonly string[]>,
     private readonly patience: Patience = PATIENCE,
     private readonly mostRequests = MOST_REQUESTS,
@@ -51,13 +56,13 @@ export class Connections {
     this.agents = { 'http:': plain, 'https:': encrypted };
   }
 
-  /** The answer, of which only the headers are read. Throws PullRefused. */
+  /** Returns the answer once its headers have been read. Throws PullRefused. */
   async request(order: OutgoingRequest): Promise<IncomingMessage> {
     if (++this.made > this.mostRequests) throw new PullRefused('too_many_requests');
     try {
       return await this.send(order);
     } catch (error) {
-      // The registry has closed a connection that was kept, before it could hear of this request.
+      // The registry has closed a kept connection before it received this request.
       if (error instanceof StaleConnection) return await this.request(order);
       throw error;
     }
@@ -75,7 +80,7 @@ export class Connections {
         ...{ protocol: url.protocol, ...endpointOf(url), path: url.pathname + url.search },
         ...{ agent: this.agents[url.protocol], maxHeaderSize: MOST_HEADER_BYTES },
       });
-      // Neither headers that never end nor a peer that says nothing hold it longer than this.
+      // Bounds the wait for headers, also if the peer sends nothing or never ends them.
       const deadline = setTimeout(() => sent.destroy(new PullRefused('unreachable')), silenceMs);
       const settle = () => clearTimeout(deadline);
       sent.once('close', settle);
@@ -93,7 +98,7 @@ export class Connections {
     });
   }
 
-  /** Called by Node for each new connection. */
+  /** Opens a connection; Node calls it for each new one. */
   private open(protocol: string, options: unknown, callback?: Connected): undefined {
     const { host, port } = options as { host: string; port: number };
     const url = new URL(`${protocol}//${isIP(host) === 6 ? `[${host}]` : host}:${port}`);
@@ -125,7 +130,7 @@ export class Connections {
   }
 }
 
-/** Lets go of an answer that nobody wants. */
+/** Discards an unwanted answer: reads a short one to its end, and cuts off a longer one. */
 export function discard(response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Infinity);
   if (length <= MOST_DISCARDED) response.resume();
@@ -139,7 +144,10 @@ function isStale(wasUsedBefore: boolean, error: unknown): boolean {
   return wasUsedBefore && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
-/** In Node's words, what goes wrong with certificates has many codes; those of connections and of HTTP are few. */
+/**
+ * Converts an error of Node to PullRefused, except an abort. Certificates have many error codes, connections and HTTP
+ * have few.
+ */
 function asRefusal(error: Error): Error {
   if (error instanceof PullRefused) return error;
   const { code = '' } = error as { code?: string };
@@ -162,7 +170,7 @@ function readFirst(files: readonly string[]): string[] | undefined {
     try {
       return [readFileSync(file, 'utf8')];
     } catch {
-      // This system keeps them elsewhere.
+      // This system keeps them in another file.
     }
   }
   return undefined;

@@ -1,20 +1,22 @@
 import { PullRefused } from '../domain/pull-failure.js';
 
-/** Of what may be a manifest; Docker takes none that is larger. */
+/** Largest manifest in bytes; Docker accepts none that is larger. */
 const MOST_JSON_BYTES = 8 * 1024 * 1024;
-/** A manifest begins with a brace, or with white space. A layer does so only as a bare tar of an oddly named file. */
+/**
+ * First bytes of a manifest: a brace or white space. A layer begins so only if it is a bare tar of an oddly named file.
+ */
 const MAY_BEGIN: readonly (number | undefined)[] = Array.from(Buffer.from('{ \t\n\r'));
 const STRING = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"`;
-/** Each string of a JSON text: a key has a colon, and may have a string as its value. */
+/** Matches each string of a JSON text: a key has a colon after it, and can have a string as its value. */
 const STRINGS = new RegExp(String.raw`(${STRING})(?:(\s*:\s*)(${STRING})?)?`, 'gs');
 
 /**
- * Throws PullRefused for a manifest that names other places of its layers: where Docker keeps images in containerd's store, it asks
- * these by itself. Every key counts, also of what a second parser would not see: Go takes "URLS" for "urls", and the first of two
- * equal keys as well. A manifest that is inside of another (`data`) counts, too.
- *
- * Throws PullRefused also for a manifest that is not whole: containerd keeps the first part and asks for the rest, so that a key
- * could come in two parts.
+ * Throws PullRefused for a manifest that names other addresses of its layers: with containerd's image store, Docker
+ * fetches from these by itself, past the relay. The check covers every key, because Go's parser differs: it takes
+ * "URLS" for "urls", and reads the first of two equal keys as well. It also covers a manifest inside of another
+ * (`data`).
+ * Throws PullRefused also for an incomplete manifest: containerd keeps the first part and requests the rest, so that a
+ * key could come in two parts.
  */
 export function refuseOtherPlaces(content: Buffer): void {
   if (!MAY_BEGIN.includes(content[0])) return;
@@ -24,7 +26,7 @@ export function refuseOtherPlaces(content: Buffer): void {
     const name = colon === undefined ? '' : (JSON.parse(key) as string).toUpperCase();
     if (name === 'URLS') throw new PullRefused('foreign_layers');
     if (name !== 'DATA') continue;
-    // Go takes an array of numbers, too.
+    // Go also accepts an array of numbers.
     if (value === undefined) throw new PullRefused('unsound');
     refuseOtherPlaces(Buffer.from(JSON.parse(value) as string, 'base64'));
   }
@@ -39,7 +41,10 @@ function isWhole(text: string): boolean {
   }
 }
 
-/** Passes a blob on; one that may be a manifest, once it has been looked at: containerd fetches manifests as blobs where it has to. */
+/**
+ * Passes a blob on. Holds a blob that can be a manifest until it has been checked, because containerd fetches manifests
+ * as blobs if it has to.
+ */
 export async function* withoutOtherPlaces(blob: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const held: Buffer[] = [];
   let size = 0;

@@ -1,18 +1,18 @@
 import type { PullRoute, Registry } from '../domain/registries.js';
 
-/** What the agent tells a relay, once. */
+/** The order that the agent sends to a relay, once. */
 export interface RelayOrder extends Omit<PullRoute, 'registries'> {
   registries: (Registry & {
-    /** Certificates, in PEM, of authorities that vouch for it beside this machine's. */
+    /** Certificates (PEM) of authorities that are trusted there besides this machine's. */
     authorities: string[];
   })[];
-  /** For the registry that is no mirror. */
+  /** For the registry itself, not for its mirrors. */
   credentials: Credentials | null;
-  /** Forbidden networks that may be reached all the same; null: every address may be. */
+  /** Forbidden networks that the relay can reach all the same; null: it can reach every address. */
   allowed: readonly string[] | null;
-  /** Of all that it passes on. */
+  /** Most bytes that the relay passes on. */
   mostBytes: number;
-  /** What whoever asks the relay has to know. */
+  /** The password with which Docker must authenticate to the relay. */
   secret: string;
 }
 
@@ -21,13 +21,13 @@ export interface Credentials {
   password: string;
 }
 
-/** What a relay answers to that. */
+/** The relay's reply to its order. */
 export interface RelayReply {
   /** On 127.0.0.1. */
   port: number;
   pid: number;
 }
 
-/** By this user name, and this name of an image, Docker asks a relay. */
+/** User name, and name of the image, in Docker's requests to a relay. */
 export const RELAY_USER = 'gpurent';
 export const RELAY_REPOSITORY = 'gpurent/pulling';

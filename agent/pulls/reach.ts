@@ -5,42 +5,45 @@ import { isForbidden, isWithin } from '../../shared/forbidden-networks.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { PullRefused } from '../domain/pull-failure.js';
 
-/** All addresses of a name. Rejects where it has none. */
+/** Returns all addresses of a name. Rejects if it has none. */
 export type Resolve = (name: string) => Promise<string[]>;
 
 export interface ReachPolicy {
-  /** Forbidden networks that may be reached all the same; null: every address may be. */
+  /** Forbidden networks that the relay can reach all the same; null: it can reach every address. */
   allowed: readonly string[] | null;
-  /** Networks in which registries may be spoken to without TLS. */
+  /** Networks in which registries can be used without TLS. */
   insecureNetworks: readonly string[];
-  /** `https://HOST[:PORT]`, or http: may be at any address. */
+  /** `https://HOST[:PORT]`, or http: origins that can be at any address. */
   trustedOrigins: readonly string[];
-  /** `http://HOST[:PORT]` of which Docker's configuration says so: may be spoken to without TLS at any address. */
+  /** `http://HOST[:PORT]`: origins that Docker's configuration allows without TLS, at any address. */
   insecureOrigins: readonly string[];
 }
 
-/** For how long a peer is waited for, in milliseconds. */
+/** How long to wait for a peer, in milliseconds. */
 export interface Patience {
   resolveMs: number;
-  /** Of one attempt to connect. */
+  /** For one attempt to connect. */
   connectMs: number;
   handshakeMs: number;
-  /** One that says nothing for so long, or has not sent its headers, is given up. */
+  /** For data, or for complete headers. */
   silenceMs: number;
 }
 
 export const PATIENCE: Patience = { resolveMs: 20_000, connectMs: 10_000, handshakeMs: 15_000, silenceMs: MINUTE_MS };
-/** A name may have any number of addresses. */
+/** Most addresses of a name that are tried: a name can have any number. */
 const MOST_ATTEMPTS = 4;
 
 export const resolveName: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** This machine's own addresses, at which it serves more than what it shows to the Internet. */
+/** Returns this machine's own addresses, at which it serves more than it exposes to the Internet. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
 }
 
-/** The one way out of the relay: every connection is checked, and goes to exactly the address that was checked. */
+/**
+ * Opens all outgoing connections of the relay. It checks each address, and connects to exactly the address that it
+ * checked.
+ */
 export class Reach {
   constructor(
     private readonly policy: ReachPolicy,
@@ -49,7 +52,7 @@ export class Reach {
     private readonly patience: Patience = PATIENCE,
   ) {}
 
-  /** Throws PullRefused. */
+  /** Connects to the host of `url`. Throws PullRefused. */
   async connect(url: URL): Promise<Socket> {
     const { host, port } = endpointOf(url);
     const found = await this.addressesOf(host);
@@ -60,7 +63,7 @@ export class Reach {
     return this.connectToAny(usable, port);
   }
 
-  /** Whether Docker would speak to this host without TLS because of where it is. */
+  /** Returns whether Docker would use this host without TLS because of its address. */
   async isInsecure(url: URL): Promise<boolean> {
     const { insecureNetworks } = this.policy;
     if (insecureNetworks.length === 0) return false;
@@ -111,12 +114,15 @@ export class Reach {
   }
 }
 
-/** The host and port of an address of http or https. */
+/** Returns the host and port of an http or https URL. */
 export function endpointOf({ hostname, port, protocol }: URL): { host: string; port: number } {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
-/** Resolves once a socket is open, which is when it emits `event`. Rejects, and destroys it, where that takes longer than `ms`. */
+/**
+ * Resolves once a socket is open, which is when it emits `event`. Destroys the socket and rejects if that takes longer
+ * than `ms`.
+ */
 export function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', ms: number): Promise<S> {
   return new Promise((resolve, reject) => {
     const onLate = () => socket.destroy(new PullRefused('unreachable'));

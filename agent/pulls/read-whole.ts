@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { PullRefused } from '../domain/pull-failure.js';
 
-/** All that a stream brings. Throws PullRefused where that is more than `mostBytes`, or ends early. */
+/** Reads a stream to its end. Throws PullRefused if it has more than `mostBytes`, or ends early. */
 export async function readWhole(stream: Readable, mostBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;

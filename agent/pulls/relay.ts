@@ -17,11 +17,14 @@ import { readWhole } from './read-whole.js';
 import { Upstream, type Ask } from './upstream.js';
 
 const MOST_MANIFEST_BYTES = 4 * 1024 * 1024;
-/** Docker asks for three layers at once, unless its owner has it ask for more. */
+/** Docker fetches three layers at once, unless the host owner configures more. */
 const MOST_AT_ONCE = 32;
-/** A manifest is always asked for as a whole: only so can it be checked. */
+/**
+ * Request headers that go to the registry. A manifest is always requested as a whole, because only then can it be
+ * checked.
+ */
 const PASSED_UP = { manifests: ['accept'], blobs: ['accept', 'range'] } as const;
-/** Docker goes on with a blob of which it has the beginning, which was checked when it came. */
+/** Range of a request with which Docker resumes a blob, whose beginning was checked when it came. */
 const LATER_PART = /^bytes=0*[1-9]/;
 const PASSED_DOWN = ['content-type', 'content-length', 'content-range', 'docker-content-digest'] as const;
 const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-f0-9]{32,128}$/;
@@ -29,7 +32,7 @@ const TARGET = new RegExp(`^/v2/${RELAY_REPOSITORY}/(manifests|blobs)/([^/?#]{1,
 
 type Kind = keyof typeof PASSED_UP;
 
-/** How Docker is told of a refusal. With a code below 500 it does not ask for the same again. */
+/** Answers to Docker for refusals. After a status below 500, Docker does not repeat the request. */
 const ANSWERS: Partial<Record<PullRefusal, readonly [status: number, code: string]>> = {
   not_found: [404, 'MANIFEST_UNKNOWN'],
   rate_limited: [429, 'TOOMANYREQUESTS'],
@@ -39,7 +42,7 @@ const ANSWERS: Partial<Record<PullRefusal, readonly [status: number, code: strin
 };
 const FINAL = [403, 'DENIED'] as const;
 
-/** What tests replace. */
+/** Parts that tests replace. */
 export interface RelayParts {
   resolve?: Resolve;
   ownAddresses?: readonly string[];
@@ -47,7 +50,7 @@ export interface RelayParts {
   mostRequests?: number;
 }
 
-/** Serves one repository of one registry to Docker, and asks that registry in Docker's place. */
+/** Serves one repository of one registry to Docker, and requests it from that registry in Docker's place. */
 export class Relay {
   private readonly server: Server;
   private readonly connections: Connections;
@@ -76,7 +79,7 @@ export class Relay {
     this.server.maxConnections = 2 * MOST_AT_ONCE;
   }
 
-  /** Listens on loopback. Answers the port. */
+  /** Listens on loopback. Returns the port. */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.server.once('error', reject);
@@ -156,7 +159,10 @@ export class Relay {
     }
   }
 
-  /** Docker tries mirrors of Docker Hub first, and the next where one cannot serve. */
+  /**
+   * Asks the registries in Docker's order: mirrors of Docker Hub first, and the next if one cannot serve. Throws
+   * PullRefused.
+   */
   private async find(ask: Ask): Promise<IncomingMessage> {
     const upstreams = await (this.upstreams ??= this.makeUpstreams());
     for (const upstream of upstreams.slice(0, -1)) {
@@ -175,7 +181,7 @@ export class Relay {
       registries.map(async ({ origin: named, isMirror }) => {
         const url = new URL(named);
         if (!isMirror && url.protocol === 'https:' && (await this.reach.isInsecure(url).catch(() => false))) {
-          // The port of its name stays: 80 is what Docker takes where there is none.
+          // The port in its name stays: Docker uses 80 if there is none.
           url.protocol = 'http:';
         }
         return new Upstream(
@@ -200,7 +206,7 @@ export class Relay {
     }
     const counted = this.count(found);
     const parts = isLaterPart ? counted : withoutOtherPlaces(counted);
-    // What is refused at its beginning is refused in words.
+    // A refusal of the first part can still be sent as an answer, because no headers have been sent yet.
     const first = await parts.next();
     begin();
     await pipeline(chain(first, parts), response);
@@ -228,7 +234,10 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Ou
   return Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 }
 
-/** In the form of the distribution project. Docker repeats the message of a status below 500, and the words of one above. */
+/**
+ * Sends an error in the format of the distribution project. Docker repeats the message of the body for a status below
+ * 500, and the status text for one above.
+ */
 function sendError(response: ServerResponse, status: number, code: string, message: string): void {
   const body = JSON.stringify({ errors: [{ code, message }] });
   response.writeHead(status, message, { 'content-type': 'application/json' }).end(body);

@@ -26,7 +26,7 @@ export interface UpstreamOrder {
 
 export interface Ask {
   method: 'GET' | 'HEAD';
-  /** Below the repository: `manifests/TAG`, `blobs/DIGEST`. */
+  /** Path below the repository: `manifests/TAG` or `blobs/DIGEST`. */
   path: string;
   headers: OutgoingHttpHeaders;
   signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface Ask {
 
 type Authorization = { origin: string; value: string } | undefined;
 
-/** One registry, asked for one repository. */
+/** Requests one repository from one registry. */
 export class Upstream {
   private authorization: Authorization;
   private authorizing: Promise<Authorization> | undefined;
@@ -44,20 +44,20 @@ export class Upstream {
     private readonly connections: Connections,
   ) {}
 
-  /** Its answer, which is a success. Throws PullRefused. */
+  /** Returns the registry's answer, which is a success. Throws PullRefused. */
   async ask({ method, path, headers, signal }: Ask): Promise<IncomingMessage> {
     const url = new URL(`/v2/${this.order.repository}/${path}`, this.order.origin);
     const used = this.authorization;
     const first = await this.follow({ method, url, headers, signal }, used);
     if (first.response.statusCode !== 401 || first.origin !== url.origin) return requireSuccess(first.response);
     discard(first.response);
-    // Another request may have been given a token meanwhile.
+    // Another request can have got a token meanwhile.
     if (this.authorization === used) await this.authorize(first.response.headers['www-authenticate'] ?? '');
     const second = await this.follow({ method, url, headers, signal }, this.authorization);
     return requireSuccess(second.response);
   }
 
-  /** Follows redirects. What it proves itself by goes to no other origin than its own. */
+  /** Follows redirects. The authorization goes to no other origin than its own. */
   private async follow(
     { method, url, headers, signal }: Omit<Ask, 'path'> & { url: URL },
     authorization: Authorization,
@@ -74,7 +74,7 @@ export class Upstream {
     throw new PullRefused('unsound');
   }
 
-  /** One request for a token serves all that wait for it. */
+  /** Gets an authorization. All requests that wait for one share a single request for a token. */
   private async authorize(header: string): Promise<void> {
     this.authorizing ??= this.proofFor(header).finally(() => (this.authorizing = undefined));
     this.authorization = await this.authorizing;
@@ -92,7 +92,8 @@ export class Upstream {
   private async token(realm: string, service: string): Promise<string> {
     const { origin, repository, credentials } = this.order;
     const url = addressOf(realm);
-    // Whoever speaks without TLS to the registry itself has heard the password anyway; nobody else is to.
+    // Without TLS, only the registry itself gets the password: whoever reads its unencrypted traffic knows the password
+    // anyway.
     if (url.protocol !== 'https:' && url.origin !== origin) throw new PullRefused('without_tls');
     url.searchParams.set('service', service);
     url.searchParams.set('scope', `repository:${repository}:pull`);
@@ -114,12 +115,12 @@ function tokenIn(answer: string): string {
     const { token, access_token } = JSON.parse(answer) as { token?: unknown; access_token?: unknown };
     for (const found of [token, access_token]) if (typeof found === 'string' && TOKEN.test(found)) return found;
   } catch {
-    // It is not JSON: no token either.
+    // Without JSON there is no token.
   }
   throw new PullRefused('unauthorized');
 }
 
-/** Throws PullRefused for what is no address of http or https. */
+/** Parses an http or https URL. Throws PullRefused for anything else. */
 function addressOf(text: string, base?: URL): URL {
   if (!URL.canParse(text, base?.href)) throw new PullRefused('unsound');
   const url = new URL(text, base);
@@ -127,7 +128,9 @@ function addressOf(text: string, base?: URL): URL {
   return url;
 }
 
-/** Of an answer that is none, not a byte goes any further. */
+/**
+ * Returns an answer that is a success. Discards any other, so that no byte of it is passed on, and throws PullRefused.
+ */
 function requireSuccess(response: IncomingMessage): IncomingMessage {
   const { statusCode = 0 } = response;
   if (statusCode === 200 || statusCode === 206) return response;

@@ -3,10 +3,10 @@ import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/age
 import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 
-/** How an instance's workload stands on this host. */
+/** The state of an instance's workload on this host. */
 export type Workload =
   | { state: 'absent' }
-  /** Created and never started: it holds nothing of a renter's. */
+  /** Created and never started, so it holds no data of the renter. */
   | (WorkloadInfo & { state: 'created' })
   | (WorkloadInfo & { state: 'running'; startedAt: number; address: string })
   | (WorkloadInfo & {
@@ -20,35 +20,35 @@ export type Workload =
 export interface WorkloadInfo {
   instanceId: string;
   kind: 'container' | 'vm';
-  /** The command sequence that created it. */
+  /** Sequence of the command that created it. */
   sequence: number;
   gpuUuids: string[];
-  /** What its disk was promised, in GB of 10^9 bytes. */
+  /** Rented size of its disk, in GB of 10^9 bytes. */
   diskGb: number;
-  /** The published port; null where no key was given. */
+  /** Host port of its SSH; null if no SSH key was given. */
   sshPort: number | null;
-  /** What else can be reached. */
+  /** All other ports, published or guarded. */
   ports: PublishedPort[];
-  /** Of the access token, SHA-256 in hex; empty where there is none. */
+  /** SHA-256 of the access token, in hex; empty if there is no token. */
   tokenHash: string;
-  /** What it was made from, with its digest where a registry has given it one. */
+  /** Reference of its image, with the digest if a registry reported one. */
   image: string;
-  /** Whose it is, sealed by the control plane; empty where an older release has made it. */
+  /** Origin, encrypted by the control plane; empty if an older release created the workload. */
   origin: string;
 }
 
-/** The labels alone: what has replaced the access token is found with the workload. */
+/** What the labels say. They lack the current token hash, which can have been replaced: `find` returns it. */
 export type WorkloadSummary = Omit<WorkloadInfo, 'tokenHash'> & { state: 'created' | 'running' | 'stopped' };
 
 export type ExistingWorkload = Exclude<Workload, { state: 'absent' }>;
 
-/** What stays the same for the life of a workload. */
+/** Returns the workload's info without its state. */
 export function infoOf(workload: ExistingWorkload): WorkloadInfo {
   const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin } = workload;
   return { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin };
 }
 
-/** Every port of the host that is the workload's. */
+/** Returns all host ports of the workload. */
 export function portsOf({ sshPort, ports }: Pick<WorkloadInfo, 'sshPort' | 'ports'>): number[] {
   return [...(sshPort === null ? [] : [sshPort]), ...ports.map(({ hostPort }) => hostPort)];
 }
@@ -59,55 +59,60 @@ export interface LogLine {
   text: string;
 }
 
-/** Where a creation stands, in words for the renter. */
+/** Reports a step of a creation, in words for the renter. */
 export type OnProgress = (kind: string, message: string) => void;
 
 /**
- * Runs workloads. Every call has a deadline; one that misses it throws Failure DOCKER_TIMEOUT and may still land, which
- * {@link whenIdle} waits for. A workload that has ever started is never recreated: its disk is the renter's.
+ * Runs workloads. Every call has a deadline. A call that misses it throws Failure DOCKER_TIMEOUT and can still take
+ * effect; {@link whenIdle} waits for that. A workload that has ever started is never recreated, because its disk
+ * belongs to the renter.
  */
 export interface Runtime {
   find(instanceId: string): Promise<Workload>;
-  /** Every workload of this host, in few words: it answers also when a single one is stuck. */
+  /** Returns a summary of every workload of this host, even while a single workload is stuck. */
   list(): Promise<WorkloadSummary[]>;
-  /** Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
+  /** Fetches the image. Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` cancels the fetch. */
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
-  /** Creates and starts, on a free port of the range. Leaves nothing behind when it throws. */
+  /** Creates and starts the workload, on free ports of the range. Leaves nothing behind if it throws. */
   create(instanceId: string, sequence: number, spec: WorkloadSpec): Promise<void>;
-  /** Starts a stopped one. Throws Failure PORT_TAKEN, CONTAINER_FAILED. */
+  /** Starts a stopped workload. Throws Failure PORT_TAKEN, CONTAINER_FAILED. */
   start(instanceId: string): Promise<void>;
-  /** Asks, waits, kills; resolves when it is down or absent. */
+  /** Asks the workload to end, and kills it after its grace. Resolves when it is down or absent. */
   stop(instanceId: string): Promise<void>;
-  /** Container, disk, contents and network; resolves when Docker no longer knows them. */
+  /**
+   * Removes the container with its disk, its files on the host and its network. Resolves when Docker no longer knows
+   * them.
+   */
   remove(instanceId: string): Promise<void>;
   /**
-   * From now on this is what lets people into the workload, whatever it was made with; nothing where it is absent. What runs takes
-   * the key within seconds, and the rest of its environment at its next start. Answers whether its SSH key cannot be replaced.
+   * Replaces the access of the workload; does nothing if the workload is absent. A running workload uses the new key
+   * within seconds, and the rest of the new environment from its next start. Returns whether its SSH key cannot be
+   * replaced.
    */
   replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }>;
-  /** The last lines of output, oldest first. */
+  /** Returns the last lines of output, oldest first. */
   tail(instanceId: string, lines: number): Promise<LogLine[]>;
-  /** Lines that come after the one stamped `since`, until the workload ends or `signal` is aborted. */
+  /** Yields the lines with a timestamp after `since`, until the workload ends or `signal` is aborted. */
   follow(instanceId: string, since: string, signal: AbortSignal): AsyncIterable<LogLine[]>;
-  /** Whether our SSH answers on the published port. */
+  /** Returns whether an SSH server answers on the published port. */
   sshAnswers(port: number): Promise<boolean>;
-  /** Throws Failure PORT_TAKEN naming the port when something else listens on one of a workload that is down. */
+  /** Throws Failure PORT_TAKEN, naming the port, if another program listens on a port of a workload that is down. */
   checkPorts(workload: WorkloadInfo): Promise<void>;
-  /** Whether a call that brings something of the instance up has missed its deadline, and may still land. */
+  /** Returns whether Docker still has to answer a call that creates or starts something of the instance. */
   hasUnanswered(instanceId: string): boolean;
-  /** All of them, and those that are still within their deadline. */
+  /** Returns all such calls of this host, including those within their deadline. */
   unansweredCalls(): UnansweredCall[];
-  /** Resolves once no call of the instance is unanswered. */
+  /** Resolves once Docker has answered all such calls of the instance. */
   whenIdle(instanceId: string): Promise<void>;
 }
 
-/** Docker as a whole, for what no command asks for. */
+/** Observes Docker as a whole, independently of commands. */
 export interface DockerWatch {
   isAvailable(): Promise<boolean>;
-  /** When this run of Docker began, in milliseconds since 1970; null where the host does not tell. */
+  /** Returns when Docker started, in milliseconds since 1970; null if the host does not tell. */
   startedAt(): Promise<number | null>;
-  /** Whether workloads go on when it goes down by itself (live-restore). */
+  /** Returns whether workloads keep running while Docker alone is down (live-restore). */
   keepsWorkloads(): Promise<boolean>;
-  /** Resolves when the stream of events ends; `onEvent` is called for each that concerns this host's workloads. */
+  /** Calls `onEvent` for each event about this host's workloads. Resolves when the stream of events ends. */
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
 }

@@ -4,11 +4,11 @@ import { Failure } from '../../domain/failure.js';
 import { containerName } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 
-/** What Docker itself opens in the container's disk at each start, and reads to its end. */
+/** Files on the container's disk that Docker itself opens at each start and reads to their end. */
 const PATHS = ['/etc/passwd', '/etc/group'] as const;
-/** No honest file of these is nearly as large. */
+/** Legitimate account files are far smaller. */
 const MOST_BYTES = 1024 * 1024;
-/** As Go has them: everything that is no plain file. */
+/** Bits of Go's file mode; NOT_PLAIN has the bit of every type except a plain file. */
 const SYMLINK = 0x0800_0000;
 const NOT_PLAIN = 0x8f28_0000;
 
@@ -19,8 +19,8 @@ interface PathStat {
 }
 
 /**
- * Looks at what Docker reads of a container that is down, before it is started: a pipe in its place would hold Docker up for ever,
- * and a device or a huge file for long. Throws Failure CONTAINER_FAILED.
+ * Checks the files that Docker reads when it starts a container that is down: a pipe in their place would block Docker
+ * for ever, and a device or a huge file for long. Throws Failure CONTAINER_FAILED.
  */
 export async function checkAccountFiles(engine: Engine, instanceId: string): Promise<void> {
   for (const path of PATHS) {
@@ -28,12 +28,12 @@ export async function checkAccountFiles(engine: Engine, instanceId: string): Pro
     if (found && ((found.mode & NOT_PLAIN) !== 0 || found.size > MOST_BYTES))
       throw new Failure(
         'CONTAINER_FAILED',
-        `${path} of the workload is no plain file of at most 1 MiB, so it cannot be started; use an image, or deploy anew, with one that is`,
+        `${path} of the workload is no plain file of at most 1 MiB, so the workload cannot be started; deploy again, with an image in which it is one`,
       );
   }
 }
 
-/** What a path leads to; Docker tells of a link where it ends. Undefined where nothing is there. */
+/** Returns the file at a path, or the end of the link there, which Docker names. Undefined if nothing is there. */
 async function resolve(engine: Engine, instanceId: string, path: string): Promise<PathStat | undefined> {
   const found = await statOf(engine, instanceId, path);
   return found && (found.mode & SYMLINK) !== 0 ? statOf(engine, instanceId, found.linkTarget) : found;
@@ -49,7 +49,7 @@ async function statOf(engine: Engine, instanceId: string, path: string): Promise
   } catch (error) {
     if (error instanceof Failure) throw error;
     if (statusOf(error) === 404) return undefined;
-    throw new Failure('CONTAINER_FAILED', `${path} of the workload cannot be looked at: ${reasonOf(error)}`, {
+    throw new Failure('CONTAINER_FAILED', `${path} of the workload cannot be checked: ${reasonOf(error)}`, {
       cause: error,
     });
   }

@@ -8,13 +8,13 @@ import { hostnameOf } from './etc-files.js';
 import type { BindMount } from './instance-folders.js';
 import { labelsOf } from './labels.js';
 
-/** Where SSH is reached inside the container, out of the way of the image's own. */
+/** Port of our SSH server in the container; not 22, which a server of the image can use. */
 export const SSH_CONTAINER_PORT = 22022;
-/** Tells init the key that the workload was made with. */
+/** Tells init the SSH key with which the workload was created. */
 export const SSH_KEY_VARIABLE = 'GPURENT_SSH_AUTHORIZED_KEY';
 const TOOLS_DIR = '/.gpurent';
 
-/** Docker's default set less NET_RAW and MKNOD. */
+/** Docker's default set without NET_RAW and MKNOD. */
 const CAPABILITIES = [
   'AUDIT_WRITE',
   'CHOWN',
@@ -35,52 +35,52 @@ const PIDS_LIMIT = 4096;
 const DOCKER_CPU_UNIT = 1_000_000;
 const LEAST_SHM_MB = 64;
 
-/** What this host adds to what is asked for. */
+/** The host's part of a container's options. */
 export interface HostSettings {
   hostId: string;
-  /** Of the workload to be. */
+  /** Of the workload to create. */
   info: WorkloadInfo;
-  /** The image by its own identity. */
+  /** ID of the image. */
   imageId: string;
-  /** Of the instance's own network. */
+  /** Name of the instance's own network. */
   network: string;
-  /** Host folder with our static tools. */
+  /** Folder of the host with the guest tools. */
   guestTools: string;
-  /** The host address that ports are published on. */
+  /** Address of the host on which ports are published. */
   bindAddress: string;
-  /** Where renters reach this host. */
+  /** Address at which renters reach this host. */
   publicAddress: string;
-  /** Name servers. */
+  /** Addresses of name servers. */
   resolvers: readonly string[];
   openFiles: number;
-  /** What Docker runs it with; null: its default. */
+  /** Docker's runtime for the container; null: Docker's default. */
   containerRuntime: string | null;
-  /** Our files in the places of those that Docker would keep outside of the disk, and what init is to know of access. */
+  /** Our versions of the files that Docker would keep outside of the disk, and the folder with replaced access. */
   mounts: BindMount[];
-  /** Whether Docker can hold the disk to its size. */
+  /** Whether Docker can enforce the size of the disk. */
   hasDiskQuota: boolean;
-  /** What the GPU driver adds to attach the instance's GPUs, and nothing else. */
+  /** The attachment of exactly the instance's GPUs. */
   gpuAttachment: GpuAttachment;
 }
 
-/** What the image says of itself. */
+/** The configuration of an image. */
 export interface ImageDefaults {
   entrypoint: string[];
   command: string[];
   /** `name`, `uid`, `name:group` or `uid:gid`; empty: root. */
   user: string;
-  /** How its command wants to be ended; empty: SIGTERM. */
+  /** Signal that ends its command; empty: SIGTERM. */
   stopSignal: string;
-  /** Folders that Docker keeps outside the container. */
+  /** Folders that Docker keeps outside of the container (VOLUME). */
   volumes: string[];
   setsHome: boolean;
-  /** Where its command begins; empty: at the root. */
+  /** Working directory of its command; empty: the root. */
   workingDir: string;
 }
 
 /**
- * The container of a workload, built from this list alone: nothing that a control plane or a renter sends can add a mount, a
- * device, a capability or a namespace.
+ * Returns Docker's options for the container of a workload. Only what is listed here goes into them: nothing that a
+ * control plane or a renter sends can add a mount, a device, a capability or a namespace.
  */
 export function containerOptions(
   spec: WorkloadSpec,
@@ -95,16 +95,16 @@ export function containerOptions(
     Image: placement.imageId,
     Hostname: hostnameOf(info.instanceId),
     User: '0:0',
-    // To our init, which ends the command with the image's own signal.
+    // Docker sends it to our init, which ends the command with the image's own signal.
     StopSignal: 'SIGTERM',
     Entrypoint: [`${TOOLS_DIR}/bin/sh`, `${TOOLS_DIR}/init`],
     Cmd: spec.command.length > 0 ? spec.command : [...image.entrypoint, ...image.command],
     Env: environmentOf(spec, image, placement),
     Labels: labelsOf(placement.hostId, info),
-    // Init goes to the image's own, as any process of the container may: what Docker enters is resolved outside of it, and has led
-    // to the host's files.
+    // Our init changes to the image's working directory, as any process of the container can. Docker would resolve that
+    // path from outside of the container, which has exposed the host's files before.
     WorkingDir: '/',
-    // What an image has run every few seconds is not part of what is rented.
+    // An image's health check, which Docker would run every few seconds, is not part of what is rented.
     Healthcheck: { Test: ['NONE'] },
     ExposedPorts: Object.fromEntries(Object.keys(published).map((port) => [port, {}])),
     HostConfig: {
@@ -125,7 +125,7 @@ export function containerOptions(
       PidsLimit: PIDS_LIMIT,
       Ulimits: [
         { Name: 'nofile', Soft: placement.openFiles, Hard: placement.openFiles },
-        // Where the kernel hands what crashes to a program of the host's, that program is not for strangers to start.
+        // The kernel can pass core dumps to a program of the host, which renters must not be able to start.
         { Name: 'core', Soft: 0, Hard: 0 },
       ],
       RestartPolicy: { Name: 'no' },
@@ -143,7 +143,7 @@ export function containerName(instanceId: string): string {
   return `gpurent-${instanceId}`;
 }
 
-/** What Docker publishes: SSH, and what no proxy guards. */
+/** Returns the ports that Docker publishes: SSH, and all ports that the access proxy does not guard. */
 export function publishedBy(
   { sshPort, ports }: WorkloadInfo,
   HostIp: string,
@@ -181,7 +181,7 @@ function environmentOf(spec: WorkloadSpec, image: ImageDefaults, placement: Host
   ];
 }
 
-/** Init itself is root; the image's command runs as the image's user. */
+/** Returns the user of the image's command, empty for root. Our init itself always runs as root. */
 function runAs(user: string): string {
   return /^(root|0)?(:|$)/.test(user) ? '' : user;
 }

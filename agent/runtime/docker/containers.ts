@@ -12,7 +12,7 @@ import type { EtcFiles } from './etc-files.js';
 import type { Images, LocalImage } from './images.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
 
-/** Workloads that are containers of their renter's image. */
+/** Runs workloads as containers of their renter's image. */
 export class Containers implements WorkloadKind {
   readonly graceS = 10;
   readonly leastGraceS = 1;
@@ -68,21 +68,27 @@ export class Containers implements WorkloadKind {
     );
   }
 
-  /** What Docker keeps outside the container is held to no size. */
+  /**
+   * Refuses volumes on a host that enforces disk sizes: Docker keeps them outside of the container, where no size limit
+   * holds.
+   */
   private async checkVolumes({ reference, defaults: { volumes } }: LocalImage): Promise<void> {
     if (volumes.length === 0 || !(await this.host.hasDiskQuota())) return;
     throw new Failure(
       'IMAGE_UNAVAILABLE',
-      `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot hold to the size that was rented; use an image without`,
+      `the image ${reference} declares VOLUME ${volumes.join(', ')}, which this host cannot limit to the rented size; use an image without VOLUME`,
     );
   }
 }
 
-/** No honest image begins in the kernel's own file systems: what is open there has led out of containers. */
+/**
+ * Refuses a working directory in the kernel's own file systems: files that are open there have led out of containers.
+ * No legitimate image has one.
+ */
 function checkWorkingDir({ reference, defaults: { workingDir } }: LocalImage): void {
   if (!/^\/+(proc|sys|dev)(\/|$)/.test(posix.normalize(workingDir))) return;
   throw new Failure(
     'IMAGE_UNAVAILABLE',
-    `the image ${reference} has the WORKDIR ${workingDir}, which no workload may begin in; use another folder`,
+    `the image ${reference} has the WORKDIR ${workingDir}, in which no workload can start; use an image with another WORKDIR`,
   );
 }

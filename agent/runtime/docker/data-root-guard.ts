@@ -15,18 +15,21 @@ import type { DataRootNotes } from './data-root-notes.js';
 import { DEADLINE_MS, type DockerInfo, type Engine } from './engine.js';
 import { LABEL } from './labels.js';
 
-/** How Docker's present data root stands to the instances of this host. */
+/** Docker's current data root, compared with those in which this host's instances were created. */
 export interface DataRootView {
   now: DataRoot;
   /** Instances that Docker shows. */
   shown: ReadonlySet<string>;
-  /** Instances that may have a container, and where. */
+  /** The data root of each instance that can have a container. */
   madeIn: ReadonlyMap<string, DataRoot>;
-  /** What keeps Docker from showing some of these, in words for the host's owner; undefined where it shows all that are there. */
+  /** Why Docker does not show some of them, in words for the host owner; undefined if it shows all that still exist. */
   complaint: string | undefined;
 }
 
-/** Reads it. Throws Failure DOCKER_UNREACHABLE, also where Docker was restarted meanwhile. */
+/**
+ * Reads the current view. Throws Failure DOCKER_UNREACHABLE, also if Docker was restarted with another data root
+ * meanwhile.
+ */
 export async function viewDataRoot(engine: Engine, notes: DataRootNotes, hostId: string): Promise<DataRootView> {
   const before = dataRootOf(await engine.info());
   const shown = await shownBy(engine, hostId);
@@ -43,15 +46,16 @@ export function dataRootOf({ DockerRootDir, Driver, SecurityOptions, ID }: Docke
   return { path: DockerRootDir, storageDriver: Driver, isRemapped, engineId: ID ?? '' };
 }
 
-/** What keeps instances from being taken for gone. */
+/** The part of `DataRootGuard` that workloads need. */
 export type DataRoots = Pick<DataRootGuard, 'require' | 'confirm' | 'note' | 'forget'>;
 
 /**
- * Keeps an instance from being taken for gone while Docker does not show it. A Docker that was restarted with another data root,
- * storage driver or remapping of user namespaces shows no container that it had before; it is no Docker of this host then.
+ * Keeps the agent from treating an instance as gone while Docker does not show it. A Docker that was restarted with
+ * another data root, storage driver or remapping of user namespaces shows none of its earlier containers; for this host
+ * it counts as unreachable.
  */
 export class DataRootGuard {
-  /** What this agent works on; undefined before it has looked. */
+  /** The data root that this agent uses; undefined before `require`. */
   private present: DataRoot | undefined;
   private complaint: string | undefined;
 
@@ -62,7 +66,7 @@ export class DataRootGuard {
     private readonly logger: Logger,
   ) {}
 
-  /** Takes Docker's data root for this agent's. Throws SetupError where instances of this host are in another one. */
+  /** Makes Docker's current data root the agent's. Throws SetupError if instances of this host are in another one. */
   async require(): Promise<void> {
     const view = await viewDataRoot(this.engine, this.notes, this.hostId);
     const { now, shown, madeIn, complaint } = view;
@@ -72,7 +76,7 @@ export class DataRootGuard {
     this.present = now;
   }
 
-  /** Throws Failure DOCKER_UNREACHABLE unless what Docker has just not shown is really not there. */
+  /** Throws Failure DOCKER_UNREACHABLE unless an instance that Docker does not show is really gone. */
   async confirm(): Promise<void> {
     const now = dataRootOf(await this.engine.info());
     if (this.present && isSameDataRoot(now, this.present)) return this.tell(undefined);
@@ -85,17 +89,17 @@ export class DataRootGuard {
     this.present = view.now;
   }
 
-  /** Notes where an instance is about to be made. */
+  /** Notes the data root in which an instance is about to be created. */
   async note(instanceId: string): Promise<void> {
     await this.notes.note(instanceId, this.present ?? dataRootOf(await this.engine.info()));
   }
 
-  /** Forgets an instance that is gone. */
+  /** Removes the note of an instance that is gone. */
   forget(instanceId: string): Promise<void> {
     return this.notes.forget(instanceId);
   }
 
-  /** Those that have moved along, and those that an older agent made. */
+  /** Notes instances that have moved with the data root, and those that an older agent created. */
   private async noteShown({ now, shown, madeIn }: DataRootView): Promise<void> {
     for (const instanceId of shown) {
       const noted = madeIn.get(instanceId);
@@ -103,7 +107,10 @@ export class DataRootGuard {
     }
   }
 
-  /** Whether disks are held to their size, and how much of them is free, was found out for the place at the agent's start. */
+  /**
+   * Returns why the agent cannot use this data root; undefined if it can. In a new place the agent must restart,
+   * because it found out at its start, for the old place, whether disk sizes are enforced and how much space is free.
+   */
   private judge({ now, complaint }: DataRootView): string | undefined {
     if (complaint !== undefined) return `${complaint}; ${UNDO_SWITCH}`;
     if (!this.present || isSamePlace(now, this.present)) return undefined;

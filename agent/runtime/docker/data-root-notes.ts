@@ -7,21 +7,24 @@ import { writeDurably } from '../../host/durable-file.js';
 const NAME = /^[A-Za-z0-9-]{1,64}$/;
 
 /**
- * Under which data root each instance of this host was made, a small file for each. Not in the journal, for the doctor and a
- * process that brings one workload down read it, too, while the agent runs.
+ * Stores in which data root each instance of this host was created, in a small file for each. They are not in the
+ * journal, because the doctor, and the process that stops a single workload, read them while the agent runs.
  */
 export class DataRootNotes {
   private writing: Promise<void> = Promise.resolve();
 
   constructor(private readonly folder: string) {}
 
-  /** Returns the data root of each instance that may have a container. */
+  /** Returns the data root of each instance that can have a container. */
   async read(): Promise<Map<string, DataRoot>> {
     const names = (await readdir(this.folder).catch(none)).filter((name) => NAME.test(name));
     return new Map(await Promise.all(names.map(async (name) => [name, await this.readOne(name)] as const)));
   }
 
-  /** Writes it durably, before the container is made. */
+  /**
+   * Writes the data root durably; must be called before the container is created. Throws Failure CONTAINER_FAILED for
+   * an invalid id.
+   */
   async note(instanceId: string, root: DataRoot): Promise<void> {
     const file = this.fileOf(instanceId);
     const written = this.writing.then(() => this.write(file, root));
@@ -34,7 +37,7 @@ export class DataRootNotes {
     await writeDurably(file, JSON.stringify(root), 0o600);
   }
 
-  /** Forgets an instance whose container is gone. */
+  /** Removes the file of an instance whose container is gone. */
   async forget(instanceId: string): Promise<void> {
     if (NAME.test(instanceId)) await rm(join(this.folder, instanceId), { force: true });
   }
@@ -48,12 +51,12 @@ export class DataRootNotes {
   }
 
   private fileOf(instanceId: string): string {
-    if (!NAME.test(instanceId)) throw new Failure('CONTAINER_FAILED', `"${instanceId}" is not the id of an instance`);
+    if (!NAME.test(instanceId)) throw new Failure('CONTAINER_FAILED', `"${instanceId}" is not a valid instance id`);
     return join(this.folder, instanceId);
   }
 }
 
-/** Where the folder is not there yet; one that cannot be read is an error. */
+/** Returns no names if the folder does not exist yet. Throws any other error. */
 function none(error: NodeJS.ErrnoException): string[] {
   if (error.code !== 'ENOENT') throw error;
   return [];

@@ -30,11 +30,11 @@ import type { InstanceNetworks } from './networks.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
 
 const PORT_TRIES = 5;
-/** For Docker to say that it has killed what did not end. */
+/** Time for Docker to confirm that it has killed a container that did not end. */
 const KILL_MS = 15_000;
 const POLL_MS = 200;
 const SSH_PROBE_MS = 2_000;
-/** How Docker's list names a state; what it names otherwise does not run. */
+/** States in Docker's list of containers; a container in any other state does not run. */
 const LISTED_STATES: Readonly<Record<string, WorkloadSummary['state']>> = {
   running: 'running',
   restarting: 'running',
@@ -43,13 +43,12 @@ const LISTED_STATES: Readonly<Record<string, WorkloadSummary['state']>> = {
 };
 const NEVER = '0001-01-01T00:00:00Z';
 
-/** What stands between renters and the host's networks. */
+/** The firewall rules between renters and the host's networks. */
 export interface Guard {
-  /** Throws SetupError when it cannot stand. */
+  /** Puts the rules in place. Throws SetupError if that fails. */
   ensure(): Promise<void>;
 }
 
-/** What workloads in Docker are made of, and what guards them. */
 export interface DockerRuntimeParts {
   engine: Engine;
   clock: Clock;
@@ -62,13 +61,13 @@ export interface DockerRuntimeParts {
   accessFiles: AccessFiles;
 }
 
-/** Workloads as Docker containers, named after their instances and told apart by the host's label. */
+/** Runs workloads as Docker containers, which are named after their instances and have a label with their host. */
 export class DockerRuntime implements Runtime {
   constructor(private readonly parts: DockerRuntimeParts) {}
 
   /**
-   * Removes what a crash has left of networks and files. Safe to repeat. Throws SetupError where Docker does not show instances that
-   * were made here.
+   * Removes networks and files that a crash has left. Safe to repeat. Throws SetupError if Docker does not show
+   * instances that were created here.
    */
   async prepare(): Promise<void> {
     await this.parts.dataRoot.require();
@@ -85,7 +84,7 @@ export class DockerRuntime implements Runtime {
     return { ...found, tokenHash: (await this.parts.accessFiles.tokenHashOf(instanceId)) ?? found.tokenHash };
   }
 
-  /** One call, whatever a single container may be stuck in. */
+  /** Makes a single call to Docker, so that a stuck container does not block it. */
   async list(): Promise<WorkloadSummary[]> {
     const containers = await this.parts.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true, filters: { label: [`${LABEL.host}=${this.parts.host.hostId}`] } }),
@@ -128,7 +127,7 @@ export class DockerRuntime implements Runtime {
     await prepareWorkload.create(info, network);
   }
 
-  /** Not before its packets are guarded. */
+  /** Starts the workload, after the firewall rules are in place. */
   async start(instanceId: string): Promise<void> {
     await this.parts.guard.ensure();
     const workload = await this.find(instanceId);
@@ -139,16 +138,21 @@ export class DockerRuntime implements Runtime {
         docker.getContainer(containerName(instanceId)).start(),
       );
     } catch (error) {
-      // 304: it runs already.
+      // 304: it is already running.
       if (statusOf(error) === 304) return;
       if (/port is already allocated|address already in use/i.test(reasonOf(error))) {
-        throw new Failure('PORT_TAKEN', `its port is taken on the host: ${reasonOf(error)}`, { cause: error });
+        throw new Failure('PORT_TAKEN', `a port of the workload is taken on the host: ${reasonOf(error)}`, {
+          cause: error,
+        });
       }
       throw asFailure(error, 'the container could not be started');
     }
   }
 
-  /** Docker's own stop may hang: after its grace the workload is killed, whether or not that call was answered. */
+  /**
+   * Stops the workload. Docker's own stop can hang, so the workload is killed after its grace even if Docker has not
+   * answered that call.
+   */
   async stop(instanceId: string): Promise<void> {
     const container = (docker: Docker) => docker.getContainer(containerName(instanceId));
     const found = await this.find(instanceId);
@@ -217,7 +221,7 @@ export class DockerRuntime implements Runtime {
     const reader = new LineReader();
     try {
       for await (const chunk of stream) {
-        // Docker's own filter is as fine as a second.
+        // Docker's own filter works in whole seconds.
         const lines = reader.push(chunk as Buffer).filter(({ at }) => at > since);
         if (lines.length > 0) yield lines;
       }
@@ -229,7 +233,7 @@ export class DockerRuntime implements Runtime {
     }
   }
 
-  /** A server that speaks first and names itself. */
+  /** Returns whether a server sends the SSH greeting at the port. */
   sshAnswers(port: number): Promise<boolean> {
     return new Promise((resolve) => {
       const address = this.parts.host.bindAddress === '0.0.0.0' ? '127.0.0.1' : this.parts.host.bindAddress;
@@ -262,7 +266,10 @@ export class DockerRuntime implements Runtime {
     return this.parts.engine.whenIdle(instanceId);
   }
 
-  /** Docker's word on a container of ours; a container of another host of the same Docker is none. Throws where Docker cannot know. */
+  /**
+   * Returns what Docker knows of the instance's container; undefined if there is none, or if it belongs to another host
+   * of the same Docker. Throws Failure DOCKER_UNREACHABLE if Docker now has another data root and so cannot know.
+   */
   private async inspect(instanceId: string): Promise<ContainerInspectInfo | undefined> {
     try {
       const info = await this.parts.engine.call('inspect the container', DEADLINE_MS.inspect, (docker) =>
@@ -277,7 +284,10 @@ export class DockerRuntime implements Runtime {
   }
 }
 
-/** Whether this is the key of a workload, or becomes it: a machine, or what an older agent has made, has its own for ever. */
+/**
+ * Returns whether the workload has this SSH key or will take it. A container of an older agent keeps its first key. A
+ * virtual machine counts as taking it, because its keys are replaced only inside of it.
+ */
 function takesKey({ Config, Mounts }: ContainerInspectInfo, key: string): boolean {
   if (traitsOf(Config.Labels).kind === 'vm') return true;
   return (
@@ -312,7 +322,7 @@ function kindOf({ virtualMachine }: WorkloadSpec): WorkloadInfo['kind'] {
   return virtualMachine ? 'vm' : 'container';
 }
 
-/** Those of `ports` that Docker complains of; where it names none, any may be meant. */
+/** Returns the ports that Docker's error names; all of them if it names none. */
 function portsNamed(complaint: string, ports: readonly number[]): readonly number[] {
   const named = ports.filter((port) => complaint.includes(`:${port}`));
   return named.length > 0 ? named : ports;

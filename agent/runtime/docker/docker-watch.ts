@@ -6,11 +6,14 @@ import type { DataRootGuard } from './data-root-guard.js';
 import { LABEL } from './labels.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 
-/** With the deadline of its answer and the way to the control plane, a Docker that hangs is told of within ten seconds. */
+/**
+ * A Docker that hangs is reported within ten seconds: this time, the deadline for its answer and the way to the control
+ * plane together.
+ */
 const PULSE_MS = 3_000;
 const SILENT = 'Docker does not answer';
 
-/** Docker's stream of events about this host's containers. */
+/** Watches Docker and its events about this host's containers. */
 export class EngineWatch implements DockerWatch {
   constructor(
     private readonly engine: Engine,
@@ -20,7 +23,7 @@ export class EngineWatch implements DockerWatch {
     private readonly clock: Clock,
   ) {}
 
-  /** Whether it answers, and for this host: one that shows none of its instances is as good as away. */
+  /** Returns whether Docker answers and shows the instances of this host; otherwise it counts as unavailable. */
   async isAvailable(): Promise<boolean> {
     if (!(await this.engine.isAvailable())) return false;
     return this.dataRoot.confirm().then(
@@ -29,7 +32,7 @@ export class EngineWatch implements DockerWatch {
     );
   }
 
-  /** Docker writes its process id when it starts. */
+  /** Returns the modification time of the file to which Docker writes its process id when it starts. */
   async startedAt(): Promise<number | null> {
     try {
       return Math.floor((await stat(this.pidFile)).mtimeMs);
@@ -42,7 +45,7 @@ export class EngineWatch implements DockerWatch {
     return (await this.engine.info()).LiveRestoreEnabled;
   }
 
-  /** Rejects when the stream breaks, and when Docker does not answer: one that hangs ends no stream. */
+  /** Rejects when the stream breaks, and when Docker does not answer: a Docker that hangs does not end its stream. */
   async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
     if (!(await this.engine.isAvailable())) throw new Error(SILENT);
     const filters = {
@@ -73,7 +76,7 @@ export class EngineWatch implements DockerWatch {
     }
   }
 
-  /** Asks Docker again and again whether it answers, until it does not. */
+  /** Asks Docker repeatedly whether it answers, and calls `onSilence` once it does not. */
   private feelPulse(onSilence: () => void): Timer {
     let isOver = false;
     const askLater = () => this.clock.schedule(PULSE_MS, () => void ask());

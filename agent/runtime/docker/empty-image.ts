@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 
-/** An archive without a file. */
+/** A tar archive without files. */
 const EMPTY_TAR = Buffer.alloc(1024);
 
-/** Makes an image without a file, for containers that need only what the host mounts. `image`: NAME:TAG. */
+/** Creates an image without files, for containers that need only the host's mounts. `image`: NAME:TAG. */
 export async function importEmptyImage(engine: Engine, image: string): Promise<void> {
   const [repo = '', tag = ''] = image.split(':');
   await engine.call('import an image', DEADLINE_MS.create, async (docker) => {
@@ -13,7 +13,7 @@ export async function importEmptyImage(engine: Engine, image: string): Promise<v
   });
 }
 
-/** The same, unless there is one of this name. Answers the name. */
+/** Does the same unless an image of this name exists. Returns the name. */
 export async function requireEmptyImage(engine: Engine, image: string): Promise<string> {
   try {
     await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => imageOf(docker, image).inspect());

@@ -19,43 +19,46 @@ export const DEADLINE_MS = {
 
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
 
-/** What Docker tells of itself, as far as it is of interest here. */
+/** The fields of Docker's info that the agent uses. */
 export interface DockerInfo extends DockerRegistries {
   ServerVersion: string;
-  /** Of its storage. */
+  /** The storage driver. */
   Driver: string;
-  /** Where it keeps its containers. */
+  /** The data root. */
   DockerRootDir: string;
   CgroupDriver?: string;
   /** Such as `name=userns`. */
   SecurityOptions?: string[] | null;
-  /** Its own id. */
+  /** The id of this Docker. */
   ID?: string;
   LiveRestoreEnabled: boolean;
   Runtimes?: Record<string, unknown>;
 }
 
-/** The library follows redirects to any host, and throws out of reach where one names a protocol that it does not know. */
+/**
+ * Gives the library Node's own HTTP client. Its default client follows redirects to any host, and throws where nobody
+ * can catch it if a redirect names an unknown protocol.
+ */
 Object.assign(createRequire(import.meta.url)('docker-modem/lib/http') as object, { http });
 
 const IMAGE_ID = /^sha256:[0-9a-f]{64}$/;
 
 /**
- * Returns a handle on an image by its reference or its identity. Throws Failure IMAGE_UNAVAILABLE for anything else: the name
- * becomes part of the path of a request to Docker.
+ * Returns a handle on an image by its reference or ID. Throws Failure IMAGE_UNAVAILABLE for anything else, because the
+ * name becomes part of the path of a request to Docker.
  */
 export function imageOf(docker: Docker, name: string): Docker.Image {
   requireImageName(name);
   return docker.getImage(name);
 }
 
-/** Throws Failure IMAGE_UNAVAILABLE unless Docker is sure to take it for the name of an image. */
+/** Throws Failure IMAGE_UNAVAILABLE unless the name is an image reference or ID. */
 export function requireImageName(name: string): void {
   if (!parseImageReference(name) && !IMAGE_ID.test(name))
     throw new Failure('IMAGE_UNAVAILABLE', `"${name}" is not an image reference such as registry.example.com/name:tag`);
 }
 
-/** Throws SetupError where Docker does not know a runtime of this name. */
+/** Throws SetupError if Docker has no runtime of this name; null, for Docker's default, is always accepted. */
 export async function requireRuntime(engine: Engine, name: string | null): Promise<void> {
   const { Runtimes = {} } = await engine.info();
   if (name === null || name in Runtimes) return;
@@ -64,7 +67,7 @@ export async function requireRuntime(engine: Engine, name: string | null): Promi
   );
 }
 
-/** Docker's API with a deadline on every call. */
+/** Calls Docker's API, with a deadline on every call. */
 export class Engine {
   readonly docker: Docker;
   private readonly unanswered = new Map<string, Map<Promise<unknown>, { what: string; since: number }>>();
@@ -73,16 +76,19 @@ export class Engine {
     socketPath: string,
     private readonly clock: Clock,
   ) {
-    // The library would let DOCKER_HOST name another machine's Docker all the same.
+    // Without `host` and `port`, the library would use another machine's Docker if DOCKER_HOST names one.
     this.docker = new Docker({ socketPath, host: undefined, port: undefined });
   }
 
-  /** The answer of `call`. Throws Failure DOCKER_UNREACHABLE, and DOCKER_TIMEOUT when the deadline passes. */
+  /** Returns the answer of `call`. Throws Failure DOCKER_UNREACHABLE, or DOCKER_TIMEOUT when the deadline passes. */
   async call<T>(what: string, deadlineMs: number, call: (docker: Docker) => Promise<T>): Promise<T> {
     return this.within(what, deadlineMs, call(this.docker));
   }
 
-  /** A call that brings something of `owner` into being: when its deadline passes it may still land, and is remembered. */
+  /**
+   * Makes a call that creates or starts something of `owner`. The call can still take effect after its deadline, so it
+   * is tracked until Docker answers it.
+   */
   async callTracked<T>(
     owner: string,
     what: string,
@@ -100,7 +106,7 @@ export class Engine {
     return this.within(what, deadlineMs, promise);
   }
 
-  /** Such calls of all owners. */
+  /** Returns the tracked calls of all owners, with their age in milliseconds. */
   unansweredCalls(): UnansweredCall[] {
     const now = this.clock.monotonic();
     return [...this.unanswered].flatMap(([instanceId, calls]) =>
@@ -108,12 +114,12 @@ export class Engine {
     );
   }
 
-  /** Whether such a call of the owner is still to be answered. */
+  /** Returns whether Docker still has to answer a tracked call of the owner. */
   hasUnanswered(owner: string): boolean {
     return this.unanswered.has(owner);
   }
 
-  /** Resolves once every such call of the owner is answered. */
+  /** Resolves once Docker has answered every tracked call of the owner. */
   async whenIdle(owner: string): Promise<void> {
     await Promise.allSettled([...(this.unanswered.get(owner)?.keys() ?? [])]);
   }
@@ -141,7 +147,7 @@ export class Engine {
     }
   }
 
-  /** Throws SetupError saying what to do when Docker cannot be used. */
+  /** Throws SetupError, which says what to do, if Docker does not answer. */
   async require(socketPath: string): Promise<void> {
     try {
       await this.call('answer', 10_000, (docker) => docker.ping());
@@ -155,19 +161,19 @@ export class Engine {
   }
 }
 
-/** Docker's own HTTP status of a failed call, if it was Docker that failed it. */
+/** Returns the HTTP status with which Docker refused a call; undefined if the error is not Docker's. */
 export function statusOf(error: unknown): number | undefined {
   return (error as { statusCode?: number }).statusCode;
 }
 
-/** What Docker itself said, without the library's wrapping. */
+/** Returns Docker's own error message, without the library's wrapping. */
 export function reasonOf(error: unknown): string {
   const { json, reason } = error as { json?: { message?: string }; reason?: string };
   const [, said] = /^\(HTTP code \d+\) [^-]* - ([^]*)$/.exec(messageOf(error)) ?? [];
   return json?.message ?? wordsOf(said?.trim()) ?? reason ?? messageOf(error);
 }
 
-/** An answer that the library has left as it came. */
+/** Returns the message in an answer that the library has not parsed. */
 function wordsOf(answer: string | undefined): string | undefined {
   if (!answer?.startsWith('{')) return answer;
   try {

@@ -6,15 +6,15 @@ import { containerName } from './container-options.js';
 import { DEADLINE_MS, statusOf, type Engine } from './engine.js';
 import { ETC_PATHS } from './etc-files.js';
 
-/** No honest file of these is nearly as large. */
+/** Legitimate files of this kind are far smaller. */
 const MOST_BYTES = 1024 * 1024;
 
 /**
- * Holds containers that an older agent made, whose files of /etc are Docker's, to a bound: one that has written more into them is
- * killed. Newer ones cannot write to them.
+ * Bounds the files of /etc in containers that an older agent created, which are Docker's: kills a container that has
+ * written more than 1 MiB into one of them. Containers of newer agents cannot write to them.
  */
 export class EtcBound {
-  /** Instances whose containers have our files. */
+  /** Instances whose containers have our files, and need no further check. */
   private readonly safe = new Set<string>();
 
   constructor(
@@ -41,11 +41,11 @@ export class EtcBound {
       if (Math.max(...sizes) <= MOST_BYTES) return;
       this.logger.error(
         { instanceId },
-        'a workload has filled a file of /etc that is outside of its disk; it is killed',
+        'killing a workload that wrote more than 1 MiB to a file of /etc outside of its disk',
       );
       await this.engine.call('kill the container', DEADLINE_MS.inspect, () => container.kill());
     } catch (error) {
-      // Gone, or down, meanwhile.
+      // 404, 409: the container has been removed or has ended meanwhile.
       if (![404, 409].includes(statusOf(error) ?? 0)) throw error;
     }
   }

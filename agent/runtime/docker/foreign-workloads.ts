@@ -5,7 +5,7 @@ import type { GpuDriver, GpuInventory } from '../../host/gpus/driver.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 import { CANARY_OF, LABEL, traitsOf } from './labels.js';
 
-/** What an enrolment tells of at most. */
+/** Most earlier hosts that an enrollment reports. */
 const MOST_TOLD = 64;
 const LOOK_MS = 2_000;
 
@@ -13,7 +13,10 @@ interface Foreign extends LeftWorkload {
   gpuUuids: string[];
 }
 
-/** Returns whose workloads this Docker holds beside those of `hostId`. */
+/**
+ * Returns the other hosts that have workloads in this Docker, with their numbers of workloads. `hostId`: this host;
+ * null: all count.
+ */
 export async function earlierHosts(engine: Engine, hostId: string | null): Promise<EarlierHost[]> {
   const counts = new Map<string, number>();
   for (const each of await foreignWorkloads(engine, hostId))
@@ -22,12 +25,12 @@ export async function earlierHosts(engine: Engine, hostId: string | null): Promi
 }
 
 /**
- * The GPUs of a host, of which those are not healthy that a running workload of another host of the same Docker has: this host under
- * an identity that it has lost.
+ * Reports GPUs as unhealthy if a running workload of another host of the same Docker uses them. That other host is this
+ * computer under an identity that it has lost.
  */
 export class UnclaimedGpus implements GpuDriver {
   readonly passthrough: GpuDriver['passthrough'];
-  /** As seen last: a Docker that does not answer must not keep the host from telling of its GPUs. */
+  /** From the last look: the host must report its GPUs even if Docker does not answer. */
   private foreign: Foreign[] = [];
 
   constructor(
@@ -60,7 +63,7 @@ function heldBy({ container, hostId }: Foreign): string {
   return `the container ${container}, which this host has made as machine ${hostId}, has it: where that machine was not removed, enrol with a token of it; else remove the container, with its renter's disk ("docker rm --force --volumes ${container}")`;
 }
 
-/** Returns the workloads of instances in this Docker that are not of `hostId`; null: all. */
+/** Returns the workloads in this Docker that belong to other hosts than `hostId`; null: all workloads. */
 export async function foreignWorkloads(engine: Engine, hostId: string | null): Promise<Foreign[]> {
   const containers = await engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
     docker.listContainers({ all: true, filters: { label: [LABEL.host, LABEL.instance] } }),

@@ -7,43 +7,46 @@ import { HOUR_MS } from '../../../shared/time.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import { isFetchedName } from './pulled-images.js';
 
-/** With less of the file system free, images that nobody uses go, those that were used longest ago first. */
+/** With a smaller share of the file system free, unused images are removed, those with the oldest use first. */
 const PRESSURE_SHARE = 0.12;
-/** Until so much is free. */
+/** Images are removed until this share is free. */
 const RELIEF_SHARE = 0.2;
-/** What was fetched for a deploy is not taken away before its container is made. */
+/**
+ * Images are kept this long after their last use, so that none is removed between its fetch and the creation of its
+ * container.
+ */
 const GRACE_MS = HOUR_MS;
-/** Names of one image: a registry may give it any number. */
+/** Most names that are kept of one image: a registry can give it any number. */
 const MOST_NAMES = 32;
 
 export interface CacheHost {
-  /** Where it is noted which images were fetched for renters, and when they were last used. */
+  /** File that records which images were fetched for renters, and when they were last used. */
   file: string;
-  /** Of Docker's file system, 0 to 1. */
+  /** Returns the free share of Docker's file system, 0 to 1. */
   freeShare(): Promise<number>;
 }
 
-/** What is noted of an image. */
+/** The record of an image. */
 interface Entry {
   usedAt: number;
-  /** By our names of it, the newest last: what their registry calls it. */
+  /** The registry's digest for each of our names, the newest last; empty if Docker did not report it. */
   digests: Record<string, string>;
-  /** Names that Docker's own pull has given it, without a relay. */
+  /** Names from pulls without a relay. */
   plainNames?: string[];
-  /** It was fetched before there were relays: every name of it was given for renters. */
+  /** Whether it was fetched before there were relays: then all its names were given for renters. */
   isOld?: boolean;
 }
 
 /** An image that was fetched for a renter. */
 export interface FetchedImage {
   id: string;
-  /** Ours of it. */
+  /** Our name for it. */
   name?: string;
   digest?: string | undefined;
   plainName?: string;
 }
 
-/** Images that were fetched for renters, and nobody else's: kept for the next one until the disk is short. */
+/** Keeps images that were fetched for renters, and no other images, for the next renter until the disk is short. */
 export class ImageCache {
   private known: Map<string, Entry> | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -55,13 +58,13 @@ export class ImageCache {
     private readonly logger: Logger,
   ) {}
 
-  /** Notes it, its use, and its names; of more than it may have, the oldest go. */
+  /** Records an image, its use and its names. If it has more names than allowed, the oldest are removed. */
   async fetched({ id, name, digest, plainName }: FetchedImage): Promise<void> {
     const known = await this.load();
     const entry = known.get(id) ?? { usedAt: 0, digests: {} };
     known.set(id, entry);
     entry.usedAt = this.clock.now();
-    // What another image was called so far, this one is called now.
+    // The names now belong to this image, and to no other.
     for (const each of known.values()) forgetNames(each, [name, plainName]);
     if (name !== undefined) entry.digests = { ...entry.digests, [name]: digest ?? '' };
     if (plainName !== undefined) entry.plainNames = [...(entry.plainNames ?? []), plainName];
@@ -73,7 +76,7 @@ export class ImageCache {
     await this.save(known);
   }
 
-  /** Notes that an image is about to be run, if it is one of these. */
+  /** Records that an image is about to be run, if it is one of these. */
   async used(imageId: string): Promise<void> {
     const known = await this.load();
     const entry = known.get(imageId);
@@ -82,12 +85,12 @@ export class ImageCache {
     await this.save(known);
   }
 
-  /** What the registry called an image when it was fetched by one of our names. */
+  /** Returns the digest that the registry reported when the image was fetched under `name`. */
   async digestOf(imageId: string, name: string): Promise<string | undefined> {
     return (await this.load()).get(imageId)?.digests[name] || undefined;
   }
 
-  /** Makes room where the disk is short. Answers what was removed. */
+  /** Removes unused images if the disk is short. Returns their ids. */
   async collect(): Promise<string[]> {
     if ((await this.host.freeShare()) >= PRESSURE_SHARE) return [];
     const removed: string[] = [];
@@ -101,7 +104,7 @@ export class ImageCache {
     return removed;
   }
 
-  /** Those that no container is made of, oldest use first. */
+  /** Returns the images that no container uses, and that were last used more than an hour ago, oldest use first. */
   private async unused(): Promise<ImageInfo[]> {
     const known = await this.load();
     const containers = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
@@ -109,11 +112,11 @@ export class ImageCache {
     );
     const inUse = new Set(containers.map(({ ImageID }) => ImageID));
     const images = await this.engine.call('list images', DEADLINE_MS.inspect, (docker) => docker.listImages());
-    // What its owner has removed meanwhile.
+    // Forget images that the host owner has removed.
     const present = new Set(images.map(({ Id }) => Id));
     for (const [id, { usedAt }] of known)
       if (!present.has(id) && usedAt <= this.clock.now() - GRACE_MS) known.delete(id);
-    // What a crash has left unnoted counts from now on.
+    // A crash left these images unrecorded: their time counts from now on.
     for (const image of images.filter(({ Id }) => !known.has(Id)))
       if (namesOf(image).some(isFetchedName)) known.set(image.Id, { usedAt: this.clock.now(), digests: {} });
     const lastUse = ({ Id }: ImageInfo) => known.get(Id)?.usedAt ?? Infinity;
@@ -122,7 +125,10 @@ export class ImageCache {
       .sort((one, other) => lastUse(one) - lastUse(other));
   }
 
-  /** Never by force: what is used after all stays, and so does what this host's owner has given a name. */
+  /**
+   * Removes our names of an image. It never uses force: an image that is used after all stays, and so does an image
+   * that the host owner has named.
+   */
   private async remove(image: ImageInfo): Promise<boolean> {
     const { Id } = image;
     const { isOld = false, plainNames = [] } = (await this.load()).get(Id) ?? {};
@@ -135,7 +141,7 @@ export class ImageCache {
       this.logger.warn({ image: Id }, `an image could not be removed: ${messageOf(error)}`);
       return false;
     }
-    this.logger.info({ image: Id, names }, 'an image was removed, for the disk is short');
+    this.logger.info({ image: Id, names }, 'removed an image, because the disk is short');
     return true;
   }
 
@@ -143,7 +149,7 @@ export class ImageCache {
     await this.engine
       .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
       .catch((error: unknown) => {
-        // Its digests go with its last name.
+        // 404: the digests are gone with the last name.
         if (statusOf(error) !== 404) throw error;
       });
   }
@@ -165,8 +171,8 @@ export class ImageCache {
         await writeFile(`${file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
         await rename(`${file}.new`, file);
       })
-      // Nobody's deploy fails for it: what is not noted is not removed.
-      .catch((error: unknown) => this.logger.warn(`the use of an image could not be noted: ${messageOf(error)}`));
+      // A deploy must not fail for this: an image that is not recorded is not removed.
+      .catch((error: unknown) => this.logger.warn(`the use of an image could not be recorded: ${messageOf(error)}`));
     return this.writing;
   }
 }
@@ -176,12 +182,12 @@ function forgetNames(entry: Entry, names: readonly (string | undefined)[]): void
   if (entry.plainNames) entry.plainNames = entry.plainNames.filter((name) => !names.includes(name));
 }
 
-/** Before there were relays, the file had the time of the last use alone. */
+/** Reads an entry. Before there were relays, the file had only the time of the last use. */
 function entryOf(entry: Entry | number): Entry {
   return typeof entry === 'number' ? { usedAt: entry, digests: {}, isOld: true } : entry;
 }
 
-/** Tags and digests. */
+/** Returns the tags and digests of an image. */
 function namesOf({ RepoTags, RepoDigests }: ImageInfo): string[] {
   const named = [...((RepoTags as string[] | null) ?? []), ...((RepoDigests as string[] | null) ?? [])];
   return named.filter((name) => !name.includes('<none>'));

@@ -28,29 +28,29 @@ import { registryAuthorities } from './registry-authorities.js';
 export interface ImageOrder {
   spec: WorkloadSpec;
   onProgress: OnProgress;
-  /** Abandons it. */
+  /** Cancels the pull. */
   signal: AbortSignal;
 }
 
 export interface PullPolicy {
   limits: PullLimits;
-  /** Networks in which registries may be though renters may not reach them; null: in any. */
+  /** Forbidden networks in which registries are allowed all the same; null: registries can be in any network. */
   allowed: readonly string[] | null;
-  /** Of Docker's file system, 0 to 1. */
+  /** Returns the free share of Docker's file system, 0 to 1. */
   freeShare(): Promise<number>;
 }
 
 export interface PulledImage {
   id: string;
-  /** By which Docker knows it from now on. */
+  /** Docker's name for it from now on. */
   name: string;
-  /** Undefined where Docker does not say it. */
+  /** Undefined if Docker does not report it. */
   digest: string | undefined;
-  /** A name that Docker's own pull has given it, too. */
+  /** The name from a pull without a relay, which the image keeps besides `name`. */
   plainName?: string;
 }
 
-/** What Docker is to pull, and how it proves itself there. */
+/** The image for Docker to pull, with the credentials for its registry. */
 interface Source {
   name: string;
   authconfig?: { username: string; password: string; serveraddress: string };
@@ -59,22 +59,28 @@ interface Source {
 
 const UNAVAILABLE = 'IMAGE_UNAVAILABLE';
 const TOO_SLOW = 'IMAGE_TOO_SLOW';
-/** By which Docker knows the password of Docker Hub. */
+/** The server address under which Docker expects credentials of Docker Hub. */
 const HUB_SERVER = 'https://index.docker.io/v1/';
 const LOOK_MS = 5_000;
-/** What fails sooner has held nobody's GPUs for long. */
+/** A pull that fails sooner has not kept GPUs waiting for long. */
 const HELD_MS = 30_000;
-/** With less of Docker's file system free, no pull goes on: what is unpacked may be a thousand times what was sent. */
+/**
+ * With a smaller share of Docker's file system free, no pull goes on: a layer can unpack to a thousand times its
+ * download size.
+ */
 const LEAST_FREE_SHARE = 0.03;
-/** Of what Docker says about a failed pull, in the agent's log. */
+/** Longest part of Docker's error in the agent's log, in characters. */
 const MAX_SAID = 500;
 /** A relay takes about 60 MB. */
 const MOST_AT_ONCE = 16;
 const WAITS = `it waits for its turn: this host is pulling ${MOST_AT_ONCE} images already`;
-/** Docker has two pulls share the download of a layer that both need: it fails for both when the relay of the first ends. */
+/**
+ * Docker lets two pulls share the download of a common layer, which fails for both when the relay of the first pull
+ * ends.
+ */
 const MOST_TRIES = 3;
 
-/** Has Docker pull images, within bounds, through a relay that asks their registries. */
+/** Makes Docker pull images within limits, through a relay that requests them from their registries. */
 export class ImagePuller {
   private readonly slots = new PullSlots(MOST_AT_ONCE);
 
@@ -87,12 +93,15 @@ export class ImagePuller {
     private readonly paced = new PacedLog(clock, logger),
   ) {}
 
-  /** Rejects with Failure IMAGE_UNAVAILABLE or IMAGE_TOO_SLOW in our own words; and with what `signal` is aborted with. */
+  /**
+   * Pulls the image. Rejects with Failure IMAGE_UNAVAILABLE or IMAGE_TOO_SLOW in the agent's own words, with Failure
+   * DOCKER_UNREACHABLE, or with the abort reason of `signal`.
+   */
   async pull(order: ImageOrder): Promise<PulledImage> {
     const { image } = order.spec;
     requireImageName(withTag(image));
     const parsed = parseImageReference(image);
-    if (!parsed) throw new Failure('IMAGE_UNAVAILABLE', `"${image}" is an identity, and not the name of an image`);
+    if (!parsed) throw new Failure('IMAGE_UNAVAILABLE', `"${image}" is an image ID; use the name of an image`);
     const release = await this.slots.take(order.signal, () => order.onProgress('waiting', WAITS));
     const begunAt = this.clock.monotonic();
     try {
@@ -103,7 +112,7 @@ export class ImagePuller {
       if (order.signal.aborted || (error instanceof Failure && error.code === 'DOCKER_UNREACHABLE')) throw error;
       const said = reasonOf(error);
       const about = `${parsed.registry} ${said}`;
-      this.paced.write('warn', 'a pull has failed', { image, said: said.slice(0, MAX_SAID) }, about);
+      this.paced.write('warn', 'image pull failed', { image, said: said.slice(0, MAX_SAID) }, about);
       const why = this.whyOf(error, said, begunAt);
       throw new Failure(why.code, `the image ${image} cannot be pulled: ${why.message}`, { cause: error });
     } finally {
@@ -111,7 +120,10 @@ export class ImagePuller {
     }
   }
 
-  /** A registry that has failed after it had GPUs wait was too slow, whatever it has failed with. */
+  /**
+   * Returns the reason of a failed pull. A failure after HELD_MS counts as too slow, whatever its cause, because the
+   * registry has kept GPUs waiting.
+   */
   private whyOf(error: unknown, said: string, begunAt: number): PullStopped {
     if (error instanceof PullStopped) return error;
     const code = this.clock.monotonic() - begunAt >= HELD_MS ? TOO_SLOW : UNAVAILABLE;
@@ -126,7 +138,7 @@ export class ImagePuller {
   ): Promise<PulledImage> {
     const relayOrder = await this.relayOrder(order.spec, parsed, registries);
     const relay = await this.startRelay(relayOrder).catch((cause: unknown) => {
-      this.paced.write('error', `no relay for a pull could be started: ${messageOf(cause)}`);
+      this.paced.write('error', `the pull relay could not be started: ${messageOf(cause)}`);
       throw new PullStopped(UNAVAILABLE, 'what asks the registry does not start on this machine; try another machine');
     });
     try {
@@ -165,7 +177,9 @@ export class ImagePuller {
     };
   }
 
-  /** Where all that Docker reaches is a proxy of its own, that is to keep it from this host's networks. */
+  /**
+   * Pulls without a relay, on a host whose Docker uses a proxy. That proxy must keep Docker from this host's networks.
+   */
   private async pullDirectly(order: ImageOrder, parsed: ImageReference): Promise<PulledImage> {
     const { image, registry } = order.spec;
     const name = withTag(image);
@@ -175,7 +189,10 @@ export class ImagePuller {
     return { ...(await this.keep(name, image, false)), plainName: name };
   }
 
-  /** A registry is where renters may not reach: then its answers are not for them either. */
+  /**
+   * Throws PullRefused if the registry is at an address that renters must not reach: they must not get its answers
+   * either.
+   */
   private async requireReachable(image: ImageReference): Promise<void> {
     const { allowed } = this.policy;
     const { registry } = canonicalName(image);
@@ -218,7 +235,7 @@ export class ImagePuller {
         (error) => end(error),
         (event: PullEvent) => {
           heardAt = clock.monotonic();
-          // Once a pull has begun, Docker tells of its failure so, and ends the stream as if nothing were.
+          // After a pull has begun, Docker reports its failure only as an event, and ends the stream normally.
           if (event.error !== undefined) return end(new Error(event.error));
           watch.add(event);
           const tenth = Math.floor(watch.percent / 10);
@@ -240,7 +257,10 @@ export class ImagePuller {
     return slow === undefined ? undefined : new PullStopped(TOO_SLOW, slow);
   }
 
-  /** Gives the image our name in place of the one by which Docker has pulled it. */
+  /**
+   * Gives the image our name. Removes the name of its pull if `takesNameAway`. Throws PullStopped if the image is too
+   * large.
+   */
   private async keep(pulledAs: string, image: string, takesNameAway: boolean): Promise<PulledImage> {
     const { engine } = this;
     const pulled = await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) =>
@@ -266,14 +286,14 @@ export class ImagePuller {
   private async removeName(name: string): Promise<void> {
     await this.engine
       .call('remove an image', DEADLINE_MS.remove, (docker) => imageOf(docker, name).remove())
-      .catch((error: unknown) => this.logger.warn(`the image ${name} stays: ${messageOf(error)}`));
+      .catch((error: unknown) => this.logger.warn(`the image ${name} could not be removed: ${messageOf(error)}`));
   }
 }
 
-/** A pull that we have ended; `code` tells the control plane whether it was for being slow. */
+/** A pull that the agent has ended; `code` tells the control plane whether it was too slow. */
 class PullStopped extends CodedError<typeof TOO_SLOW | typeof UNAVAILABLE> {}
 
-/** Docker names the address that it has asked in vain. */
+/** Returns whether Docker's error names the address of another relay, which did not answer. */
 function isOfAnotherRelay(said: string, port: number): boolean {
   return (
     [...said.matchAll(/127\.0\.0\.1:(\d+)/g)].some(([, other]) => Number(other) !== port) &&

@@ -7,15 +7,16 @@ import type { ImageCache } from './image-cache.js';
 import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
 import { OWN_IMAGES, isRelayed, pulledName } from './pulled-images.js';
 
-/** Docker leaves it out. */
+/** Docker leaves this prefix out of names. */
 const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
 
 /**
- * Whether an image is this host's owner's own. By its name alone: an identity, or the beginning of one, would lead to whatever is
- * on the host. Docker knows what came from a registry by a digest; what it is called while it is pulled says nothing of it.
+ * Returns whether the host owner made an image. It must have exactly this name: an ID, or the beginning of one, could
+ * name any image of the host. An image with a registry's digest was not made here; digests that contain a relay's
+ * address, as during a pull, do not count.
  */
 export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
-  // Another renter's image, whose pull is under way or was cut off.
+  // Another renter's image, whose pull is under way or was interrupted.
   if (isRelayed(withTag(name))) return false;
   const image = await inspectImage(engine, name);
   if (!image) return false;
@@ -26,13 +27,13 @@ export async function isMadeHere(engine: Engine, name: string): Promise<boolean>
 
 export interface LocalImage {
   id: string;
-  /** With its digest where a registry has given it one. */
+  /** Reference, with the digest if a registry reported one. */
   reference: string;
-  /** What it says of itself. */
+  /** Its configuration. */
   defaults: ImageDefaults;
 }
 
-/** The images that renters' workloads are made of. */
+/** Provides the images of renters' workloads. */
 export class Images {
   constructor(
     private readonly engine: Engine,
@@ -42,9 +43,9 @@ export class Images {
   ) {}
 
   /**
-   * Pulls the image, through the cache, which makes room first and notes whose it is; one that was made on this host is used as it
-   * is, where its owner rents it out. A registry is asked also for what the host has: another renter's password may have brought it
-   * here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+   * Pulls the image through the cache, which makes room first and records the image. An image that the host owner made
+   * and rents out is used as it is. Any other image is requested from its registry even if the host has it, because
+   * another renter's password can have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
    */
   async fetch(order: ImageOrder): Promise<LocalImage> {
     const { spec, onProgress } = order;
@@ -52,7 +53,7 @@ export class Images {
       throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
     await this.cache.collect();
     if (await this.isLocal(spec.image)) return requireNamed(this.engine, spec.image, spec.image);
-    // What the host has of it is not to go meanwhile.
+    // The cache must not remove the host's copy meanwhile.
     const before = await readImage(this.engine, pulledName(spec.image));
     if (before) await this.cache.used(before.id);
     onProgress('pulling', `pulling ${spec.image}`);
@@ -61,7 +62,10 @@ export class Images {
     return this.find(spec.image);
   }
 
-  /** What was fetched for renters by this name, or made here, and is about to be run. Throws Failure IMAGE_UNAVAILABLE. */
+  /**
+   * Returns an image that was fetched for renters under this name, or made here, and records its use: it is about to be
+   * run. Throws Failure IMAGE_UNAVAILABLE.
+   */
   async require(name: string): Promise<LocalImage> {
     const image = await this.find(name);
     await this.cache.used(image.id);
@@ -82,16 +86,16 @@ export class Images {
   }
 }
 
-/** What Docker knows by exactly this name. Undefined when the host does not have it. */
+/** Returns the image that has exactly this name in Docker; undefined if the host does not have it. */
 export async function readImage(engine: Engine, name: string): Promise<LocalImage | undefined> {
   const image = await inspectImage(engine, name);
   return image && { id: image.Id, reference: name, defaults: imageDefaults(image.Config) };
 }
 
-/** What Docker knows by the name `local`, and renters by `name`. Throws Failure IMAGE_UNAVAILABLE. */
+/** Returns the image that Docker knows as `local` and renters as `name`. Throws Failure IMAGE_UNAVAILABLE. */
 export async function requireNamed(engine: Engine, local: string, name: string): Promise<LocalImage> {
   const image = await readImage(engine, local);
-  if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${name} has vanished from this host`);
+  if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${name} is no longer on this host`);
   return { ...image, reference: name };
 }
 
@@ -116,7 +120,7 @@ interface ImageConfig {
   WorkingDir?: string | null | undefined;
 }
 
-/** Docker leaves out, or answers null for, what an image does not say. */
+/** Reads the configuration of an image. Docker omits, or reports as null, what the image does not set. */
 export function imageDefaults(config: ImageConfig): ImageDefaults {
   const list = (value: Words) => (value ? [value].flat() : []);
   return {

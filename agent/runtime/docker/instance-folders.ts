@@ -8,16 +8,16 @@ export interface BindMount {
   ReadOnly: boolean;
 }
 
-/** A folder for each instance, for what is kept of it outside of its container. */
+/** Keeps a folder for each instance, for its files outside of its container. */
 export class InstanceFolders {
-  /** `folder`: of this host's; the agent alone writes to it. */
+  /** `folder`: holds the folders of this host's instances; only the agent writes to it. */
   constructor(private readonly folder: string) {}
 
   async remove(instanceId: string): Promise<void> {
     await rm(this.folderOf(instanceId), { recursive: true, force: true });
   }
 
-  /** Removes the folders of all instances but these. */
+  /** Removes the folders of all instances that are not in `kept`. */
   async prune(kept: ReadonlySet<string>): Promise<void> {
     const present = await readdir(this.folder).catch(() => []);
     for (const instanceId of present) if (!kept.has(instanceId)) await this.remove(instanceId);

@@ -1,7 +1,7 @@
 import type { PublishedPort } from '../../domain/ports.js';
 import type { WorkloadInfo } from '../workload.js';
 
-/** What a container says of itself: enough to make everything else again. */
+/** Names of a container's labels. From them the agent can restore all else that it records of a workload. */
 export const LABEL = {
   host: 'gpurent.host',
   instance: 'gpurent.instance',
@@ -16,10 +16,10 @@ export const LABEL = {
   origin: 'gpurent.origin',
 } as const;
 
-/** Before a host's id: the label of its canary. */
+/** Prefix of the host's id in the host label of its canary. */
 export const CANARY_OF = 'canary of ';
 
-/** What a label of an older release does not say of a port: guarded, it is open to nobody. */
+/** Defaults for fields that labels of older releases lack. The port counts as guarded, so that it is open to nobody. */
 const PORT: PublishedPort = { port: 0, protocol: 'tcp', hostPort: 0, guarded: true, link: null };
 
 export function labelsOf(hostId: string, info: WorkloadInfo): Record<string, string> {

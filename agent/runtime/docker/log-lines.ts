@@ -1,18 +1,18 @@
 import type { LogLine } from '../workload.js';
 
 const HEADER_BYTES = 8;
-/** A longer line is cut: a workload that never ends one must not fill memory. */
+/** A longer line is cut: a workload that never ends a line must not fill the memory. */
 const MAX_LINE_CHARS = 16_384;
 
 /**
- * Docker's multiplexed output with timestamps, read piece by piece. Each frame carries one line, or a part of a longer one
- * that Docker has split and stamped again.
+ * Reads Docker's multiplexed output with timestamps, chunk by chunk. Each frame has one line, or a part of a longer
+ * line that Docker has split and given another timestamp.
  */
 export class LineReader {
   private pending = Buffer.alloc(0);
   private readonly partial = new Map<number, LogLine>();
 
-  /** The lines that `chunk` completes. */
+  /** Returns the lines that `chunk` completes. */
   push(chunk: Buffer): LogLine[] {
     this.pending = Buffer.concat([this.pending, chunk]);
     const lines: LogLine[] = [];
@@ -28,7 +28,7 @@ export class LineReader {
     return lines;
   }
 
-  /** What was begun and not ended. */
+  /** Returns the lines that have begun and not ended. */
   rest(): LogLine[] {
     return [...this.partial.values()];
   }

@@ -7,10 +7,10 @@ import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { LABEL } from './labels.js';
 
 const TRIES = 20;
-/** An interface may have fifteen characters. */
+/** The name of an interface has at most fifteen characters. */
 const BRIDGE_DIGITS = 12;
 
-/** A network of its own for each instance, with nobody else on it. */
+/** Manages a separate network for each instance, with nothing else on it. */
 export class InstanceNetworks {
   private making: Promise<unknown> = Promise.resolve();
 
@@ -20,21 +20,24 @@ export class InstanceNetworks {
     private readonly pool: Subnet,
   ) {}
 
-  /** Makes it unless it is there. Throws Failure CONTAINER_FAILED when the pool is used up. */
+  /** Creates the network of an instance unless it exists. Throws Failure CONTAINER_FAILED when the pool is used up. */
   async ensure(instanceId: string): Promise<{ name: string; isNew: boolean }> {
     const name = networkName(instanceId);
-    // One after the other, so that no two choose the same addresses.
+    // One after the other, so that no two networks choose the same addresses.
     const made = this.making.then(() => this.make(instanceId, name));
     this.making = made.catch(() => undefined);
     return { name, isNew: await made };
   }
 
-  /** Of a container that is down: Docker takes its network for unused, and somebody may have tidied that up. */
+  /**
+   * Creates the network of a stopped container again if it is missing: Docker counts such a network as unused, so
+   * somebody can have pruned it.
+   */
   async restore(instanceId: string, Container: string): Promise<void> {
     const { name, isNew } = await this.ensure(instanceId);
     if (!isNew) return;
     const network = this.engine.docker.getNetwork(name);
-    // The container still names the one before.
+    // The container still refers to the removed network.
     await this.engine
       .call('leave the network', DEADLINE_MS.remove, () => network.disconnect({ Container, Force: true }))
       .catch(() => undefined);
@@ -49,7 +52,7 @@ export class InstanceNetworks {
         docker.getNetwork(networkName(instanceId)).remove(),
       );
     try {
-      // 403: something is still, or is said to be, on it.
+      // 403: a container is still on the network, at least by Docker's records.
       await remove().catch(async (error: unknown) => {
         if (statusOf(error) !== 403) throw error;
         await this.clear(instanceId);
@@ -72,12 +75,12 @@ export class InstanceNetworks {
     }
   }
 
-  /** Removes those of this host whose instance is not in `kept`: a crash came between them and their containers. */
+  /** Removes the networks of this host whose instance is not in `kept`: a crash has left them without a container. */
   async prune(kept: ReadonlySet<string>): Promise<void> {
     for (const { Labels } of await this.list()) {
       const instanceId = Labels?.[LABEL.instance];
       if (Labels?.[LABEL.host] !== this.hostId || !instanceId || kept.has(instanceId)) continue;
-      // One that cannot be removed is none that anybody waits for.
+      // Nobody waits for this network, so a failure is harmless.
       await this.remove(instanceId).catch(() => undefined);
     }
   }
@@ -97,7 +100,7 @@ export class InstanceNetworks {
         await this.create(instanceId, name, subnet);
         return true;
       } catch (error) {
-        // Another agent on the same Docker has just taken it.
+        // Another agent on the same Docker has just taken the subnet.
         if (!/overlap/i.test(reasonOf(error)) || ++tries === TRIES) throw error;
       }
     }

@@ -1,4 +1,4 @@
-/** So many pulls at once, and the others wait in the order in which they came. */
+/** Limits how many pulls run at once; the others wait in order of arrival. */
 export class PullSlots {
   private free: number;
   private readonly waiting: (() => void)[] = [];
@@ -8,8 +8,8 @@ export class PullSlots {
   }
 
   /**
-   * Resolves, once there is a slot, to what gives it back; calls `onWait` where there is none yet. Rejects with what `signal` is
-   * aborted with.
+   * Waits for a slot; calls `onWait` if none is free yet. Resolves to a function that frees the slot. Rejects with the
+   * abort reason of `signal`.
    */
   async take(signal: AbortSignal, onWait: () => void = () => {}): Promise<() => void> {
     signal.throwIfAborted();

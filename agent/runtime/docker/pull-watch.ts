@@ -14,12 +14,12 @@ interface Layer {
   isHere: boolean;
 }
 
-/** Until then the average says little. */
+/** Before this time, the average speed says little. */
 const PATIENCE_MS = 2 * MINUTE_MS;
 const MIB = 1024 * 1024;
 const STILL_TO_COME = /^(Pulling fs layer|Waiting|Downloading|Retrying)/;
 
-/** Adds up what Docker tells of a pull, whose GPUs nobody pays for meanwhile, and says when it takes too long. */
+/** Adds up Docker's events about a pull, and says when it takes too long: nobody pays for its GPUs meanwhile. */
 export class PullWatch {
   private readonly layers = new Map<string, Layer>();
 
@@ -39,13 +39,13 @@ export class PullWatch {
     } else this.layers.set(id, { current: isHere ? total : current, total, isHere });
   }
 
-  /** Of all layers whose size is known, in whole percent. */
+  /** Downloaded share of all layers whose size is known, in whole percent. */
   get percent(): number {
     const [current, total] = [this.sum(({ current: part }) => part), this.sum(({ total: whole }) => whole)];
     return total === 0 ? 0 : Math.floor((100 * current) / total);
   }
 
-  /** Why the pull is to be given up at `now`, in monotonic milliseconds; undefined while it may go on. */
+  /** Returns why the pull must be given up at `now`, in monotonic milliseconds; undefined while it can go on. */
   complaint(now: number): string | undefined {
     const { leastBytesPerSecond, longestMs } = this.limits;
     const tookMs = now - this.begunAt;

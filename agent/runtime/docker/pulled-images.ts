@@ -2,26 +2,29 @@ import { createHash } from 'node:crypto';
 import { canonicalName, parseImageReference } from '../../../shared/image-reference.js';
 import { RELAY_REPOSITORY } from '../../pulls/order.js';
 
-/** What the agent makes for itself is named so, which no registry serves: no renter can put anything in its place. */
+/**
+ * Prefix of the names that the agent gives to images. No registry serves such names, so no renter can replace these
+ * images.
+ */
 export const OWN_IMAGES = 'localhost/gpurent/';
-/** Disks out of renters' images: see vm/base-disks.ts. */
+/** Repository of the disks from renters' images: see vm/base-disks.ts. */
 export const DISK_IMAGES = `${OWN_IMAGES}vm-disk`;
 const PULLED = `${OWN_IMAGES}pulled/`;
 const PULLED_BY_DIGEST = `${OWN_IMAGES}pulled-by-digest/`;
-/** Of names that do not fit below the others: named by their hash. */
+/** For names that are too long for the other two; they contain a hash instead. */
 const PULLED_LONG = `${OWN_IMAGES}pulled-long/`;
 const RELAYED = new RegExp(`^127\\.0\\.0\\.1:\\d+/${RELAY_REPOSITORY}[:@]`);
-/** Of registry, repository and our prefix together; Docker takes 255. */
+/** Longest prefix, registry and repository together; Docker accepts 255 characters. */
 const MOST_CHARACTERS = 250;
 const SHA256 = /^sha256:([0-9a-f]{64})$/;
 
 /**
- * The name by which Docker knows what was pulled for renters as `image`, and which no renter can ask for. Two images have the
- * same only where they mean the same in the same registry.
+ * Returns Docker's name for the image that renters call `image`. No renter can ask for that name. Two references have
+ * the same name only if they mean the same image of the same registry. Throws if `image` is not a reference.
  */
 export function pulledName(image: string): string {
   const parsed = parseImageReference(image);
-  if (!parsed) throw new Error(`"${image}" is no reference of an image`);
+  if (!parsed) throw new Error(`"${image}" is not an image reference`);
   const { registry, repository } = canonicalName(parsed);
   const { digest } = parsed;
   const tag = digest === null ? (parsed.tag ?? 'latest') : undefined;
@@ -33,18 +36,21 @@ export function pulledName(image: string): string {
   return `${PULLED_LONG}${createHash('sha256').update(whole).digest('hex')}:1`;
 }
 
-/** While a pull goes on, Docker knows its image by the relay's address. */
+/** Returns whether a name contains the address of a relay, as images have it while they are pulled. */
 export function isRelayed(name: string): boolean {
   return RELAYED.test(name);
 }
 
-/** Whether a name is one that this agent, or one before it, has given to what was fetched for renters. */
+/** Returns whether this agent, or an earlier one, gave the name to an image that it fetched for renters. */
 export function isFetchedName(name: string): boolean {
   const isOurs = [PULLED, PULLED_BY_DIGEST, PULLED_LONG, `${DISK_IMAGES}:`].some((prefix) => name.startsWith(prefix));
   return isOurs || isRelayed(name);
 }
 
-/** No host name has an underscore, nor an `x` among hexadecimal digits. */
+/**
+ * Encodes a registry's host and port for an image name. The result is unambiguous: no host name has an underscore, and
+ * no `x` is a hexadecimal digit.
+ */
 function encodeHost(registry: string): string {
   const [, address, , port] = /^(\[.*\]|[^:]*)(:(\d+))?$/.exec(registry) ?? [];
   const parts = (address ?? '').replace(/^\[|\]$/g, '').split(':');

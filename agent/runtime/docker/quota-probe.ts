@@ -6,20 +6,23 @@ import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 export const PROBE_IMAGES = 'gpurent/probe:';
 const LIMIT_BYTES = 64 * 1024 * 1024;
 const WRITE = (name: string, mib: number) => `dd if=/dev/zero of=/${name} bs=1M count=${mib}`;
-/** What it may write it can, and what it may not it cannot: any other end proves nothing. */
+/**
+ * Succeeds only if a file within the limit can be written and one beyond it cannot. Any other result proves nothing.
+ */
 const SCRIPT = `${WRITE('small', 8)} || exit 3; ${WRITE('large', 256)} && exit 4; exit 0`;
-/** With less, the disk itself would be full first. */
+/** With less space free, the disk itself would be full first. */
 const LEAST_FREE_BYTES = 1024 * 1024 * 1024;
 
 /**
- * Whether Docker's storage really keeps a container to its size: some refuse the option, others take it and do nothing. A
- * throw-away container writes more than it may. Throws where that cannot be found out.
+ * Returns whether Docker's storage really enforces the size of a container's disk: some storage drivers refuse the
+ * option, others accept it and do nothing. A temporary container tries to write more than its limit. Throws if the
+ * probe is not possible.
  */
 export async function probeDiskQuota(engine: Engine, guestTools: string): Promise<boolean> {
   const image = `${PROBE_IMAGES}${randomUUID()}`;
   const { DockerRootDir } = await engine.info();
   const { bavail, bsize } = await statfs(DockerRootDir);
-  if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} is full`);
+  if (bavail * bsize < LEAST_FREE_BYTES) throw new Error(`${DockerRootDir} has less than 1 GiB free`);
   await importEmptyImage(engine, image);
   try {
     return await isHeld(engine, image, guestTools);
@@ -45,7 +48,7 @@ async function isHeld(engine: Engine, Image: string, guestTools: string): Promis
       }),
     )
     .catch((error: unknown) => {
-      // Docker's own refusal is the answer.
+      // If Docker itself refuses the option, that is the result.
       if (statusOf(error) === undefined) throw error;
     });
   if (!container) return false;

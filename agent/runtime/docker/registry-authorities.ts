@@ -1,13 +1,16 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Where Docker's owner puts the certificates of registries' own authorities. */
+/** Folder in which host owners put the certificates of registries' own authorities for Docker. */
 export const DOCKER_AUTHORITIES = '/etc/docker/certs.d';
 const MOST_BYTES = 1024 * 1024;
 
-/** Certificates, in PEM, that vouch for `HOST[:PORT]` beside this machine's, as Docker finds them: `FOLDER/HOST[:PORT]/*.crt`. */
+/**
+ * Returns the certificates (PEM) of authorities that Docker trusts for `HOST[:PORT]` besides this machine's. Like
+ * Docker, it reads `FOLDER/HOST[:PORT]/*.crt`.
+ */
 export async function registryAuthorities(host: string, folder = DOCKER_AUTHORITIES): Promise<string[]> {
-  // Docker's own name of such a folder; what is none of a host, is none of a folder either.
+  // The folder has the name of a host; any other name has no folder.
   if (!/^[\w.:[\]-]+$/.test(host) || host.startsWith('.')) return [];
   const files = await readdir(join(folder, host)).catch(() => []);
   const found = files.filter((name) => name.endsWith('.crt')).sort();

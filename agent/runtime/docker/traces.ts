@@ -6,7 +6,7 @@ import { OWN_IMAGES } from './pulled-images.js';
 import { PROBE_IMAGES } from './quota-probe.js';
 import { JOB_PREFIX } from './vm/runner-job.js';
 
-/** Throws SetupError while workloads of renters are on this host, running or not, whichever identity they were made under. */
+/** Throws SetupError while workloads of renters are on this host, running or not, under any identity of the host. */
 export async function requireNoWorkloads(engine: Engine): Promise<void> {
   const count = (await listContainers(engine)).filter(isWorkload).length;
   if (count === 0) return;
@@ -16,8 +16,8 @@ export async function requireNoWorkloads(engine: Engine): Promise<void> {
 }
 
 /**
- * Removes what the agent has left in Docker beside renters' workloads: test workloads, networks with their bridges, and with
- * `images` also the images that it has pulled and made. Throws SetupError while there are workloads.
+ * Removes what the agent has left in Docker besides renters' workloads: test workloads, networks with their bridges,
+ * and with `images` also the images that it has pulled and made. Throws SetupError while there are workloads.
  */
 export async function removeTraces(engine: Engine, { images }: { images: boolean }): Promise<void> {
   await requireNoWorkloads(engine);
@@ -40,7 +40,7 @@ function isWorkload({ Labels }: Docker.ContainerInfo): boolean {
   return LABEL.instance in Labels && host !== '' && !host.startsWith(CANARY_OF);
 }
 
-/** What the agent tries this host with. */
+/** Returns whether the container is a job, a canary or a probe of the agent itself. */
 function isOwn({ Labels, Names, Image }: Docker.ContainerInfo): boolean {
   const isJob = Names.some((name) => name.startsWith(`/${JOB_PREFIX}`));
   return isJob || (Labels[LABEL.host] ?? '').startsWith(CANARY_OF) || Image.startsWith(PROBE_IMAGES);
@@ -50,7 +50,7 @@ function listContainers(engine: Engine): Promise<Docker.ContainerInfo[]> {
   return engine.call('list containers', DEADLINE_MS.inspect, (docker) => docker.listContainers({ all: true }));
 }
 
-/** What somebody else has removed meanwhile is gone as well. */
+/** Makes a call that removes something; a 404 is a success, because then somebody else has removed it meanwhile. */
 async function remove(engine: Engine, what: string, call: (docker: Docker) => Promise<unknown>): Promise<void> {
   await engine.call(`remove ${what}`, DEADLINE_MS.remove, call).catch((error: unknown) => {
     if (statusOf(error) !== 404) throw error;

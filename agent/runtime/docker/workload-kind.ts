@@ -1,39 +1,39 @@
 import type { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { OnProgress, ExistingWorkload, WorkloadInfo } from '../workload.js';
 
-/** How Docker makes one kind of workload. */
+/** Creates one kind of workload in Docker: containers or virtual machines. */
 export interface WorkloadKind {
-  /** How long a workload may take to end once it was asked to, in seconds; then it is killed. */
+  /** Longest time from asking a workload to end until it is killed, in seconds. */
   readonly graceS: number;
-  /** The same of one that has only just started. */
+  /** The same for a workload that has only just started. */
   readonly leastGraceS: number;
-  /** Brings here what it is made from. Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` abandons it. */
+  /** Fetches the image. Throws Failure IMAGE_UNAVAILABLE, IMAGE_TOO_SLOW; `signal` cancels the fetch. */
   fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void>;
-  /** What one is to be made from, which is here by now. Throws Failure IMAGE_UNAVAILABLE. */
+  /** Looks up the fetched image that a workload is created from. Throws Failure IMAGE_UNAVAILABLE. */
   prepareWorkload(spec: WorkloadSpec): Promise<PreparedWorkload>;
-  /** Right before each start. Throws Failure GPUS_UNAVAILABLE, CONTAINER_FAILED. */
+  /** Prepares the host for a start; called right before each. Throws Failure GPUS_UNAVAILABLE, CONTAINER_FAILED. */
   prepare(workload: ExistingWorkload): Promise<void>;
-  /** What is kept for it outside of Docker goes with it. */
+  /** Removes what is stored for the instance outside of Docker. */
   forget(instanceId: string): Promise<void>;
-  /** The same of all that are not `kept`. */
+  /** Does the same for all instances that are not in `kept`. */
   forgetAllBut(kept: ReadonlySet<string>): Promise<void>;
 }
 
 export interface PreparedWorkload {
-  /** Its image, with its digest where a registry has given it one. */
+  /** Reference of its image, with the digest if a registry reported one. */
   reference: string;
-  /** Makes the container, and leaves it to be started. */
+  /** Creates the container without starting it. */
   create(info: WorkloadInfo, network: string): Promise<void>;
 }
 
-/** What every kind needs to know of its host. */
+/** The facts about a host that every kind of workload needs. */
 export interface DockerHost {
   hostId: string;
   guestTools: string;
   bindAddress: string;
   publicAddress(): Promise<string>;
   resolvers: readonly string[];
-  /** What Docker runs renters' containers with; null: its default. */
+  /** Docker's runtime for renters' containers; null: Docker's default. */
   containerRuntime: string | null;
   hasDiskQuota(): Promise<boolean>;
 }

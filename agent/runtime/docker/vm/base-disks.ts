@@ -11,20 +11,21 @@ import { baseDiskArchive } from './disk-archive.js';
 import type { RunnerJobs } from './runner-job.js';
 
 const LABEL = { format: 'gpurent.vm.format', size: 'gpurent.vm.size', firmware: 'gpurent.vm.firmware' } as const;
-/** Together less than the control plane waits for progress. */
+/** COPY_MS and INSPECT_MS together are less than the time that the control plane waits for progress. */
 const COPY_MS = 10 * MINUTE_MS;
 const INSPECT_MS = 5 * MINUTE_MS;
 
 type Put = (archive: NodeJS.ReadableStream, signal: AbortSignal) => Promise<unknown>;
 
 export interface PreparedDisk extends BaseDisk {
-  /** Of an image that is the runner with the disk in it. */
+  /** ID of an image that is the runner with the disk in it. */
   imageId: string;
 }
 
 /**
- * The disks that renters' images carry, each once on a host: judged, and laid into an image of the runner's, so that nothing
- * else of a renter's image is ever looked at or run. Docker keeps them; the cache of images lets them go.
+ * Prepares the disks that renters' images contain, each once per host. It checks a disk and adds it to an image of the
+ * runner, so that nothing else of a renter's image is ever read or run. Docker keeps these images; the image cache
+ * removes them.
  */
 export class BaseDisks {
   private readonly making = new Map<string, Promise<void>>();
@@ -36,7 +37,10 @@ export class BaseDisks {
     private readonly runner: string,
   ) {}
 
-  /** A file of more than `maxBytes` is not copied. Throws Failure IMAGE_UNAVAILABLE saying what is wrong with it. */
+  /**
+   * Returns the prepared disk of an image, preparing it first if needed. A file of more than `maxBytes` is not copied.
+   * Throws Failure IMAGE_UNAVAILABLE, which says what is wrong with the disk.
+   */
   async ensure(image: LocalImage, maxBytes: number): Promise<PreparedDisk> {
     const name = await this.nameOf(image);
     const known = await this.find(image);
@@ -47,7 +51,7 @@ export class BaseDisks {
     this.making.set(key, making);
     await making;
     const made = await this.find(image);
-    if (!made) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
+    if (!made) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} is no longer on this host`);
     return made;
   }
 
@@ -64,7 +68,7 @@ export class BaseDisks {
     };
   }
 
-  /** Another runner makes another one. */
+  /** Returns the name of the image with the disk. Each version of the runner has its own. */
   private async nameOf(image: LocalImage): Promise<string> {
     const runner = await requireNamed(this.engine, this.runner, this.runner);
     return `${DISK_IMAGES}:${createHash('sha256').update(`${runner.id} ${image.id}`).digest('hex').slice(0, 40)}`;
@@ -96,17 +100,17 @@ export class BaseDisks {
   }
 
   private async copyDisk(image: LocalImage, maxBytes: number, put: Put): Promise<void> {
-    // It is never started: what it would run does not matter.
+    // The container is never started, so its command does not matter.
     await this.jobs.withContainer({ Image: image.id, Entrypoint: ['/none'], Cmd: [] }, async (source) => {
       const archive = await this.engine
         .call('read the disk', DEADLINE_MS.create, () => source.getArchive({ path: '/disk' }))
         .catch((error: unknown) => {
           if (statusOf(error) !== 404) throw error;
-          throw new Failure('IMAGE_UNAVAILABLE', 'it has no folder /disk, in which a disk would be');
+          throw new Failure('IMAGE_UNAVAILABLE', 'it has no folder /disk with a disk in it');
         });
       const refused = new AbortController();
       const disk = baseDiskArchive(archive, maxBytes).on('error', (error) => refused.abort(error));
-      // What is wrong with the archive says more than that Docker was not given all of it.
+      // The error of the archive says more than Docker's, which is only that the archive was incomplete.
       await put(disk, refused.signal)
         .catch((error: unknown) => {
           throw refused.signal.aborted ? refused.signal.reason : error;
@@ -114,7 +118,7 @@ export class BaseDisks {
         .finally(() => {
           refused.abort();
           disk.destroy();
-          // Docker removes nothing that it still reads from.
+          // Docker does not remove a container that it still reads from.
           (archive as unknown as { destroy(): void }).destroy();
         });
     });

@@ -7,8 +7,9 @@ import { Failure } from '../../../domain/failure.js';
 const GB = 1_000_000_000;
 
 /**
- * Out of an archive of an image's `/disk`, one that holds its only file, of at most `maxBytes`, as `disk/base`, readable by
- * everybody and writable by nobody. Its stream fails with Failure IMAGE_UNAVAILABLE where there is not exactly one plain file.
+ * Returns an archive with the only file of an image's `/disk`, of at most `maxBytes`, as `disk/base`, readable by
+ * everybody and writable by nobody. `source`: an archive of `/disk`. The returned stream fails with Failure
+ * IMAGE_UNAVAILABLE unless there is exactly one plain file.
  */
 export function baseDiskArchive(source: NodeJS.ReadableStream, maxBytes: number): Readable {
   const packed = pack();
@@ -43,11 +44,11 @@ async function copyDisk(source: NodeJS.ReadableStream, maxBytes: number, packed:
 function refused(what: string): Failure {
   return new Failure(
     'IMAGE_UNAVAILABLE',
-    `its folder /disk ${what}; a virtual machine's image has its disk there alone`,
+    `its folder /disk ${what}; it must contain the disk of the virtual machine and nothing else`,
   );
 }
 
-/** An archive of small files of an owner's own. */
+/** Returns an archive of small files, given by name, that belong to the user and group `owner`. */
 export function archiveOf(files: Record<string, string>, owner: number): Readable {
   const packed = pack();
   for (const [name, text] of Object.entries(files)) packed.entry({ name, mode: 0o600, uid: owner, gid: owner }, text);
@@ -55,7 +56,7 @@ export function archiveOf(files: Record<string, string>, owner: number): Readabl
   return asReadable(packed);
 }
 
-/** As Docker's client takes it. */
+/** Converts an archive to the kind of stream that Docker's client accepts. */
 function asReadable(packed: Pack): Readable {
   return Readable.from(packed as AsyncIterable<Buffer>, { objectMode: false });
 }

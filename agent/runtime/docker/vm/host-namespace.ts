@@ -3,7 +3,7 @@ import { RUNNER_ID } from '../../../domain/virtual-machine.js';
 import { dataRootOf } from '../data-root-guard.js';
 import type { Engine } from '../engine.js';
 
-/** How a container of the runner's is held to the host's user namespace. */
+/** Options that run a container of the runner in the host's user namespace. */
 export interface HostNamespace {
   usernsMode: 'host';
   /** UID:GID */
@@ -11,8 +11,9 @@ export interface HostNamespace {
 }
 
 /**
- * Returns what lets QEMU open devices of the host, whose groups have no ids in a remapped user namespace. Its account is the one
- * that Docker has remapped the runner's files to: also in this namespace it is nobody who owns anything of the host.
+ * Returns the options with which QEMU can open devices of the host, whose groups have no ids in a remapped user
+ * namespace. QEMU's account is the one to which Docker has remapped the runner's files, which owns nothing else of the
+ * host.
  */
 export async function hostNamespace(engine: Engine): Promise<HostNamespace> {
   const { uid, gid } = hostIds(dataRootOf(await engine.info()), RUNNER_ID);

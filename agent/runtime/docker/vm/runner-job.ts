@@ -6,7 +6,7 @@ import { DEADLINE_MS, statusOf, type Engine } from '../engine.js';
 import { LABEL } from '../labels.js';
 import { readLines } from '../log-lines.js';
 
-/** How the containers of jobs are named. */
+/** Prefix of the names of job containers. */
 export const JOB_PREFIX = 'gpurent-job-';
 const MEMORY_BYTES = 1024 * 1024 * 1024;
 const ONE_CPU = 1_000_000_000;
@@ -17,7 +17,7 @@ export interface Job {
   task: string;
   env: string[];
   host: Pick<NonNullable<ContainerCreateOptions['HostConfig']>, 'Devices' | 'GroupAdd' | 'UsernsMode'>;
-  /** Other than the image's own. */
+  /** User, if not the image's own. */
   user?: string;
 }
 
@@ -26,9 +26,9 @@ export interface JobEnd {
   lines: string[];
 }
 
-/** Short-lived containers that serve virtual machines, without any privilege or network. */
+/** Runs short-lived containers for virtual machines, without any privilege or network. */
 export class RunnerJobs {
-  /** Jobs are told by their names: labels would go over to what is made of their container. */
+  /** Jobs are recognized by their names: labels would also be on an image that is made from their container. */
   private readonly prefix: string;
 
   constructor(
@@ -40,7 +40,7 @@ export class RunnerJobs {
     this.prefix = `${JOB_PREFIX}${hostId}-`;
   }
 
-  /** Makes one, lets `use` do with it what it likes, and removes it. */
+  /** Creates the container of a job, passes it to `use`, and removes it. */
   with<T>(job: Job, use: (container: Docker.Container) => Promise<T>): Promise<T> {
     const { task, env, host, user } = job;
     return this.withContainer(
@@ -65,13 +65,13 @@ export class RunnerJobs {
     );
   }
 
-  /** The same with a container of any image, started or not. */
+  /** Does the same with a container of any image, started or not. */
   async withContainer<T>(
     options: ContainerCreateOptions,
     use: (container: Docker.Container) => Promise<T>,
   ): Promise<T> {
     const container = await this.engine.call('create a container', DEADLINE_MS.create, (docker) =>
-      // An image's own labels make no workload of it.
+      // Overrides a label of the image, so that the container does not count as a workload.
       docker.createContainer({ ...options, name: `${this.prefix}${randomUUID()}`, Labels: { [LABEL.host]: '' } }),
     );
     try {
@@ -81,7 +81,10 @@ export class RunnerJobs {
     }
   }
 
-  /** Runs it to its end; one that takes too long is killed and throws. */
+  /**
+   * Runs the container to its end. Throws Failure DOCKER_TIMEOUT after `deadlineMs`; removing the container then kills
+   * it.
+   */
   async run(container: Docker.Container, deadlineMs: number): Promise<JobEnd> {
     await this.engine.call('start a container', DEADLINE_MS.start, () => container.start());
     const { StatusCode } = (await this.engine.call('end a container', deadlineMs, () => container.wait())) as {
@@ -93,7 +96,7 @@ export class RunnerJobs {
     return { exitCode: StatusCode, lines: readLines(output).map(({ text }) => text) };
   }
 
-  /** What a crash has left. One that cannot be removed is none that anybody waits for. */
+  /** Removes containers of jobs that a crash has left. Nobody waits for them, so a failure is only logged. */
   async prune(warn: (message: string) => void): Promise<void> {
     const all = await this.engine.call('list containers', DEADLINE_MS.inspect, (docker) =>
       docker.listContainers({ all: true }),
@@ -101,7 +104,7 @@ export class RunnerJobs {
     const left = all.filter(({ Names }) => Names.some((name) => name.startsWith(`/${this.prefix}`)));
     for (const { Id } of left) {
       await this.remove(this.engine.docker.getContainer(Id)).catch((error: unknown) =>
-        warn(`what was left of a look at a disk cannot be removed: ${messageOf(error)}`),
+        warn(`a leftover job container could not be removed: ${messageOf(error)}`),
       );
     }
   }

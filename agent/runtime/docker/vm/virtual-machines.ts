@@ -18,12 +18,11 @@ import { passedSetting, vmOptions } from './vm-options.js';
 import { accessTo, type VmSupport } from './vm-support.js';
 
 const GB = 1_000_000_000;
-/** For the runner to power off what has not shut down. */
+/** Time for the runner to power off a guest that has not shut down. */
 const POWER_OFF_S = 10;
-/** For a guest that has only just booted to shut down. */
+/** Time for a guest that has only just booted to shut down. */
 const LEAST_GRACE_S = 20;
 
-/** What machines are made of, and what makes them. */
 export interface VmParts {
   engine: Engine;
   clock: Clock;
@@ -35,7 +34,7 @@ export interface VmParts {
   settings: VmSettings;
 }
 
-/** Workloads that are virtual machines: a container of ours with QEMU, and in it the disk that the renter's image carries. */
+/** Runs workloads as virtual machines: a container of ours with QEMU, and in it the disk from the renter's image. */
 export class VirtualMachines implements WorkloadKind {
   readonly graceS: number;
   readonly leastGraceS: number;
@@ -51,7 +50,7 @@ export class VirtualMachines implements WorkloadKind {
     if (obstacle !== undefined)
       throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${obstacle}`);
     const image = await this.parts.images.fetch({ spec, onProgress, signal });
-    onProgress('preparing', 'preparing the disk that the image carries');
+    onProgress('preparing', 'preparing the disk from the image');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
     if (size > spec.diskGb * GB) throw tooLarge(image.reference, size, spec.diskGb);
     onProgress('prepared', 'the disk is ready; the machine is powered on, and runs once its SSH answers');
@@ -60,7 +59,7 @@ export class VirtualMachines implements WorkloadKind {
   async prepareWorkload(spec: WorkloadSpec): Promise<PreparedWorkload> {
     const image = await this.parts.images.require(spec.image);
     const disk = await this.parts.disks.find(image);
-    if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} has vanished from this host`);
+    if (!disk) throw new Failure('IMAGE_UNAVAILABLE', `the disk of ${image.reference} is no longer on this host`);
     return { reference: image.reference, create: (info, network) => this.create(spec, disk, info, network) };
   }
 
@@ -73,7 +72,10 @@ export class VirtualMachines implements WorkloadKind {
 
   async forgetAllBut(): Promise<void> {}
 
-  /** A container names its devices for ever; the host may have got others since. */
+  /**
+   * Throws Failure GPUS_UNAVAILABLE unless the host's devices are still those that the container was created with,
+   * which cannot change.
+   */
   private async checkDevices(instanceId: string, gpuUuids: readonly string[]): Promise<void> {
     const { paths, addresses } = await this.parts.passthrough.devices(gpuUuids);
     if (addresses.length === 0) return;
@@ -85,14 +87,18 @@ export class VirtualMachines implements WorkloadKind {
     if (!isSame)
       throw new Failure(
         'GPUS_UNAVAILABLE',
-        'the GPUs of this machine are in other slots or IOMMU groups of the host than when it was made; the host’s owner has to put them back',
+        'the GPUs of this virtual machine are in other slots or IOMMU groups of the host than when it was created; the host owner must move them back',
       );
   }
 
   private async create(spec: WorkloadSpec, disk: PreparedDisk, info: WorkloadInfo, network: string): Promise<void> {
     const accelerator = this.parts.settings.accelerator ?? 'kvm';
     const size = machineSize(spec, accelerator);
-    if (!size) throw new Failure('CONTAINER_FAILED', `${spec.memoryMb} MB are too little for a virtual machine`);
+    if (!size)
+      throw new Failure(
+        'CONTAINER_FAILED',
+        `${spec.memoryMb} MB of memory are too little for a virtual machine; choose an offer with more`,
+      );
     const access = await accessTo(accelerator);
     const passed = await this.parts.passthrough.devices(spec.gpuUuids);
     const options = vmOptions(spec, {
@@ -125,7 +131,7 @@ export class VirtualMachines implements WorkloadKind {
   }
 }
 
-/** Nobody waits for what goes on without him. */
+/** Resolves with `work`, or rejects with the abort reason of `signal`. The work itself is not cancelled. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let abort = () => {};
   const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));

@@ -12,11 +12,11 @@ const GB = 1_000_000_000;
 const DOCKER_CPU_UNIT = 1_000_000;
 const PIDS_LIMIT = 1024;
 const SSH_PORT = 22;
-/** What a disk takes beyond its size: its tables, the seed, what the firmware remembers. */
+/** Space that a disk takes beyond its size: its tables, the seed, and what the firmware stores. */
 const OWN_SHARE = 1.001;
 const OWN_BYTES = 64 * MIB;
 
-/** What this host adds to what is asked for. */
+/** The host's part of the options of a virtual machine's container. */
 export interface VmPlacement {
   hostId: string;
   info: WorkloadInfo;
@@ -28,24 +28,27 @@ export interface VmPlacement {
   resolvers: readonly string[];
   openFiles: number;
   hasDiskQuota: boolean;
-  /** How long the guest may take to shut down, and after that its container to end. */
+  /** Longest time for the guest to shut down, and for its container to end, in seconds. */
   stopSeconds: number;
   graceS: number;
-  /** Devices of the host that its QEMU needs, and groups that may open them. */
+  /** Devices of the host that QEMU needs, and groups that can open them. */
   devices: readonly string[];
   groups: readonly number[];
   namespace: HostNamespace;
-  /** What it passes on to the guest, by PCI address. */
+  /** PCI addresses of the devices that the guest gets. */
   passed: readonly string[];
 }
 
-/** The container of a virtual machine, which holds QEMU and the disk: no privilege, and no device beyond those named. */
+/**
+ * Returns Docker's options for the container of a virtual machine, with QEMU and the disk in it. It gets no privilege,
+ * and no device beyond those named.
+ */
 export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): ContainerCreateOptions {
   const { info, disk, network, bindAddress, openFiles, devices, passed, namespace } = placement;
   const memory = spec.memoryMb * MIB;
   const published = publishedBy(info, bindAddress);
   const openFilesLimit = { Name: 'nofile', Soft: openFiles, Hard: openFiles };
-  // What a device writes to must stay where it is.
+  // Memory to which a device writes must stay in place.
   const locked = passed.length > 0 ? [{ Name: 'memlock', Soft: -1, Hard: -1 }] : [];
   return {
     name: containerName(info.instanceId),
@@ -53,7 +56,7 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
     Hostname: info.instanceId.slice(0, 8),
     User: namespace.user,
     StopSignal: 'SIGTERM',
-    // For a Docker that shuts down with its host.
+    // Docker uses it when it shuts down with its host.
     StopTimeout: placement.graceS,
     Entrypoint: ['/runner'],
     Cmd: ['boot'],
@@ -87,12 +90,12 @@ export function vmOptions(spec: WorkloadSpec, placement: VmPlacement): Container
   };
 }
 
-/** A device of the host under its own name. */
+/** Returns Docker's option for a device of the host, at the same path in the container. */
 export function asDevice(path: string) {
   return { PathOnHost: path, PathInContainer: path, CgroupPermissions: 'rw' };
 }
 
-/** What tells the runner what it passes on. */
+/** Returns the variable that tells the runner which devices the guest gets, by PCI address. */
 export function passedSetting(addresses: readonly string[]): string {
   return `GPURENT_VM_DEVICES=${addresses.join(' ')}`;
 }

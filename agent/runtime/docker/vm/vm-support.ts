@@ -15,17 +15,17 @@ const ROOT = 0;
 const GROUP_READ_WRITE = 0o060;
 const OTHERS_READ_WRITE = 0o006;
 const BOOTED = 'gpurent-probe: booted';
-/** After a failure. */
+/** Time until the next probe after a failed one. */
 const AGAIN_MS = 10 * MINUTE_MS;
 const PROBE_MS = { kvm: 20_000, tcg: MINUTE_MS } as const;
 
-/** What QEMU needs of the host. */
+/** Devices of the host that QEMU needs, and groups that can open them. */
 export interface AcceleratorAccess {
   devices: string[];
   groups: number[];
 }
 
-/** Whether this host runs virtual machines: believed once one has booted. */
+/** Finds out whether this host can run virtual machines, by booting a small one. */
 export class VmSupport {
   private probed: Promise<string | undefined> | undefined;
   private staleAt = Infinity;
@@ -38,7 +38,10 @@ export class VmSupport {
     private readonly clock: Clock,
   ) {}
 
-  /** Why it does not, in words for its owner; undefined where it does. Also a failure is remembered for a while. */
+  /**
+   * Returns why the host cannot run them, in words for the host owner; undefined if it can. A failure is remembered for
+   * ten minutes.
+   */
   async obstacle(): Promise<string | undefined> {
     const { accelerator, runner } = this.settings;
     if (accelerator === null) return 'GPURENT_AGENT_VMS is "off"';
@@ -48,7 +51,7 @@ export class VmSupport {
     if (!this.probed || this.clock.monotonic() >= this.staleAt) {
       this.probed = this.probe(accelerator);
       this.staleAt = Infinity;
-      // It may have been a moment's.
+      // The failure can be temporary.
       if ((await this.probed) !== undefined) this.staleAt = this.clock.monotonic() + AGAIN_MS;
     }
     return this.probed;
@@ -68,14 +71,14 @@ export class VmSupport {
         this.jobs.run(container, PROBE_MS[accelerator]),
       );
       if (exitCode === 0 && lines.some((line) => line.includes(BOOTED))) return undefined;
-      return `a small machine did not boot on ${accelerator}: ${lines.at(-1) ?? 'it said nothing'}`;
+      return `a small machine did not boot on ${accelerator}: ${lines.at(-1) ?? 'it printed nothing'}`;
     } catch (error) {
       return `a small machine did not boot on ${accelerator}: ${messageOf(error)}`;
     }
   }
 }
 
-/** Throws where the host does not have it. */
+/** Returns what QEMU needs to use the accelerator. Throws if the host does not have it, with what to do about it. */
 export async function accessTo(accelerator: Accelerator): Promise<AcceleratorAccess> {
   if (accelerator === 'tcg') return { devices: [], groups: [] };
   const { gid, mode } = await stat(KVM).catch(() => {
@@ -86,7 +89,7 @@ export async function accessTo(accelerator: Accelerator): Promise<AcceleratorAcc
   const isOpen = (mode & OTHERS_READ_WRITE) === OTHERS_READ_WRITE;
   if (!isOpen && (gid === ROOT || (mode & GROUP_READ_WRITE) !== GROUP_READ_WRITE))
     throw new Error(
-      `${KVM} is for root alone: give it to a group, "chgrp kvm ${KVM} && chmod 660 ${KVM}", as udev does`,
+      `only root can open ${KVM}: give it to a group, "chgrp kvm ${KVM} && chmod 660 ${KVM}", as udev does`,
     );
   return { devices: [KVM], groups: isOpen ? [] : [gid] };
 }
