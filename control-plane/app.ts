@@ -49,16 +49,16 @@ import { Workers } from './workers/workers.js';
 export interface Overrides {
   clock?: Clock;
   ids?: Ids;
-  /** Runs work soon, after what runs now. */
+  /** Schedules `run` after the code that runs now. */
   defer?: (run: () => void) => void;
-  /** What a hash of a password costs. No setting lowers it: only tests do. */
+  /** The cost of a password hash. No setting can lower it; only tests do. */
   passwordCost?: PasswordCost;
 }
 
-/** A start waits for its host for ten seconds. */
+/** A start request waits up to ten seconds for its host. */
 const DRAIN_MS = 15_000;
 
-/** Every worker: those that use cases wake, and those that only the heartbeat runs. */
+/** Every worker: `WorkerName` lists those that use cases nudge; the others run only once a second. */
 type Job =
   | WorkerName
   | 'auto-destroy'
@@ -80,19 +80,19 @@ export interface Addresses {
 export interface ControlPlane {
   platform: Platform;
   workers: Workers<Job>;
-  /** Binds both listeners and starts the workers' heartbeat. Throws SetupError when an address is taken. */
+  /** Binds both listeners and starts running the workers every second. Throws SetupError when an address is in use. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
   /** Reads the operator's certificate again. */
   reload(): Promise<void>;
-  /** Makes a user that is an operator. Refuses with EMAIL_TAKEN. */
+  /** Creates a user that is an operator. Refuses with EMAIL_TAKEN. */
   createOperator(email: string, password: string): Promise<void>;
-  /** Answers what is under way, within fifteen seconds, ends the streams, closes the file. */
+  /** Finishes open requests within fifteen seconds, ends the agents' streams and closes the database. */
   stop(): Promise<void>;
 }
 
 /**
- * Seals every secret in the database with a new key, which takes the place of the one before; that one is kept, for older backups
- * open with it alone. Answers how many secrets there are, and where it is kept. Throws SetupError while a daemon runs.
+ * Encrypts every secret in the database with a new key, which replaces the old one. Keeps the old key in the file `kept`, because
+ * older backups need it. Returns the number of secrets and that file. Throws SetupError while a daemon runs.
  */
 export function rotateKey(config: Config & { secretKeyFile: string }): { count: number; kept: string } {
   const store = new Store(config.database, systemClock);
@@ -106,9 +106,9 @@ export function rotateKey(config: Config & { secretKeyFile: string }): { count: 
 }
 
 /**
- * Forgets what was sealed with a key that is lost; from now on the store is of the key that is in its place. Answers what that
- * concerns, and where the store is kept as it was, should the key be found. Throws SetupError while a daemon runs, and where the
- * key is not lost.
+ * Deletes all secrets that were encrypted with a lost key; from then on the database uses the present key. Returns the numbers of
+ * templates and instances that lost secrets, and the file with a copy of the old database in case somebody finds the key. Throws
+ * SetupError while a daemon runs, and if the key is not lost.
  */
 export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted> & { kept: string } {
   const store = new Store(config.database, systemClock);
@@ -122,7 +122,7 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
   }
 }
 
-/** All wiring, and nothing else. */
+/** Connects the parts of the control plane; contains no rules. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
   const { clock = systemClock, ids = randomIds, defer = (run) => void setImmediate(outsideRequests, run) } = overrides;
   const store = new Store(config.database, clock, {
@@ -217,7 +217,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   };
 }
 
-/** With the key that the database was written with: the next one, where an exchange was cut short after its commit. */
+/**
+ * Opens the encryption with the key of the database. After a rotation that was interrupted after its commit, that is the next
+ * key.
+ */
 function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, clock: Clock): Encryption {
   try {
     const next = secretKeyFile === undefined ? undefined : readNextKey(secretKeyFile);
@@ -234,7 +237,10 @@ function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, cloc
   }
 }
 
-/** What is shown to whoever connects: the operator's certificate, where there is one; our own is always known to hosts. */
+/**
+ * Opens the certificates of the control plane: the operator's, if one is set, and the one of its own authority, which hosts
+ * trust.
+ */
 async function openIdentities(
   authority: Authority,
   tls: TlsSettings,
@@ -252,7 +258,7 @@ async function openIdentities(
   }
 }
 
-/** Answers what is under way, for as long as a request may take; then cuts what is left. */
+/** Finishes open requests within the longest time that a request can take, then closes the remaining connections. */
 async function closeHttp(http: FastifyInstance | undefined, clock: Clock): Promise<void> {
   if (!http) return;
   const cut = clock.schedule(DRAIN_MS, () => http.server.closeAllConnections());

@@ -11,7 +11,7 @@ import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import { HOUR_MS } from '../shared/time.js';
 
-/** How many requests are let through: of one address and one credential a minute, at passwords in fifteen minutes. */
+/** Allowed requests: per minute for an address and a credential, per 15 minutes for attempts at a password. */
 export interface RateLimits {
   perAddress: number;
   perCredential: number;
@@ -19,13 +19,13 @@ export interface RateLimits {
   attemptsPerAccount: number;
 }
 
-/** Which listeners speak TLS, and what they show. */
+/** Which listeners use TLS, and with which certificate. */
 export interface TlsSettings {
   http: boolean;
   grpc: boolean;
-  /** The operator's certificate and its key; absent: one that the control plane makes itself. */
+  /** The operator's certificate and its key; absent: the control plane's own authority issues one. */
   files?: CertificateFiles;
-  /** What stands in one of its own making, beside the name that hosts ask for. */
+  /** The names in a certificate of its own authority, beside the name that hosts ask for. */
   names: string[];
 }
 
@@ -38,20 +38,20 @@ export interface Config {
   database: string;
   /** 32 bytes. */
   secretKey: Buffer;
-  /** Where it stands; absent: nowhere. */
+  /** The file of the secret key; absent: the key has no file. */
   secretKeyFile?: string;
   logLevel: string;
-  /** Null: as whoever looks can read it. */
+  /** Null: text on a terminal, otherwise JSON. */
   logFormat: LogFormat | null;
   tls: TlsSettings;
   rateLimits: RateLimits;
-  /** Who may make an account; absent: anybody. */
+  /** Who can create an account; absent: anybody. */
   signUp?: SignUpMode;
-  /** Absent: operators grant credit, and nothing is paid here. */
+  /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
-  /** Absent: nobody but people makes copies. */
+  /** The scheduled backups; absent: none. */
   backups?: BackupPlan;
-  /** For how long an instance may be in error before it is destroyed, in milliseconds; absent: for ever. */
+  /** Milliseconds in `error` after which an instance is destroyed; absent: never. */
   destroyErrorsAfterMs?: number;
 }
 
@@ -80,12 +80,12 @@ const DEFAULTS = {
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...PROVIDER_SETTINGS];
 
-/** Where the database is, for what needs nothing else: no key is made. */
+/** Returns the file of the database. Unlike {@link parseConfig}, it creates no secret key. */
 export function databaseOf(environment: Record<string, string | undefined>): string {
   return environment['GPURENT_DATABASE'] || DEFAULTS.GPURENT_DATABASE;
 }
 
-/** Judges the environment. Throws SetupError naming the setting and what to do. */
+/** Reads the settings. Throws SetupError, which names the setting and says what to do. */
 export function parseConfig(environment: Record<string, string | undefined>): Config & { secretKeyFile: string } {
   const known = new Set([...Object.keys(DEFAULTS), ...OTHER_SETTINGS]);
   for (const name of Object.keys(environment)) {
@@ -149,7 +149,7 @@ function payments(provider: string, environment: Record<string, string | undefin
   });
 }
 
-/** Plain text does not leave this machine. */
+/** Checks that an address uses https. Plain http is allowed only on loopback: it must not leave this machine. */
 function webAddress(name: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLocal = url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
@@ -160,7 +160,7 @@ function webAddress(name: string, text: string): string {
 function secretOf(name: string, file: string): string {
   try {
     const secret = readFileSync(file, 'utf8').trim();
-    if (secret === '') throw new Error('it is empty');
+    if (secret === '') throw new Error('the file is empty');
     return secret;
   } catch (error) {
     throw new SetupError(`${name} ${file} cannot be used: ${messageOf(error)}`, { cause: error });
@@ -168,7 +168,8 @@ function secretOf(name: string, file: string): string {
 }
 
 function count(name: string, text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new SetupError(`${name} is "${text}"; give a whole number from 1 on`);
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new SetupError(`${name} is "${text}"; give a whole number from 1 to 999999999`);
   return Number(text);
 }
 
@@ -185,7 +186,7 @@ function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings 
   };
 }
 
-/** Plain text does not leave this machine, unless somebody asks for it by name. */
+/** Returns whether a listener uses TLS. Plain text leaves this machine only if the setting is `off`. */
 function speaksTls(name: string, address: string, setting: string, value: string): boolean {
   const { host } = parseAddress(name, address);
   switch (value) {

@@ -1,6 +1,6 @@
 import { readSettingsFile } from '../shared/settings-file.js';
 
-/** The only reader of the process environment. A file of NAME=value lines, if one is named, stands below it. */
+/** Reads the settings; nothing else reads the process environment. Its values override those of the file in GPURENT_CONFIG. */
 export function readEnvironment(): Record<string, string | undefined> {
   const file = process.env['GPURENT_CONFIG'];
   const names = Object.keys(process.env).filter((name) => name.startsWith('GPURENT_'));
@@ -8,7 +8,7 @@ export function readEnvironment(): Record<string, string | undefined> {
   return { ...(file ? readSettingsFile('GPURENT_CONFIG', file) : {}), ...set };
 }
 
-/** Where systemd waits to hear that this program is ready; undefined: nobody waits. */
+/** Returns the socket at which systemd waits for readiness; undefined: nothing waits for it. */
 export function readNotifySocket(): string | undefined {
   return process.env['NOTIFY_SOCKET'];
 }

@@ -18,11 +18,11 @@ import { backUp, readAuthority, restore } from './store/backup.js';
 
 const program = new Command('gpurent-control-plane')
   .version(VERSION)
-  .description('Serves the gpurent API and tells GPU hosts what to do.');
+  .description('Serves the gpurent API and sends commands to GPU hosts.');
 
 program
   .command('serve')
-  .description('run the daemon; the addresses bound are printed as one JSON line')
+  .description('run the daemon; prints the bound addresses as one line of JSON')
   .action(async () => {
     const config = parseConfig(readEnvironment());
     const logger = createLogger('control-plane', config.logLevel, config.logFormat);
@@ -40,7 +40,7 @@ program
 
 program
   .command('create-operator')
-  .description('make a user that runs the marketplace; the password is read from standard input')
+  .description('create a user that is an operator; the password is read from standard input')
   .requiredOption('--email <address>', 'the e-mail address to sign in with')
   .action(async ({ email }: { email: string }) => {
     const password = (await text(process.stdin)).replace(/\r?\n$/, '');
@@ -59,7 +59,7 @@ program
 
 program
   .command('migrate')
-  .description('bring the database to the form that this release needs')
+  .description('upgrade the schema of the database to this release')
   .action(async () => {
     const config = parseConfig(readEnvironment());
     const { database } = config;
@@ -77,7 +77,7 @@ program
 
 program
   .command('inspect <kind> <id>')
-  .description(`print what the database has of one ${INSPECTED.join(', ')}, also while the daemon runs`)
+  .description(`print the rows of one ${INSPECTED.join(', ')}; works while the daemon runs`)
   .option('--json', 'print one JSON document')
   .action((kind: string, id: string, { json }: { json?: true }) => {
     const found = inspect(databaseOf(readEnvironment()), kind, id);
@@ -86,7 +86,7 @@ program
 
 program
   .command('authority')
-  .description('print the certificate of the authority that vouches for this control plane where its operator has none')
+  .description('print the certificate of the control plane’s own certificate authority')
   .action(async () => {
     const { database } = parseConfig(readEnvironment());
     process.stdout.write(`${readAuthority(database)}\n`);
@@ -94,27 +94,27 @@ program
 
 program
   .command('rotate-key')
-  .description('seal every secret with a new key; the daemon must be stopped')
+  .description('encrypt every secret with a new key; the daemon must be stopped')
   .action(() => {
     const { count, kept } = rotateKey(parseConfig(readEnvironment()));
     process.stdout.write(
-      `${count} secrets are sealed with a new key; keep ${kept} for as long as backups from before today are kept\n`,
+      `${count} secrets are encrypted with a new key; keep ${kept} as long as you keep older backups\n`,
     );
   });
 
 program
   .command('forget-secrets')
-  .description('go on with a new key where the one before is lost for good; the daemon must be stopped')
+  .description('delete all secrets and use a new key, when the old key is lost; the daemon must be stopped')
   .action(() => {
     const { templates, instances, kept } = forgetSecrets(parseConfig(readEnvironment()));
     process.stdout.write(
-      `what was sealed is forgotten, of ${templates} templates and ${instances} instances; the database as it was is ${kept}; every host that speaks TLS has to enrol again\n`,
+      `the secrets of ${templates} templates and ${instances} instances are deleted; the database as it was is ${kept}; every host that uses TLS must enrol again\n`,
     );
   });
 
 program
   .command('backup <file>')
-  .description('copy the database into a new file, also while the daemon runs; keep the secret key file beside it')
+  .description('copy the database into a new file; works while the daemon runs; keep the secret key file too')
   .action((file: string) => {
     const { database } = parseConfig(readEnvironment());
     backUp(database, file);
@@ -123,7 +123,7 @@ program
 
 program
   .command('restore <file>')
-  .description('put a backup in the place of the database; the daemon must be stopped')
+  .description('replace the database by a backup; the daemon must be stopped')
   .action((file: string) => {
     const { database } = parseConfig(readEnvironment());
     const { epoch, replaced } = restore(file, database, systemClock.now());
@@ -150,7 +150,7 @@ function heedSignals(controlPlane: ControlPlane, logger: Logger): void {
         logger.error({ err: error }, 'stopping failed');
         process.exitCode = 1;
       })
-      // Whoever connected and never spoke would keep the process.
+      // A connection on which nothing was ever sent would keep the process alive.
       // eslint-disable-next-line no-restricted-properties
       .finally(() => process.exit());
   };

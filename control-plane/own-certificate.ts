@@ -5,7 +5,7 @@ import { DAY_MS } from '../shared/time.js';
 
 const RENEW_BEFORE_MS = 30 * DAY_MS;
 
-/** A certificate of our own making, made anew a month before it ends. */
+/** Returns a source of certificates that calls `make` again 30 days before the present certificate expires. */
 export function ownMade(make: () => Promise<KeyAndCertificate>, clock: Clock): IdentitySource {
   let made: KeyAndCertificate | undefined;
   return async () => {

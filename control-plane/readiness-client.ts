@@ -6,10 +6,13 @@ import { SetupError, messageOf } from '../shared/coded-error.js';
 const PATIENCE_MS = 5_000;
 const ANY_ADDRESS = /^(0\.0\.0\.0|\[::\]):/;
 
-/** What the daemon that listens at `host:port` of this machine says of itself. Throws SetupError where it is not ready. */
+/**
+ * Returns the answer of `/readyz` of the daemon that listens at `host:port` on this machine. Throws SetupError if it is not
+ * ready.
+ */
 export async function askReadiness(address: string, tls: boolean): Promise<string> {
   const here = address.replace(ANY_ADDRESS, 'localhost:');
-  // Nothing is told to whoever answers, so any certificate will do.
+  // The request contains no secret, so any certificate is accepted.
   const options = { timeout: PATIENCE_MS, rejectUnauthorized: false };
   try {
     return await new Promise<string>((resolve, reject) => {

@@ -5,18 +5,18 @@ import { fileTroubleOf, requireWritableFolderOf } from '../shared/file-access.js
 
 const KEY_BYTES = 32;
 
-/** Reads the key that seals secrets; makes one for a new database, readable by its owner alone. Throws SetupError. */
+/** Reads the key that encrypts secrets; creates one for a new database, with mode 0600. Throws SetupError. */
 export function readSecretKey(file: string, database: string): Buffer {
   if (!existsSync(file) && existsSync(database)) {
     throw new SetupError(
-      `${file} is missing: the secrets in ${database} open with that key alone: put it back; where it is lost for good, see "The key is lost" in docs/day-two.md`,
+      `${file} is missing: only that key decrypts the secrets in ${database}; restore the file; if it is lost for good, see "The key is lost" in docs/day-two.md`,
     );
   }
   if (!existsSync(file)) write(file, randomBytes(KEY_BYTES));
   return read(file);
 }
 
-/** A new key beside the one in use, which it is to replace. */
+/** Writes a new key beside the present one, which it will replace, and returns it. Throws SetupError. */
 export function prepareNextKey(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   requireWritableFolderOf(file);
@@ -25,7 +25,9 @@ export function prepareNextKey(file: string): Buffer {
   return key;
 }
 
-/** The key of a replacement that was begun and not finished; one that was cut short itself is none, and sealed nothing. */
+/**
+ * Reads the key of an unfinished rotation. Returns undefined for a file that cannot be read: such a key has encrypted nothing.
+ */
 export function readNextKey(file: string): Buffer | undefined {
   try {
     return read(nextOf(file));
@@ -34,11 +36,11 @@ export function readNextKey(file: string): Buffer | undefined {
   }
 }
 
-/** Puts the next key in the place of the one before, which is kept under the name that is answered: older backups open with it. */
+/** Replaces the key by the next one. Returns the file that keeps the old key, which older backups need. Throws SetupError. */
 export function adoptNextKey(file: string, now: number): string {
   const kept = `${file}.before-${new Date(now).toISOString().replace(/[:.]/g, '-')}`;
   try {
-    // No link: of a file that belongs to somebody else the kernel makes none.
+    // Not a hard link: the kernel refuses one to a file of another user.
     writeFileSync(kept, readFileSync(file), { mode: 0o600, flag: 'wx', flush: true });
     renameSync(nextOf(file), file);
   } catch (error) {

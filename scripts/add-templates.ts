@@ -10,7 +10,7 @@ interface Options {
   images: string;
 }
 
-/** Creates the system templates of `templates/` on a control plane, except those whose name exists there. */
+/** Creates the system templates of `templates/` on a control plane, except those whose names exist there. */
 async function addTemplates({ api, images }: Options, token: string): Promise<void> {
   const client = new ApiClient(api, token);
   const { items } = await client.get<{ items: { name: string }[] }>('/v1/templates?tab=system');
@@ -24,9 +24,11 @@ async function addTemplates({ api, images }: Options, token: string): Promise<vo
 }
 
 const program = new Command('add-templates')
-  .description('Offer the system templates on a control plane. GPURENT_OPERATOR_TOKEN is an operator’s session token.')
-  .option('--api <url>', 'where the control plane serves its API', 'http://127.0.0.1:8080')
-  .requiredOption('--images <prefix>', 'where scripts/build-images has put the images')
+  .description(
+    'Creates the system templates on a control plane. Set GPURENT_OPERATOR_TOKEN to an operator’s session token.',
+  )
+  .option('--api <url>', 'the address of the API', 'http://127.0.0.1:8080')
+  .requiredOption('--images <prefix>', 'the prefix that scripts/build-images was given')
   .action(async (options: Options) => {
     const token = process.env['GPURENT_OPERATOR_TOKEN'] ?? '';
     await addTemplates(options, token).catch((error: unknown) => {

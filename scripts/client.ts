@@ -1,4 +1,4 @@
-/** An answer that is not a success: what the API said. */
+/** An answer of the API with an error status. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -14,7 +14,7 @@ export interface Answer<T> {
   body: T;
 }
 
-/** Looks at every answer, and at the body that was sent for it; throws when one is not as it should be. */
+/** Checks each answer and the body of its request. Throws if one breaks the contract. */
 export type Inspect = (method: string, path: string, answer: Answer<unknown>, asked: unknown) => Promise<void>;
 
 /** A small client of the public API. */
@@ -30,7 +30,7 @@ export class ApiClient {
     return new ApiClient(this.baseUrl, token, this.inspect);
   }
 
-  /** The same credential, acting in one of its organizations. */
+  /** Returns a client with the same credential that acts in one of its organizations. */
   in(organizationId: string): ApiClient {
     return new ApiClient(this.baseUrl, this.token, this.inspect, organizationId);
   }
@@ -47,7 +47,7 @@ export class ApiClient {
     return this.succeed<T>('DELETE', path);
   }
 
-  /** Whatever the API answers, also a refusal. */
+  /** Sends a request and returns any answer, including a refusal. */
   async request<T>(
     method: string,
     path: string,
@@ -81,7 +81,7 @@ export class ApiClient {
   }
 }
 
-/** The fields of an instance that scripts look at. */
+/** The fields of an instance that scripts use. */
 export interface InstanceBody {
   id: string;
   status: string;

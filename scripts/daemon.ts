@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { systemClock } from '../shared/clock.js';
 
 const STOP_PATIENCE_MS = 15_000;
-/** What our programs end with where they cannot go on. */
+/** The last line of our programs when they refuse to run. */
 const REFUSAL = /^gpurent[a-z-]*: /;
 
-/** A program of ours as a child process. */
+/** One of our programs as a child process. */
 export class Daemon {
   private constructor(
     private readonly child: ChildProcess,
@@ -15,7 +15,7 @@ export class Daemon {
     private readonly logFile: string,
   ) {}
 
-  /** Starts `node script args`; its log goes to `logFile`. Detached, it does not hear Ctrl-C: who started it ends it in order. */
+  /** Starts `node script args` with its log in `logFile`. A detached one gets no signal from Ctrl-C: the caller must stop it. */
   static start(
     name: string,
     script: string,
@@ -38,7 +38,7 @@ export class Daemon {
     return this.child.pid ?? 0;
   }
 
-  /** The first line that it prints, as JSON. */
+  /** Parses the first printed line as JSON. Rejects with its last log line if the program ends before. */
   async firstLine<T>(): Promise<T> {
     const { stdout } = this.child;
     if (!stdout) throw new Error(`${this.name} has no output`);
@@ -50,12 +50,12 @@ export class Daemon {
     throw new Error(`${this.name} ended before it was ready: ${this.lastLine()}`);
   }
 
-  /** Throws its last line once it has ended. */
+  /** Throws an error with the last log line if the program has ended. */
   requireRunning(): void {
     if (this.hasEnded) throw this.end();
   }
 
-  /** Rejects with its last line when it ends. */
+  /** Rejects with the last log line when the program ends. */
   async untilEnded(): Promise<never> {
     if (!this.hasEnded) await once(this.child, 'exit');
     throw this.end();
@@ -71,7 +71,7 @@ export class Daemon {
 
   private lastLine(): string {
     const lines = readFileSync(this.logFile, 'utf8').trim().split('\n');
-    // Its own children may log after it.
+    // Children of the program can log after it.
     return lines.findLast((line) => REFUSAL.test(line)) ?? lines.at(-1) ?? '';
   }
 

@@ -52,7 +52,7 @@ const children: ChildProcess[] = [];
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
 
-/** Runs a compiled program, and again whenever a file that it has loaded changes. */
+/** Runs a compiled program, and restarts it when a file that it has loaded changes. */
 function watch(script: string, ...args: string[]): void {
   children.push(
     spawn(process.execPath, ['--watch', script, ...args], {
@@ -63,7 +63,7 @@ function watch(script: string, ...args: string[]): void {
   );
 }
 
-/** Compiles whatever changes. */
+/** Compiles sources when they change. */
 function compile(): void {
   const args = ['node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'];
   children.push(spawn(process.execPath, args, { stdio: 'inherit', detached: true }));
@@ -84,7 +84,7 @@ async function signIn(account: Account): Promise<ApiClient> {
   return api.as((await api.post<{ token: string }>('/v1/auth/sign-in', account)).token);
 }
 
-/** The renter's account, made with credit when it is new. */
+/** Signs the renter in. Creates the account, with credit, if it does not exist. */
 async function renterOf(account: Account, operator: ApiClient): Promise<ApiClient> {
   const signedUp = await api.request<{ token: string; organization: { id: string } }>('POST', '/v1/auth/sign-up', {
     ...account,
@@ -113,7 +113,7 @@ async function startHosts(operator: ApiClient): Promise<void> {
   watch('dist/agent/main.js', 'run');
 }
 
-/** What there is to rent, where nobody has made it yet. */
+/** Creates an offer for each machine without one, and a template if there is none. */
 async function openMarket(operator: ApiClient): Promise<void> {
   const machines = await eventually(
     'a host to connect',

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 const INTERVAL_MS = 10;
-/** What takes long is not asked as often. */
+/** Waits with a longer timeout poll less often. */
 const LONG_MS = 30_000;
 const LONG_INTERVAL_MS = 100;
 
 /**
- * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects with what it waited for after
- * `timeoutMs` milliseconds, and at once when `look` throws.
+ * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects after `timeoutMs` milliseconds with
+ * an error that names `what`, and at once if `look` throws.
  */
 export async function eventually<T>(
   what: string,
@@ -26,5 +26,5 @@ export async function eventually<T>(
     }
     await pause(timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS);
   } while (performance.now() < deadline);
-  throw new Error(`waited in vain for ${what}`, { cause });
+  throw new Error(`gave up waiting for ${what}`, { cause });
 }

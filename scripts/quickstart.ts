@@ -132,7 +132,7 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
       const { connected } = await operator.get<{ connected: boolean }>(`/v1/operator/machines/${id}`);
       return connected || undefined;
     });
-    // For trying out: the disk of a plain machine cannot hold each renter to a size.
+    // An ordinary file system cannot limit each renter's disk to its size, so the quickstart waives that.
     await operator.request('PUT', `/v1/operator/machines/${id}/disk-quota-waiver`);
     return id;
   });
@@ -242,7 +242,7 @@ async function main(): Promise<void> {
       console.log(
         `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );
-      console.log(`Logs:       ${folder}\nCtrl-C stops it all.`);
+      console.log(`Logs:       ${folder}\nCtrl-C stops everything.`);
       await Promise.race([untilInterrupted(), ...daemons.map((daemon) => daemon.untilEnded())]);
     }
   } finally {

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** What the whole may take, in seconds, on two cores. CONTRIBUTING.md says how it grows. */
+/** The time budget of all tests, in seconds, on two cores. CONTRIBUTING.md says how it grows. */
 const BUDGET_S: Record<string, number> = { '': 20.5 * 60, quick: 4 * 60 };
 const SLOWEST = 15;
 
@@ -41,9 +41,9 @@ function print(title: string, rows: [name: string, seconds: number][]): void {
   for (const [name, seconds] of rows) process.stdout.write(`${minutes(seconds)}  ${name}\n`);
 }
 
-print('phases, of which some run side by side', phases());
+print('phases, some of which run in parallel', phases());
 print('slowest files', slowestFiles());
 const budget = BUDGET_S[mode];
 const against =
   budget === undefined ? '' : `, ${Number(tookS) > budget ? 'over' : 'within'} the budget of${minutes(budget)}`;
-process.stdout.write(`\nthe whole took${minutes(Number(tookS))}${against}\n`);
+process.stdout.write(`\ntotal time${minutes(Number(tookS))}${against}\n`);

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { SetupError } from './coded-error.js';
 
-/** The host, without brackets, and the port of `HOST:PORT`. Throws SetupError, in which `name` says what that was to be. */
+/** Splits `HOST:PORT` into the host, without brackets, and the port. Throws SetupError, which names the setting `name`. */
 export function parseAddress(name: string, address: string): { host: string; port: number } {
   const match = /^(?:\[(.+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
   const [host = match?.[2], port] = [match?.[1], Number(match?.[3])];
@@ -9,7 +9,7 @@ export function parseAddress(name: string, address: string): { host: string; por
   throw new SetupError(`${name} is "${address}"; give HOST:PORT, such as 127.0.0.1:8080`);
 }
 
-/** Whether a host name or IP address, without brackets, is this machine alone. */
+/** Returns whether a host name or IP address, without brackets, is loopback. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -3,11 +3,11 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The only source of time in both programs, so that tests can move it. */
+/** The only source of time in both programs, so that tests can control it. */
 export interface Clock {
-  /** Wall clock: milliseconds since 1970 UTC. May step. */
+  /** Returns the wall clock: milliseconds since 1970 UTC. Can step. */
   now(): number;
-  /** Milliseconds since some fixed moment. Never steps back; for durations. */
+  /** Returns monotonic time, for durations: milliseconds since a fixed moment. Never steps back. */
   monotonic(): number;
   /** Calls `run` once after `delayMs` of monotonic time, unless cancelled. */
   schedule(delayMs: number, run: () => void): Timer;
@@ -38,7 +38,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** The value of `promise`, or `onTimeout()` when it has not settled after `timeoutMs`. */
+/** Resolves to the value of `promise`, or to `onTimeout()` if it has not settled after `timeoutMs`. */
 export async function withTimeout<T>(
   clock: Clock,
   timeoutMs: number,

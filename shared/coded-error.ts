@@ -1,4 +1,4 @@
-/** An expected failure: a stable code for programs, one sentence for people. Everything else is a bug. */
+/** An expected failure: a stable code for programs and one sentence for people. Any other error is a bug. */
 export class CodedError<Code extends string = string> extends Error {
   constructor(
     readonly code: Code,
@@ -10,14 +10,14 @@ export class CodedError<Code extends string = string> extends Error {
   }
 }
 
-/** Wrong set-up: the program prints the message alone and exits. */
+/** A wrong set-up: the program prints only the message and exits. */
 export class SetupError extends CodedError<'SETUP'> {
   constructor(message: string, options?: ErrorOptions) {
     super('SETUP', message, options);
   }
 }
 
-/** The message of anything thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

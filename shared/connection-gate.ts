@@ -1,22 +1,22 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from './clock.js';
 
-/** A peer proves who it is within this time. */
+/** A peer must authenticate within this time. */
 const PROOF_MS = 20_000;
-/** Where places are short, a peer that has proven nothing by then loses its place to another. */
+/** If no place is free, a peer that has not authenticated within this time loses its place to another. */
 const PATIENCE_MS = 3_000;
-/** More than a peer needs for that: a handshake, headers, and a short message. */
+/** More than a peer needs to authenticate: a handshake, headers and a short message. */
 const UNPROVEN_BYTES = 256 * 1024;
 const LOOK_MS = 100;
 
 export interface GateLimits {
-  /** Connections that are served though nothing is known of their peers. */
+  /** Connections that are served before their peers have authenticated. */
   unproven: number;
   unprovenOfOneAddress: number;
-  /** Connections that wait, unread, for one of those places. */
+  /** Connections that wait, unread, for a place among them. */
   waiting: number;
   waitingOfOneAddress: number;
-  /** Connections of peers that have proven themselves. */
+  /** Connections of peers that have authenticated. */
   proven: number;
 }
 
@@ -25,20 +25,20 @@ interface Visitor {
   /** `address:port` */
   peer: string;
   address: string;
-  /** When it was let in, in monotonic milliseconds. */
+  /** When it got its place, in monotonic milliseconds. */
   since: number;
 }
 
 /**
- * Listens, and bounds what peers that have proven nothing can cost: how many are served at once, in all and of one
- * address, for how long, and with how many bytes. Whoever finds no place waits unread. Addresses take turns, and of one address
- * the newest comes first, so that an honest peer gets in past a crowd that only holds connections.
+ * Listens, and limits the cost of peers that have not authenticated: how many it serves at once, in all and per address, for how
+ * long, and with how many bytes. Other connections wait unread. Addresses take turns, and within an address the newest connection
+ * comes first, so that an honest peer gets a place despite attackers who only hold connections.
  */
 export class ConnectionGate {
-  /** In the order in which they were let in. */
+  /** In the order in which they got their places. */
   private readonly unproven = new Map<string, Visitor>();
   private readonly unprovenOf = new Map<string, number>();
-  /** By address, in the order of their turns; of each, the newest last. */
+  /** By address, in the order of turns; within an address, newest last. */
   private readonly waiting = new Map<string, Visitor[]>();
   private waitingCount = 0;
   private readonly sockets = new Set<Socket>();
@@ -46,19 +46,19 @@ export class ConnectionGate {
   private timer: Timer | undefined;
   private closed = false;
 
-  /** `letIn` is given each connection that is to be served. */
+  /** `letIn` is called with each connection that gets a place. */
   constructor(
     private readonly clock: Clock,
     private readonly letIn: (socket: Socket) => void,
     private readonly limits: GateLimits,
   ) {}
 
-  /** How many connections there are, waiting ones included. */
+  /** Returns the number of connections, including waiting ones. */
   get connections(): number {
     return this.sockets.size;
   }
 
-  /** Binds an address. Returns the port bound. */
+  /** Binds an address. Returns the bound port. */
   async listen(host: string, port: number): Promise<number> {
     const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => this.take(socket));
     this.server = server;
@@ -66,12 +66,12 @@ export class ConnectionGate {
       server.once('error', reject);
       server.listen({ host, port }, resolve);
     });
-    // What one connection fails with ends that one alone.
+    // The error of one connection must not end the others.
     server.on('error', () => undefined);
     return (server.address() as AddressInfo).port;
   }
 
-  /** Takes a connection that has been accepted, here or elsewhere. */
+  /** Takes a connection that this gate or another listener has accepted. */
   take(socket: Socket): void {
     if (this.closed || socket.destroyed) return void socket.destroy();
     const { remoteAddress: address = '', remotePort } = socket;
@@ -83,13 +83,13 @@ export class ConnectionGate {
     this.waiting.set(address, others);
     others.push(visitor);
     this.waitingCount++;
-    // The oldest makes room: it has waited in vain for longest.
+    // The oldest makes room: it has waited longest without success.
     if (this.waitingCount > this.limits.waiting || others.length > this.limits.waitingOfOneAddress)
       others[0]?.socket.destroy();
     this.fill();
   }
 
-  /** The peer at `address:port` has proven who it is: what its connection may do is bounded elsewhere from now on. */
+  /** Records that the peer at `address:port` has authenticated. From now on other code limits its connection. */
   prove(peer: string): void {
     const visitor = this.unproven.get(peer);
     if (!visitor) return;
@@ -99,7 +99,7 @@ export class ConnectionGate {
     this.fill();
   }
 
-  /** Takes no more connections, and ends those whose peers have proven nothing. */
+  /** Takes no more connections, and ends those of peers that have not authenticated. */
   close(): void {
     this.closed = true;
     this.timer?.cancel();
@@ -122,7 +122,7 @@ export class ConnectionGate {
     this.fill();
   }
 
-  /** Lets in whoever there is a place for. */
+  /** Gives all free places to waiting connections. */
   private fill(): void {
     for (let admitted = true; admitted;) {
       admitted = false;
@@ -131,7 +131,7 @@ export class ConnectionGate {
         if ((this.unprovenOf.get(address) ?? 0) >= this.limits.unprovenOfOneAddress && !this.evictOldest(address))
           continue;
         const visitor = this.takeOut(address, visitors, visitors.length - 1);
-        // One that has just made room for others is still to leave.
+        // A destroyed one has just made room for others; its close event follows.
         if (visitor && !visitor.socket.destroyed) this.admit(visitor);
         admitted = true;
         break;
@@ -139,7 +139,7 @@ export class ConnectionGate {
     }
   }
 
-  /** The others of the address have their turn after all other addresses. */
+  /** Removes a waiting connection. The others of its address get their turn after all other addresses. */
   private takeOut(address: string, visitors: Visitor[], index: number): Visitor | undefined {
     const [visitor] = visitors.splice(index, 1);
     this.waitingCount--;
@@ -157,7 +157,7 @@ export class ConnectionGate {
     this.timer ??= this.clock.schedule(LOOK_MS, () => this.look());
   }
 
-  /** Ends the oldest that has had time enough, of one address or of all. Returns whether there is one. */
+  /** Ends the oldest connection with a place for at least PATIENCE_MS, of one address or of all. Returns whether it found one. */
   private evictOldest(address?: string): boolean {
     for (const visitor of this.unproven.values()) {
       if (this.clock.monotonic() - visitor.since < PATIENCE_MS) return false;

@@ -4,13 +4,13 @@ import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SetupError, messageOf } from './coded-error.js';
 
-/** What a disk that is full does not take any more. */
+/** A full disk cannot store this. */
 const PROBE = Buffer.alloc(4_096);
 
-/** Throws SetupError, in one line that says which user may not do what where, unless `file` can be read. */
+/** Throws SetupError unless `file` can be read. Its one line names the user, the action and the path. */
 export function requireReadable(file: string): void {
   const found = look(file, `there is no file ${file}`);
-  if (!found.isFile()) throw new SetupError(`${file} is no file`);
+  if (!found.isFile()) throw new SetupError(`${file} is not a file`);
   try {
     closeSync(openSync(file, 'r'));
   } catch (error) {
@@ -22,10 +22,10 @@ export function requireReadable(file: string): void {
   }
 }
 
-/** The same, unless files can be made in the folder and take something: one is made and removed. */
+/** Throws SetupError unless files in `folder` can be created and written: creates and removes one. */
 export function requireWritableFolder(folder: string): void {
   const found = look(folder, `there is no folder ${folder}`);
-  if (!found.isDirectory()) throw new SetupError(`${folder} is no folder`);
+  if (!found.isDirectory()) throw new SetupError(`${folder} is not a folder`);
   try {
     probe(join(folder, `.gpurent-${randomUUID()}`));
   } catch (error) {
@@ -33,12 +33,12 @@ export function requireWritableFolder(folder: string): void {
   }
 }
 
-/** The same of the folder of a file. */
+/** Checks the folder of a file by {@link requireWritableFolder}. */
 export function requireWritableFolderOf(file: string): void {
   requireWritableFolder(dirname(resolve(file)));
 }
 
-/** What has gone wrong with a file, in words; the message of whatever else was thrown. */
+/** Returns the reason of a failed file operation in words; for any other error, its message. */
 export function fileTroubleOf(error: unknown): string {
   const { code, path, dest } = error as { code?: unknown; path?: string; dest?: string };
   const file = dest ?? path ?? 'it';
@@ -56,7 +56,7 @@ export function fileTroubleOf(error: unknown): string {
   }
 }
 
-/** Whether it was thrown by the file system. */
+/** Returns whether the file system threw the error. */
 export function isFileTrouble(error: unknown): boolean {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }

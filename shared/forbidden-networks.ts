@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * What is not the Internet: a machine itself, its networks, and the addresses at which clouds tell a machine of itself. Neither
- * renters' packets nor requests that a stranger has us make may go there.
+ * Addresses outside the Internet: a machine itself, its private networks and the metadata services of clouds. Neither renters'
+ * packets nor requests that a stranger causes us to make can go there.
  */
 export const FORBIDDEN_IPV4 = [
   '0.0.0.0/8',
@@ -22,7 +22,7 @@ export const FORBIDDEN_IPV4 = [
   '240.0.0.0/4',
 ] as const;
 
-/** Those in which an IPv4 address may be hidden among them: 6to4 and NAT64. */
+/** Includes the networks that can embed an IPv4 address: 6to4 and NAT64. */
 export const FORBIDDEN_IPV6 = [
   '::/127',
   '64:ff9b::/96',
@@ -37,7 +37,7 @@ export const FORBIDDEN_IPV6 = [
 
 const forbidden = blockListOf([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6]);
 
-/** Whether an IP address lies in a forbidden network and in none that is allowed all the same. What is no address is forbidden. */
+/** Returns whether an IP address is in a forbidden network and in no `allowed` one. Text that is not an address is forbidden. */
 export function isForbidden(address: string, allowed: readonly string[] = []): boolean {
   const version = isIP(address);
   if (version === 0) return true;
@@ -45,7 +45,7 @@ export function isForbidden(address: string, allowed: readonly string[] = []): b
   return forbidden.check(address, family) && !blockListOf(allowed).check(address, family);
 }
 
-/** Whether an IP address lies in one of these networks, which are given as `ADDRESS/PREFIX`, or as an address alone. */
+/** Returns whether an IP address is in one of these networks, each given as `ADDRESS/PREFIX` or as a single address. */
 export function isWithin(address: string, networks: readonly string[]): boolean {
   const version = isIP(address);
   return version !== 0 && blockListOf(networks).check(address, version === 4 ? 'ipv4' : 'ipv6');

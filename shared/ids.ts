@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 
-/** The only source of identities and secrets in both programs, so that a simulation can repeat them. */
+/** The only source of ids and secrets in both programs, so that a simulation can repeat them. */
 export interface Ids {
   uuid(): string;
-  /** `bytes` random bytes as lower-case hexadecimal digits, two a byte. */
+  /** Returns `bytes` random bytes as lower-case hexadecimal digits. */
   hex(bytes: number): string;
 }
 

@@ -1,17 +1,17 @@
-/** A container image's name, as the distribution project's grammar has it: `[registry/]repository[:tag][@digest]`. */
+/** The name of a container image in the grammar of the distribution project: `[registry/]repository[:tag][@digest]`. */
 export interface ImageReference {
-  /** `host[:port]`; null: Docker's own. */
+  /** `host[:port]`; null: Docker Hub. */
   registry: string | null;
   repository: string;
   tag: string | null;
   digest: string | null;
 }
 
-/** Of registry and repository together, in characters. */
+/** The longest registry and repository together, in characters. */
 const MAX_NAME = 255;
 export const MAX_REFERENCE = 512;
 
-/** Docker's own registry, in names of images. */
+/** The name of Docker Hub in image references. */
 export const DOCKER_HUB = 'docker.io';
 const HUB_NAMES: readonly (string | null)[] = [null, DOCKER_HUB, 'index.docker.io'];
 
@@ -22,10 +22,10 @@ const COMPONENT = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
 const REPOSITORY = new RegExp(`^${COMPONENT}(?:/${COMPONENT})*$`);
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^[a-z][a-z0-9]*(?:[-_+.][a-z][a-z0-9]*)*:[a-f0-9]{32,128}$/i;
-/** What Docker takes for an image's identity rather than its name. */
+/** Docker reads this as an image id, not as a name. */
 const IDENTITY = /^[a-f0-9]{64}$/;
 
-/** Parses a reference. Returns undefined for what is none: only a valid one may be part of a request to Docker. */
+/** Parses a reference. Returns undefined for an invalid one, which must never be part of a request to Docker. */
 export function parseImageReference(text: string): ImageReference | undefined {
   if (text.length > MAX_REFERENCE || IDENTITY.test(text)) return undefined;
   const [beforeDigest = '', digest = null, ...rest] = text.split('@');
@@ -36,14 +36,14 @@ export function parseImageReference(text: string): ImageReference | undefined {
   if (name.length > MAX_NAME || (tag !== null && !TAG.test(tag))) return undefined;
   const slash = name.indexOf('/');
   const first = slash < 0 ? '' : name.slice(0, slash);
-  // So Docker tells a registry from the first part of a repository.
+  // Docker's own rule to tell a registry from the first part of a repository.
   const hasRegistry = /[.:A-Z]/.test(first) || first === 'localhost';
   const [registry, repository] = hasRegistry ? [first, name.slice(slash + 1)] : [null, name];
   if ((registry !== null && !REGISTRY.test(registry)) || !REPOSITORY.test(repository)) return undefined;
   return { registry, repository, tag, digest };
 }
 
-/** The registry and repository that an image is of, which have several names: `debian` is `docker.io/library/debian`. */
+/** Returns the one form of a registry and repository that can have several names: `debian` is `docker.io/library/debian`. */
 export function canonicalName({ registry, repository }: ImageReference): { registry: string; repository: string } {
   if (registry !== null && !HUB_NAMES.includes(registry)) return { registry: registry.toLowerCase(), repository };
   return { registry: DOCKER_HUB, repository: repository.includes('/') ? repository : `library/${repository}` };

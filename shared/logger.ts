@@ -5,19 +5,22 @@ import { SetupError } from './coded-error.js';
 
 export type { Logger };
 
-/** Lines of JSON for programs, or of text for people. */
+/** The form of log lines: JSON for programs, text for people. */
 export type LogFormat = 'json' | 'text';
 
 // eslint-disable-next-line no-control-regex -- all but the tab and the end of a line
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Judges a setting; empty: null. Throws SetupError. */
+/** Reads the setting `name`; an empty value gives null. Throws SetupError. */
 export function parseLogFormat(name: string, value: string): LogFormat | null {
   if (value === '' || value === 'json' || value === 'text') return value || null;
   throw new SetupError(`${name} is "${value}"; give "text" for people or "json" for programs`);
 }
 
-/** On standard error, so that standard output stays free for what a program answers; without a format, as whoever looks there can read it. */
+/**
+ * Creates a logger on standard error, because standard output is for a program's answers. Without a format it writes text to a
+ * terminal and JSON otherwise.
+ */
 export function createLogger(
   name: string,
   level: string,
@@ -31,7 +34,7 @@ export function createLogger(
     redact: ['token', 'password', 'credential', 'authorization', '*.token', '*.password'],
   };
   if (!isText) return pino(options, destination);
-  // Loaded where somebody reads along: services need not wait for it.
+  // Loaded only for text, so that services start without it.
   const makePretty = createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
   const pretty = makePretty({
     messageFormat: (line, key) => printable(String(line[key])),
@@ -49,7 +52,10 @@ export function createLogger(
   return pino({ ...options, serializers: { err } }, pretty);
 }
 
-/** What strangers have said stands in logs, too, and is to steer no terminal, nor to hide a line from journalctl. */
+/**
+ * Escapes unprintable characters: logs contain text of strangers, which must not control a terminal or hide lines from
+ * journalctl.
+ */
 function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) =>
     JSON.stringify(character)

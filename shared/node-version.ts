@@ -1,7 +1,10 @@
-/** Where a driver of SQLite was compiled so that it ends Node 24 as soon as a statement is collected: nodejs/node#65446. */
+/** A symbol in SQLite drivers that abort Node 24 as soon as it collects a statement: nodejs/node#65446. */
 const ABORTING = 'RemoveEnvironmentCleanupHook';
 
-/** Why a program cannot run on a version of Node, such as `v20.19.0`; undefined: it can. `engines`: such as `^20.19.0 || ^22.12.0`. */
+/**
+ * Returns why a program cannot run on a version of Node such as `v20.19.0`; undefined: it can. `engines`: such as `^20.19.0 ||
+ * ^22.12.0`.
+ */
 export function refusalOfNode(version: string, engines: string): string | undefined {
   const [major = 0, minor = 0] = numbersOf(version);
   const ranges = engines.split('||').map((range) => numbersOf(range));
@@ -10,11 +13,13 @@ export function refusalOfNode(version: string, engines: string): string | undefi
   return `this is Node ${version.slice(1)}; install one of ${known.join(', ')}`;
 }
 
-/** Why a compiled driver of SQLite cannot be used with a version of Node; undefined: it can. `driver`: what its file holds. */
+/**
+ * Returns why a compiled SQLite driver does not work with a version of Node; undefined: it does. `driver`: the bytes of its file.
+ */
 export function refusalOfDriver(version: string, driver: Buffer): string | undefined {
   const [major] = numbersOf(version);
   if (major !== 24 || !driver.includes(ABORTING)) return undefined;
-  return 'better-sqlite3 was compiled with headers of Node 24.19 or later, with which it ends Node 24 at random (nodejs/node#65446): install a release, or run scripts/quickstart, which compile it with earlier ones';
+  return 'better-sqlite3 was compiled with headers of Node 24.19 or later, with which it ends Node 24 at random (nodejs/node#65446): install a release, or run scripts/quickstart; both compile it with older headers';
 }
 
 function numbersOf(version: string): number[] {

@@ -1,6 +1,6 @@
 import type { Observation } from './gen/gpurent/agent/v1/agent.js';
 
-/** An observation that tells of nothing but a state, which is to be added. */
+/** An empty observation, to which the caller adds a state. */
 export const NOTHING: Omit<Observation, 'state'> = {
   runId: '',
   runningMs: 0,

@@ -3,16 +3,16 @@ import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
 
 const EVERY_MS = MINUTE_MS;
-/** Troubles that are remembered at once. */
+/** The number of troubles remembered at once. */
 const MOST = 256;
 const MOST_CHARS = 200;
 
 /**
- * Bounds the lines about what fails again and again: a trouble is written at once, and then once a minute at most, with how often it
- * came in between.
+ * Limits the log lines about a repeated failure: writes a trouble at once, and then at most once a minute, with the number of lines
+ * left out.
  */
 export class PacedLog {
-  /** The trouble that was written last comes last. */
+  /** Ordered by the last line written, newest last. */
   private readonly written = new Map<string, { at: number; unsaid: number }>();
 
   constructor(
@@ -20,7 +20,7 @@ export class PacedLog {
     private readonly logger: Logger,
   ) {}
 
-  /** `trouble`: what is the matter, where the message does not say it alone; numbers in it make it no other one. */
+  /** Writes a line, or counts it as left out. `trouble` names the failure if the message varies; numbers in it are ignored. */
   write(level: 'info' | 'warn' | 'error', message: string, fields: object = {}, trouble = message): void {
     const key = trouble.replace(/\d+/g, '#').slice(0, MOST_CHARS);
     const known = this.written.get(key);

@@ -1,18 +1,18 @@
 import { MINUTE_MS } from './time.js';
 
 /**
- * The wire's versions that this build speaks, inclusive: its own and the one before, so that either side may be upgraded first.
- * 2 added TLS with certificates of hosts, and the ids of requests.
+ * The protocol versions of this build, inclusive: its own and the one before, so that either side can be upgraded first.
+ * Version 2 added TLS with host certificates, and request ids.
  */
 export const PROTOCOL_MIN = 1;
 export const PROTOCOL_MAX = 2;
 
-/** The largest message of a host, in bytes. */
+/** The largest message from a host, in bytes. */
 const MAX_AGENT_MESSAGE_BYTES = 1024 * 1024;
-/** The largest message to a host, in bytes: a workload with all the environment that the API takes fits in. */
+/** The largest message to a host, in bytes: it fits a workload with the largest environment that the API accepts. */
 const MAX_CONTROL_MESSAGE_BYTES = 8 * 1024 * 1024;
 
-/** HTTP/2 keepalive for both ends: a dead peer is noticed within 30 seconds. */
+/** HTTP/2 keepalive for both ends, which notice a dead peer within 30 seconds. */
 const KEEPALIVE_OPTIONS = {
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -21,7 +21,8 @@ const KEEPALIVE_OPTIONS = {
 
 export const AGENT_OPTIONS = {
   ...KEEPALIVE_OPTIONS,
-  // Otherwise grpc-js asks DNS for a TXT record with its settings. Where no name server answers, that keeps a process from ending for
+  // Otherwise grpc-js asks DNS for a TXT record with its settings. Where no name server answers, that keeps a process from ending
+  // for
   // 20 seconds.
   'grpc.service_config_disable_resolution': 1,
   'grpc.max_send_message_length': MAX_AGENT_MESSAGE_BYTES,
@@ -35,7 +36,7 @@ export const GATEWAY_OPTIONS = {
   'grpc.max_connection_idle_ms': MINUTE_MS,
 } as const;
 
-/** Where each host has a connection of its own: it needs one stream, and for a moment another for its certificate. */
+/** With TLS each host has its own connection: it needs one stream, and briefly another one to renew its certificate. */
 export const STREAMS_OF_A_HOST = { 'grpc.max_concurrent_streams': 4 } as const;
 
 export const HEARTBEAT_MS = 10_000;

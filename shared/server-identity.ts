@@ -5,24 +5,24 @@ import type { Clock, Timer } from './clock.js';
 import { SetupError, messageOf } from './coded-error.js';
 import type { Logger } from './logger.js';
 
-/** A certificate, its chain behind it, and its key; both PEM. */
+/** A certificate followed by its chain, and its key; both in PEM. */
 export interface KeyAndCertificate {
   certificate: string;
   key: string;
 }
 
-/** The files of one that somebody else has made. */
+/** The files of a certificate that another authority has issued, and of its key. */
 export interface CertificateFiles {
   certificate: string;
   key: string;
 }
 
-/** Where it comes from; asked again and again, for certificates end. */
+/** Returns the present certificate. It is called every hour, because certificates expire. */
 export type IdentitySource = () => Promise<KeyAndCertificate>;
 
 const LOOK_MS = HOUR_MS;
 
-/** What a program of ours shows to those who connect by TLS, kept fresh while it runs. */
+/** The certificate that a program presents to TLS clients, renewed while the program runs. */
 export class ServerIdentity {
   private shown: KeyAndCertificate | undefined;
   private timer: Timer | undefined;
@@ -35,7 +35,7 @@ export class ServerIdentity {
     private readonly logger: Logger,
   ) {}
 
-  /** Rejects with SetupError where there is none to show yet. */
+  /** Reads the first certificate. Rejects with SetupError if it cannot be used. */
   static async open(source: IdentitySource, clock: Clock, logger: Logger): Promise<ServerIdentity> {
     const identity = new ServerIdentity(source, clock, logger);
     await identity.look().catch((error: unknown) => {
@@ -50,16 +50,19 @@ export class ServerIdentity {
     return this.shown;
   }
 
-  /** Calls `listener` with what is shown, now and whenever it changes. */
+  /** Calls `listener` with the certificate now and after each change. */
   follow(listener: (shown: KeyAndCertificate) => void): void {
     this.listeners.push(listener);
     listener(this.current);
   }
 
-  /** Looks at once; what cannot be used leaves what is shown as it is, and is logged. */
+  /** Reads the certificate now. Keeps the present one, and logs why, if the new one cannot be used. */
   async refresh(): Promise<void> {
     await this.look().catch((error: unknown) =>
-      this.logger.error({ err: error }, `the certificate stays as it was: ${messageOf(error)}`),
+      this.logger.error(
+        { err: error },
+        `the new certificate cannot be used, the present one stays: ${messageOf(error)}`,
+      ),
     );
   }
 
@@ -82,7 +85,7 @@ export class ServerIdentity {
   }
 }
 
-/** A certificate with its chain, and its key, as they are in their files now. */
+/** Returns a source that reads a certificate with its chain, and its key, from their files. */
 export function fromFiles(files: CertificateFiles): IdentitySource {
   return async () => ({
     certificate: await readFile(files.certificate, 'utf8'),
@@ -90,7 +93,10 @@ export function fromFiles(files: CertificateFiles): IdentitySource {
   });
 }
 
-/** Judges the settings `<prefix>_CERTIFICATE_FILE` and `<prefix>_KEY_FILE`; null where neither is set. Throws SetupError. */
+/**
+ * Reads the settings `<prefix>_CERTIFICATE_FILE` and `<prefix>_KEY_FILE`; null if neither is set. Throws SetupError if one is
+ * missing.
+ */
 export function certificateFiles(prefix: string, certificate: string, key: string): CertificateFiles | null {
   if ((certificate === '') !== (key === ''))
     throw new SetupError(`give both ${prefix}_CERTIFICATE_FILE and ${prefix}_KEY_FILE, or neither`);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-// Not by its name: a Node that lacks it is to be refused first, by require-node.ts.
+// Not a named import: in an older Node without parseEnv it would fail before require-node.ts can refuse that Node.
 import util from 'node:util';
 import { SetupError } from './coded-error.js';
 import { fileTroubleOf } from './file-access.js';
 
-/** A file of NAME=value lines. Throws SetupError, naming the setting that named the file. */
+/** Reads a file of NAME=value lines. Throws SetupError, which names `setting`, the setting with the file's path. */
 export function readSettingsFile(setting: string, file: string): Record<string, string | undefined> {
   try {
     return util.parseEnv(readFileSync(file, 'utf8'));

@@ -6,8 +6,8 @@ const run = promisify(execFile);
 const PATIENCE_MS = 10_000;
 
 /**
- * Tells systemd that this program is ready, where its unit waits for that. `socket`: NOTIFY_SOCKET of the environment. Throws
- * SetupError where systemd cannot be told: it would wait for ever.
+ * Tells systemd that this program is ready, if its unit waits for that. `socket`: NOTIFY_SOCKET of the environment. Throws
+ * SetupError if that fails, because systemd would wait for ever.
  */
 export async function tellReady(socket: string | undefined): Promise<void> {
   if (socket === undefined) return;

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The name by which a control plane is known in a certificate of its own making: hosts that know its authority by a
- * fingerprint ask for this name, whatever address they dial.
+ * The name of the control plane in a certificate of its own authority. Hosts that know the authority by its fingerprint ask for this
+ * name, whatever address they dial.
  */
 export const CONTROL_PLANE_NAME = 'control-plane.gpurent.internal';
 
-/** The keys of hosts, of the authority and of what it certifies. */
+/** The algorithm of the keys of hosts, of the authority and of the certificates that it issues. */
 export const KEY_ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** SHA-256 of a certificate in DER, in hexadecimal digits. */
+/** Returns the SHA-256 of a certificate in DER, as hexadecimal digits. */
 export function fingerprintOf(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex');
 }
 
-/** An enrolment token that also names the authority of the control plane that takes it. */
+/** Returns an enrolment token that also contains the fingerprint of the control plane's authority. */
 export function withFingerprint(token: string, fingerprint: string): string {
   return `${token}.${Buffer.from(fingerprint, 'hex').toString('base64url')}`;
 }
 
-/** The fingerprint that a token names; undefined where it names none. */
+/** Returns the fingerprint in a token; undefined if there is none. */
 export function fingerprintIn(token: string): string | undefined {
   const [, encoded] = token.split('.');
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64url').toString('hex');

@@ -2,12 +2,12 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 
-// From sources this file stands one level below package.json, compiled it stands two.
+// In the sources this file is one level below package.json, compiled it is two levels below.
 const file = ['../package.json', '../../package.json']
   .map((path) => new URL(path, import.meta.url))
   .find((url) => existsSync(url));
 
-/** What package.json says of this release. */
+/** The version and the supported versions of Node in package.json. */
 export const manifest = file
   ? (createRequire(import.meta.url)(fileURLToPath(file)) as { version: string; engines: { node: string } })
   : { version: '0.0.0', engines: { node: '^20.19.0' } };

@@ -34,14 +34,14 @@ import { SIZED_SERVICE } from './message-size.js';
 type Call = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'metadata' | 'getAuthContext' | 'getPeer'>;
 
 const GRACE_MS = 1_000;
-/** A host needs one connection; many may stand behind one address. */
+/** A host needs one connection; many hosts can share one address. */
 const LIMITS = {
   ...{ unproven: 512, unprovenOfOneAddress: 384 },
   ...{ waiting: 16_384, waitingOfOneAddress: 12_288 },
   proven: 50_000,
 };
 
-/** Where agents dial in. */
+/** The gRPC server that agents dial. */
 export class Gateway {
   private readonly service: AgentServiceServer;
   private readonly refusals: RefusalLimiter;
@@ -65,7 +65,10 @@ export class Gateway {
     this.refusals = new RefusalLimiter(platform.clock);
   }
 
-  /** Binds `host:port` (port 0: any) and answers the address bound. Without TLS, hosts prove who they are by a secret. */
+  /**
+   * Binds `host:port` (port 0: any) and returns the bound address. Without TLS, hosts authenticate by a secret. Throws
+   * SetupError.
+   */
   async listen(address: string, tls?: ServerCredentials): Promise<string> {
     this.secured = tls !== undefined;
     const server = new Server({ ...GATEWAY_OPTIONS, ...(tls ? STREAMS_OF_A_HOST : {}) });
@@ -74,7 +77,7 @@ export class Gateway {
     const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
     this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket), LIMITS);
     const at = parseAddress('GPURENT_GRPC_ADDRESS', address);
-    // A name is bound at one of its addresses alone; agents dial this one by either.
+    // Node binds a name at only one of its addresses, but agents can dial localhost at either.
     const host = at.host === 'localhost' ? '127.0.0.1' : at.host;
     const port = await this.gate.listen(host, at.port).catch((error: unknown) => {
       throw new SetupError(`cannot listen for agents on ${address}: ${messageOf(error)}`);
@@ -82,14 +85,14 @@ export class Gateway {
     return address.replace(/:\d+$/, `:${port}`);
   }
 
-  /** Ends the streams of all hosts, within a second; they will dial again. */
+  /** Ends the streams of all hosts within a second; the hosts dial again. */
   async close(): Promise<void> {
     this.platform.connections.closeAll('the control plane is stopping');
     this.gate?.close();
     const { server } = this;
     await new Promise<void>((resolve) => {
       if (!server) return resolve();
-      // Streams whose host does not read their end are cut; a connection on which nobody ever spoke is waited for by nobody.
+      // Cuts streams whose host does not read their end. Nothing waits for connections on which nothing was sent.
       const cut = this.platform.clock.schedule(GRACE_MS, () => {
         server.forceShutdown();
         resolve();
@@ -111,7 +114,7 @@ export class Gateway {
   }
 
   private async makeHost({ token, inventory, hostId, earlier, certificateRequest }: EnrollRequest): Promise<Enrolled> {
-    if (!inventory?.name) throw new Refusal('VALIDATION_FAILED', 'an inventory with a name is needed');
+    if (!inventory?.name) throw new Refusal('VALIDATION_FAILED', 'the inventory must have a name');
     const newcomer = { token, inventory, hostId, earlier };
     return this.secured
       ? certifyHost(this.platform, newcomer, certificateRequest)
@@ -122,14 +125,14 @@ export class Gateway {
     this.answer(call, callback, async () => {
       const proof = this.proofOf(call);
       if (!this.secured)
-        throw new Refusal('TOKEN_INVALID', 'this control plane speaks plain text: no certificate is of use');
+        throw new Refusal('TOKEN_INVALID', 'this control plane does not use TLS, so it issues no certificates');
       const certificate = await renewCertificate(this.platform, proof, call.request.certificateRequest);
       this.logger.info({ peer: call.getPeer() }, 'certificate renewed');
       return { certificate };
     });
   }
 
-  /** What a host proves itself by; nothing that anybody has, where it shows nothing. */
+  /** Returns the proof of a host's identity. Without a credential it contains a hash that belongs to no host. */
   private proofOf(call: Call): Proof {
     if (this.secured) {
       const shown = call.getAuthContext().sslPeerCertificate;
@@ -157,11 +160,11 @@ export class Gateway {
       },
       (error: unknown) => {
         if (error instanceof Refusal) {
-          this.logger.warn({ peer, code: error.code }, `a host was refused: ${error.message}`);
+          this.logger.warn({ peer, code: error.code }, `a host's call was refused: ${error.message}`);
           const code = error.code === 'VALIDATION_FAILED' ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;
           return callback({ code, details: error.message });
         }
-        this.logger.error({ err: error, peer }, 'a host was not answered');
+        this.logger.error({ err: error, peer }, `a host's call failed: ${messageOf(error)}`);
         callback({ code: status.INTERNAL, details: 'internal error' });
       },
     );

@@ -22,22 +22,22 @@ import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
 
-/** One stream of a host, as far as its session uses it. */
+/** The part of a host's stream that its session uses. */
 export type HostStream = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'on' | 'write' | 'end' | 'emit'>;
 
 const HELLO_MS = 10_000;
-/** A greeting is more work than anything that follows. */
+/** A hello costs more work than any later message. */
 const CONNECT_UNITS = 100;
-/** Of what a host says, in a line of the log. */
+/** The characters of a host's code that a log line shows. */
 const MOST_OF_A_CODE = 100;
-/** A balance changes little faster. */
+/** A balance changes little within this time. */
 const PAID_TIMES_EVERY_MS = MINUTE_MS;
-/** So many instances are named in one line of the log. */
+/** The number of instances that one log line names. */
 const MOST_NAMED = 20;
 const IN_QUARANTINE = 'workloads are in quarantine: adopt or remove each, see GET /v1/operator/quarantine';
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
 
-/** One host's stream from its first message to its end. Returns whether the host is known, and may speak now. */
+/** Serves a host's stream from its first message to its end. Returns whether the host is authenticated and not blocked. */
 export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): boolean {
   try {
     const machineId = admitHost(platform, proof);
@@ -48,7 +48,7 @@ export function serveHost(platform: Platform, logger: Logger, stream: HostStream
     new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId);
     return true;
   } catch (error) {
-    logger.warn(`a host was turned away: ${messageOf(error)}`);
+    logger.warn(`a host's stream was refused: ${messageOf(error)}`);
     if (error instanceof Refusal) refuse(stream, status.UNAUTHENTICATED, error.message);
     else refuse(stream, status.INTERNAL, 'internal error; dial again');
     return false;
@@ -61,8 +61,10 @@ function refuse(stream: HostStream, code: status, details: string): void {
 
 function overtakenBy(epoch: number, heard: number): string {
   const other =
-    heard > epoch ? `a newer control plane (epoch ${heard}, here it is ${epoch})` : 'another one beside this';
-  return `this host has heard of ${other}: this one runs on a copy of the store that is not in use; stop it, or restore its store with "gpurent-control-plane restore"`;
+    heard > epoch
+      ? `a newer control plane (epoch ${heard}, here it is ${epoch})`
+      : 'another control plane of this epoch';
+  return `this host has heard of ${other}: this control plane runs on a superseded copy of the database; stop it, or make its copy the current one with "gpurent-control-plane restore"`;
 }
 
 class HostSession implements AgentStream {
@@ -70,7 +72,7 @@ class HostSession implements AgentStream {
   congested = false;
   private closed = false;
   private readonly helloDeadline: Timer;
-  /** When paid times are to be told next, in monotonic time; never to an agent that heeds none. */
+  /** When to send paid times next, in monotonic milliseconds; Infinity for an agent that does not use them. */
   private paidTimesAt = Infinity;
 
   constructor(
@@ -80,7 +82,7 @@ class HostSession implements AgentStream {
     private readonly machineId: string,
   ) {
     stream.on('data', (message: AgentMessage) => this.receive(message));
-    this.helloDeadline = platform.clock.schedule(HELLO_MS, () => this.close('no hello came'));
+    this.helloDeadline = platform.clock.schedule(HELLO_MS, () => this.close('the host sent no hello in time'));
     stream.on('drain', () => (this.congested = false));
     stream.on('end', () => this.close('the host has ended its stream'));
     stream.on('error', (error) => this.lost(messageOf(error)));
@@ -117,7 +119,7 @@ class HostSession implements AgentStream {
       if (this.greeted) this.handle(message);
       else this.greet(message);
     } catch (error) {
-      // Without a welcome the host would wait: it is told to dial again.
+      // A host without a welcome would wait for it: the refusal makes it dial again.
       if (!this.greeted) this.turnAway(error);
       const kind = message.message?.$case;
       if (error instanceof Refusal)
@@ -137,7 +139,7 @@ class HostSession implements AgentStream {
 
   private cutOff(): void {
     this.logger.warn('the host says more than any honest one would: it is cut off for a minute');
-    this.lost('it said too much');
+    this.lost('it exceeded its message limit');
     refuse(this.stream, status.RESOURCE_EXHAUSTED, FLOODED);
   }
 
@@ -200,7 +202,7 @@ class HostSession implements AgentStream {
           },
           'command answered',
         );
-        // The last word on the command is still to come.
+        // The final answer to the command follows.
         if (outcome === CommandOutcome.COMMAND_OUTCOME_ACCEPTED) return;
         this.send({ message: { $case: 'resultAck', value: { commandId } } });
         return;

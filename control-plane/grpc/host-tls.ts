@@ -3,17 +3,17 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
 import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
 
-/** What this control plane shows to hosts; both may change while it listens. */
+/** The certificates that this control plane presents to hosts. Both can change while it listens. */
 export interface Identities {
-  /** To those that ask for any name. */
+  /** For hosts that ask for any other name. */
   identity: ServerIdentity;
-  /** To those that know its own authority, and ask for the name that it gives itself. */
+  /** For hosts that trust its own authority: they ask for CONTROL_PLANE_NAME. */
   own: ServerIdentity;
 }
 
 /**
- * TLS for agents. Hosts may show a certificate of `authority` (PEM). They need not, for one that enrols has none yet: who may do
- * what without is up to each call.
+ * TLS credentials for agents. A host can present a certificate of `authority` (PEM). It is optional, because a host that enrols has
+ * none yet: each call decides what it allows without one.
  */
 export class HostTls extends ServerCredentials {
   constructor({ identity, own }: Identities, authority: string) {

@@ -4,7 +4,7 @@ const UNIT_BYTES = 4_096;
 const sizes = new WeakMap<AgentMessage, number>();
 const { connect } = AgentServiceService;
 
-/** The service as the protocol has it; how large each message of a host was is known from here on. */
+/** The service of the protocol, which also records the size of each message of a host. */
 export const SIZED_SERVICE: typeof AgentServiceService = {
   ...AgentServiceService,
   connect: {
@@ -17,7 +17,7 @@ export const SIZED_SERVICE: typeof AgentServiceService = {
   },
 };
 
-/** What a message costs who takes it: one, and one more for each four KiB. */
+/** Returns the cost of a message against the message limit: one unit, and one more for each 4 KiB. */
 export function unitsOf(message: AgentMessage): number {
   return 1 + Math.floor((sizes.get(message) ?? 0) / UNIT_BYTES);
 }

@@ -1,25 +1,25 @@
 import type { Clock } from '../../shared/clock.js';
 import { TokenBucket } from '../domain/token-bucket.js';
 
-/** Refused calls of one address: so many at once, and so many a second after that. */
+/** The refused calls that one address can make at once, and per second after that. */
 const BURST = 200;
 const PER_SECOND = 5;
-/** Addresses that are remembered at once. */
+/** The number of addresses remembered at once. */
 const MOST_ADDRESSES = 10_000;
 
-/** Bounds how many calls of one address are refused: beyond that they are turned away before they cost anything. */
+/** Limits the refused calls of an address. Beyond the limit its calls are rejected before they cost any work. */
 export class RefusalLimiter {
-  /** The address that called last comes last. */
+  /** Ordered by the last call, newest last. */
   private readonly allowances = new Map<string, TokenBucket>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whether a call of `address:port` may be looked at. It counts as refused until it has succeeded. */
+  /** Returns whether to process a call of `address:port`. The call counts as refused until {@link succeeded} is called. */
   admits(peer: string): boolean {
     return this.of(peer).take(1, this.clock.monotonic());
   }
 
-  /** It was not refused. */
+  /** Takes back the count of a call that was not refused. */
   succeeded(peer: string): void {
     this.of(peer).give(1);
   }

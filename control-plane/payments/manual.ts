@@ -1,13 +1,10 @@
 import type { PaymentProvider } from '../domain/payment.js';
 import { Refusal } from '../domain/refusal.js';
 
-/** Payments outside the system: the operator grants credit, and nothing is paid here. */
+/** Takes payments outside the system: an operator grants credit for them. */
 export const manualPayments: PaymentProvider = {
   name: 'manual',
   async openCheckout() {
-    throw new Refusal(
-      'CHECKOUT_UNAVAILABLE',
-      'no payments are taken here; ask the operator of this marketplace for credit',
-    );
+    throw new Refusal('CHECKOUT_UNAVAILABLE', 'this marketplace has no online payments; ask its operator for credit');
   },
 };

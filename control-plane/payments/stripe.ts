@@ -19,37 +19,37 @@ export const STRIPE_SETTINGS = [
   'GPURENT_STRIPE_API_URL',
 ] as const;
 
-/** Reads one setting. Each method throws SetupError, which names the setting, for a value that is missing or bad. */
+/** Reads one setting. Each method throws SetupError, which names the setting, for a missing or bad value. */
 export interface SettingsReader {
-  /** The text in the file that the setting names. */
+  /** Returns the text of the file that the setting names. */
   secret(name: string): string;
-  /** An https address, or http on loopback. */
+  /** Returns an https address, or an http address on loopback. */
   webAddress(name: string): string;
-  /** The same; undefined where it is not set. */
+  /** Returns the same, or undefined if it is not set. */
   optionalWebAddress(name: string): string | undefined;
 }
 
 export interface StripeSettings {
   secretKey: string;
   webhookSecret: string;
-  /** Where the payer comes back to. */
+  /** The page to which Stripe sends the payer back. */
   returnUrl: string;
-  /** Another address than Stripe's own. */
+  /** The address of the API; undefined: Stripe's own. */
   apiUrl: string | undefined;
 }
 
 const MICRO_PER_CENT = 10_000;
 const TIMEOUT_MS = 10_000;
-/** As many as Stripe tells at once. */
+/** The largest page that Stripe returns. */
 const PAYOUT_PAGE = 100;
-/** Tells our payments from others of the same account. */
+/** The metadata key that marks our payments among others of the same Stripe account. */
 const ORGANIZATION = 'gpurent_organization_id';
 
-/** Loaded where it is used, for it is large, and a start is waited for. */
+/** Loaded only when needed: the library is large and would delay every start. */
 const load = createRequire(import.meta.url);
 const sdk = () => load('stripe') as typeof Stripe;
 
-/** Reads the settings of Stripe; the answer opens it. */
+/** Reads the settings of Stripe; the returned function opens it. Throws SetupError. */
 export function openStripe(settings: SettingsReader): () => StripePayments {
   const read: StripeSettings = {
     secretKey: settings.secret('GPURENT_STRIPE_SECRET_KEY_FILE'),
@@ -60,7 +60,7 @@ export function openStripe(settings: SettingsReader): () => StripePayments {
   return () => new StripePayments(read);
 }
 
-/** Payments by Stripe Checkout, in US dollars. */
+/** Takes payments by Stripe Checkout, in US dollars. */
 export class StripePayments implements PaymentProvider {
   readonly name = 'stripe';
   readonly webhook: PaymentWebhook = {
@@ -80,7 +80,7 @@ export class StripePayments implements PaymentProvider {
   }
 
   async openCheckout({ organizationId, amountMicro, idempotencyKey }: CheckoutRequest): Promise<Checkout> {
-    if (amountMicro % MICRO_PER_CENT !== 0) throw invalidField('amount_micro', 'is not a whole number of cents');
+    if (amountMicro % MICRO_PER_CENT !== 0) throw invalidField('amount_micro', 'must be a whole number of cents');
     const metadata = { [ORGANIZATION]: organizationId };
     const product_data = { name: 'Credit' };
     const price_data = { currency: 'usd', unit_amount: amountMicro / MICRO_PER_CENT, product_data };
@@ -92,7 +92,7 @@ export class StripePayments implements PaymentProvider {
           line_items: [{ quantity: 1, price_data }],
           metadata,
           payment_intent_data: { metadata },
-          // What an invoice needs: name, address and, where there is one, the tax id.
+          // An invoice needs the payer's name, address and, if there is one, tax id.
           billing_address_collection: 'required',
           tax_id_collection: { enabled: true },
           customer_creation: 'always',
@@ -102,7 +102,7 @@ export class StripePayments implements PaymentProvider {
         },
         idempotencyKey === undefined ? {} : { idempotencyKey: keyOf(organizationId, idempotencyKey) },
       );
-      if (session.url === null) throw new Error(`the checkout session ${session.id} has no page`);
+      if (session.url === null) throw new Error(`the checkout session ${session.id} has no URL`);
       const replayed = session.lastResponse.headers['idempotent-replayed'] === 'true';
       return { id: session.id, url: session.url, replayed };
     } catch (error) {
@@ -113,7 +113,7 @@ export class StripePayments implements PaymentProvider {
   private readEvent(body: string, signature: string, now: number): PaymentEvent | undefined {
     const event = this.verified(body, signature, now) as { data?: { object?: unknown } } | null;
     if (typeof event?.data?.object !== 'object' || event.data.object === null)
-      throw invalidField('data.object', 'is missing: this is no event');
+      throw invalidField('data.object', 'is missing: the body is not an event');
     return eventOf(event as Stripe.Event);
   }
 
@@ -122,7 +122,7 @@ export class StripePayments implements PaymentProvider {
     try {
       const list = this.stripe.balanceTransactions.list({ payout: id, expand: ['data.source'], ...page });
       const { data, has_more } = await list;
-      // The payout is an entry of itself.
+      // Stripe lists the payout among its own entries.
       const entries = data.filter(({ type }) => type !== 'payout').map(entryOf);
       return { entries, next: has_more ? (data.at(-1)?.id ?? null) : null };
     } catch (error) {
@@ -130,23 +130,28 @@ export class StripePayments implements PaymentProvider {
     }
   }
 
-  /** The body, once its signature is found to fit. */
+  /**
+   * Verifies the signature and returns the parsed body. Refuses with SIGNATURE_INVALID, and with VALIDATION_FAILED for bad JSON.
+   */
   private verified(body: string, signature: string, now: number): unknown {
     const { webhooks } = this.stripe;
     try {
       return webhooks.constructEvent(body, signature, this.settings.webhookSecret, undefined, undefined, now);
     } catch (error) {
-      // The library parses last.
+      // The library parses the JSON only after it has verified the signature.
       if (error instanceof SyntaxError) throw invalidField('', 'the body is not JSON');
-      throw new Refusal('SIGNATURE_INVALID', 'the signature does not fit; check the webhook secret and the clock');
+      throw new Refusal('SIGNATURE_INVALID', 'the signature is not valid; check the webhook secret and the clock');
     }
   }
 
-  /** What the payer can act upon; anything else is a fault of this installation, told without what Stripe may repeat of our key. */
+  /**
+   * Returns a Refusal for errors that the payer can act on. Any other is a fault of this installation: an Error without our
+   * secret key.
+   */
   private refusalOf(error: unknown): unknown {
     const { StripeError, StripeIdempotencyError, ...others } = sdk().errors;
     if (error instanceof StripeIdempotencyError)
-      return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key stands for another request; use a new one');
+      return new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key was used for another request; use a new one');
     const passing = [others.StripeConnectionError, others.StripeAPIError, others.StripeRateLimitError];
     if (passing.some((kind) => error instanceof kind))
       return new Refusal('UNAVAILABLE', 'the payment provider does not answer; try again shortly');
@@ -154,10 +159,10 @@ export class StripePayments implements PaymentProvider {
     if (error.param === 'starting_after')
       return invalidField('cursor', 'must be the next_cursor of a page of this list');
     if (error.code === 'resource_missing')
-      return new Refusal('NOT_FOUND', 'the payment provider knows nothing by this id');
+      return new Refusal('NOT_FOUND', 'the payment provider has nothing with this id');
     const { type, message, requestId } = error;
     const said = `${type}: ${message.replaceAll(this.settings.secretKey, '(the key)')}`;
-    return new Error(`the payment provider refuses (request ${requestId || 'unknown'}): ${said}`);
+    return new Error(`the payment provider refused request ${requestId || 'unknown'}: ${said}`);
   }
 
   private returnTo(outcome: string): string {
@@ -174,7 +179,7 @@ function addressOf(url: string | undefined): Pick<Stripe.StripeConfig, 'protocol
   return { protocol: isPlain ? 'http' : 'https', host: hostname, port: port || (isPlain ? '80' : '443') };
 }
 
-/** Stripe keeps one set of keys for the whole account. */
+/** Returns an idempotency key for one organization: in Stripe, the whole account shares one set of keys. */
 function keyOf(organizationId: string, key: string): string {
   return createHash('sha256').update(`${organizationId} ${key}`).digest('hex');
 }
@@ -216,8 +221,8 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
 }
 
 /**
- * How a dispute stands; undefined: it moves no money, and freezes nothing. An inquiry (`warning_...`) is no dispute, and becomes one
- * when its status changes; an appeal is of one that is lost already.
+ * Returns the state of a dispute; undefined: it moves no money and freezes nothing. An inquiry (`warning_...`) is not a dispute
+ * until its status changes. An appeal concerns a dispute that is already lost.
  */
 function stateOf(status: string): 'open' | 'won' | 'lost' | undefined {
   switch (status) {
@@ -257,7 +262,7 @@ function entryOf({ id, reporting_category, amount, fee, source }: Stripe.Balance
   };
 }
 
-/** A checkout may be completed before it is paid. */
+/** Returns the payment of a checkout; undefined if it is not ours or not paid: a checkout can complete before it is paid. */
 function paidBy(session: Stripe.Checkout.Session): PaymentEvent | undefined {
   const { payment_intent, payment_status, amount_total, currency, metadata } = session;
   const organizationId = organizationIn(metadata);
@@ -266,29 +271,30 @@ function paidBy(session: Stripe.Checkout.Session): PaymentEvent | undefined {
   return { kind: 'paid', paymentId: idOf('payment_intent', payment_intent), organizationId, amountMicro };
 }
 
-/** Whose payment it is, where it is one of ours. */
+/** Returns the organization of one of our payments; undefined for another one of the account. */
 function organizationIn(metadata: unknown): string | undefined {
   const id = (metadata as Record<string, unknown> | null | undefined)?.[ORGANIZATION];
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Refuses with VALIDATION_FAILED what is no amount of cents. */
+/** Converts cents to micro-dollars. Refuses with VALIDATION_FAILED if it is not an amount. */
 function microOf(field: string, cents: unknown): number {
   const micro = Number.isSafeInteger(cents) ? (cents as number) * MICRO_PER_CENT : NaN;
-  if (!Number.isSafeInteger(micro) || micro < 0) throw invalidField(`data.object.${field}`, 'is no amount');
+  if (!Number.isSafeInteger(micro) || micro < 0)
+    throw invalidField(`data.object.${field}`, 'must be a whole number of cents, at least 0');
   return micro;
 }
 
-/** In milliseconds since 1970. Refuses with VALIDATION_FAILED what is no time. */
+/** Returns when Stripe made the event, in milliseconds since 1970 UTC. Refuses with VALIDATION_FAILED if it is not a time. */
 function madeAt({ created }: { created: unknown }): number {
   const at = Number.isSafeInteger(created) ? (created as number) * 1_000 : NaN;
-  if (!Number.isSafeInteger(at)) throw invalidField('created', 'is no time');
+  if (!Number.isSafeInteger(at)) throw invalidField('created', 'must be a time in seconds');
   return at;
 }
 
-/** Refuses with VALIDATION_FAILED what names nothing. */
+/** Returns the id of an object that Stripe sends whole or as its id. Refuses with VALIDATION_FAILED if there is none. */
 function idOf(field: string, object: unknown): string {
   const id = typeof object === 'object' ? (object as { id?: unknown } | null)?.id : object;
-  if (typeof id !== 'string') throw invalidField(`data.object.${field}`, 'is no id');
+  if (typeof id !== 'string') throw invalidField(`data.object.${field}`, 'must be an id, or an object with one');
   return id;
 }

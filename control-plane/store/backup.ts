@@ -6,21 +6,21 @@ import { fileTroubleOf, requireReadable, requireWritableFolderOf } from '../../s
 import { incomingOf, lockFile, writeCopy } from './store.js';
 
 /**
- * Copies the database as it is at one moment into a new file, also while a control plane runs on it. Throws SetupError when
- * `to` exists or the copy cannot be made.
+ * Copies the database, as it is at one moment, into a new file; works while a control plane runs on it. Throws SetupError when
+ * `to` exists or the copy fails.
  */
 export function backUp(file: string, to: string): void {
   if (!existsSync(file)) throw new SetupError(`there is no database ${file}; set GPURENT_DATABASE`);
   requireReadable(file);
   requireWritableFolderOf(to);
-  if (existsSync(to)) throw new SetupError(`${to} exists; give the backup a name of its own`);
+  if (existsSync(to)) throw new SetupError(`${to} exists; give the name of a new file`);
   copy(file, to);
 }
 
 /**
- * Puts a backup in the place of the database and raises the epoch above every run that hosts may have heard of since, so that
- * they obey this store and no older one. What stood there before is kept under another name, which is answered. Throws
- * SetupError, having changed nothing, when a control plane holds the database or the backup is none.
+ * Replaces the database by a backup and raises the epoch above every epoch that hosts can have seen, so that they refuse an older
+ * copy. Keeps the old database as the file `replaced`. Throws SetupError, without any change, when a control plane holds the
+ * database or the backup is not one.
  */
 export function restore(from: string, file: string, now: number): { epoch: number; replaced: string | null } {
   requireReadable(from);
@@ -64,7 +64,7 @@ function judge(database: BetterSqlite3.Database): void {
   if (health !== 'ok') throw new Error(`it is damaged: ${String(health)}`);
 }
 
-/** Marks the copy as restored, at an epoch above every one that hosts may have heard. */
+/** Marks the copy as restored and sets an epoch above every one that hosts can have seen. Returns the epoch. */
 function stamp(file: string, now: number, above: number): number {
   const database = new BetterSqlite3(file);
   try {
@@ -78,7 +78,7 @@ function stamp(file: string, now: number, above: number): number {
       .run(String(now));
     const { resync, exhausted } = namesIn(database);
     database.exec(`UPDATE machines SET ${resync} = 1`);
-    // An organization below zero gets the full time again in which to pay.
+    // An organization with an exhausted balance gets the full time to pay again.
     database.prepare(`UPDATE organizations SET ${exhausted} = ? WHERE ${exhausted} IS NOT NULL`).run(now);
     return epoch;
   } finally {
@@ -86,7 +86,9 @@ function stamp(file: string, now: number, above: number): number {
   }
 }
 
-/** A copy that an older release has made keeps its schema until a daemon opens it: migration 0010 renames these columns. */
+/**
+ * Returns two column names, which migration 0010 renamed: a copy of an older release keeps its schema until a daemon opens it.
+ */
 function namesIn(database: BetterSqlite3.Database): { resync: string; exhausted: string } {
   const version = database.pragma('user_version', { simple: true }) as number;
   return version < 10
@@ -94,7 +96,10 @@ function namesIn(database: BetterSqlite3.Database): { resync: string; exhausted:
     : { resync: 'needs_resync', exhausted: 'exhausted_since' };
 }
 
-/** The certificate of its authority in PEM, also while a control plane runs on it. Throws SetupError where there is none. */
+/**
+ * Reads the certificate of the control plane's authority, in PEM; works while a control plane runs. Throws SetupError if there is
+ * none.
+ */
 export function readAuthority(file: string): string {
   try {
     const database = new BetterSqlite3(file, { readonly: true });
@@ -103,17 +108,17 @@ export function readAuthority(file: string): string {
         "SELECT value FROM meta WHERE key = 'authority_certificate'",
       );
       const pem = find.get()?.value;
-      if (pem === undefined) throw new Error('it has none before the control plane has spoken TLS');
+      if (pem === undefined) throw new Error('the control plane creates it at its first start with TLS');
       return pem;
     } finally {
       database.close();
     }
   } catch (error) {
-    throw new SetupError(`${file} names no authority: ${messageOf(error)}`, { cause: error });
+    throw new SetupError(`${file} has no certificate of an authority: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** Of the database that is to be replaced; one that cannot be read has none. */
+/** Returns the epoch of the database that will be replaced; 0 if it cannot be read. */
 function epochOf(file: string): number {
   try {
     const database = new BetterSqlite3(file, { readonly: true });
@@ -130,7 +135,9 @@ function epochOf(file: string): number {
   }
 }
 
-/** One rename for each file, so that no crash leaves a database without its last commits. */
+/**
+ * Moves each file by one rename, so that no crash leaves a database without its last commits. Returns the name of the old one.
+ */
 function exchange(incoming: string, file: string, now: number): string | null {
   if (!existsSync(file)) {
     renameSync(incoming, file);
@@ -148,7 +155,7 @@ function exchange(incoming: string, file: string, now: number): string | null {
   return replaced;
 }
 
-/** Brings what stands in the log beside it into the file. What is no database, as after a disaster, is left as it is. */
+/** Moves the write-ahead log into the database file. Leaves a file that is not a database, as after a disaster, as it is. */
 function foldLog(file: string): void {
   try {
     const database = new BetterSqlite3(file);

@@ -1,7 +1,7 @@
 import { query } from './sql.js';
 import type { Tx } from './store.js';
 
-/** What the store knows of itself. */
+/** A key of the table `meta`, which holds facts about the database itself. */
 export type MetaKey =
   | 'epoch'
   | 'restored_at'
@@ -29,7 +29,7 @@ export function deleteMeta(tx: Tx, key: MetaKey): void {
   tx.run(query.deleteFrom('meta').where('key', '=', key));
 }
 
-/** When the store was restored from an older copy, in milliseconds since 1970 UTC; 0: never. */
+/** Returns when the database was restored from a backup, in milliseconds since 1970 UTC; 0: never. */
 export function restoredAt(tx: Tx): number {
   return Number(readMeta(tx, 'restored_at') ?? 0);
 }

@@ -5,12 +5,12 @@ import { fileTroubleOf, requireReadable } from '../../shared/file-access.js';
 import { migrations } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
-/** Reads rows, and can do nothing else. */
+/** The part of SqlRunner that only reads. */
 export type Reader = Pick<SqlRunner, 'all' | 'get'>;
 
 /**
- * Reads the database as it is at one moment. It takes no lock and changes nothing, so a control plane may run on it meanwhile.
- * Throws SetupError when there is no database, it cannot be read, or another release has written it.
+ * Reads the database as it is at one moment. It takes no lock and changes nothing, so it works while a control plane runs.
+ * Throws SetupError when there is no database, it cannot be read, or it has the schema of another release.
  */
 export function readDatabase<T>(file: string, work: (reader: Reader) => T): T {
   if (!existsSync(file)) throw new SetupError(`there is no database ${file}; set GPURENT_DATABASE`);

@@ -9,7 +9,7 @@ import type { Store } from './store.js';
 export interface BackupPlan {
   folder: string;
   everyMs: number;
-  /** So many copies, the newest ones. */
+  /** The number of newest copies to keep. */
   keep: number;
 }
 
@@ -17,14 +17,14 @@ const LOOK_EVERY_MS = MINUTE_MS;
 const NAME = /^gpurent-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.db$/;
 const UNFINISHED = /^gpurent-.*\.db\.part(-journal)?$/;
 
-/** Copies the store into a folder again and again, a little at a time beside all else, and keeps the newest copies. */
+/** Copies the database into a folder at an interval, a few pages at a time between other work, and keeps the newest copies. */
 export class ScheduledBackups {
   private timer: Timer | undefined;
   private looking: Promise<void> = Promise.resolve();
   private stopping = false;
   private startedAt = Infinity;
   private isPrepared = false;
-  /** As it was looked at last. */
+  /** Whether the folder could be used at the last check. */
   private isUsable = false;
 
   constructor(
@@ -34,7 +34,7 @@ export class ScheduledBackups {
     private readonly logger: Logger,
   ) {}
 
-  /** For how long a copy has not been made that was due, in milliseconds; for ever where the folder cannot be used. */
+  /** Returns the milliseconds since a copy was due; Infinity if the folder cannot be used. */
   get overdueMs(): number {
     try {
       if (!this.isUsable) return Infinity;
@@ -46,30 +46,33 @@ export class ScheduledBackups {
     }
   }
 
-  /** A folder that cannot be used stops nobody: it is logged, tried again every minute, and {@link overdueMs} tells of it. */
+  /**
+   * Starts the schedule. A folder that cannot be used stops nothing: it is logged, tried every minute, and {@link overdueMs}
+   * shows it.
+   */
   start(): void {
     this.startedAt = this.clock.now();
     try {
       this.prepare();
     } catch {
-      // The first look says it.
+      // The first check logs it.
     }
     this.lookAgain(0);
   }
 
-  /** Makes the folder, once: where it has vanished since, its disk may be missing. */
+  /** Creates the folder only once: if it vanishes later, its disk is probably not mounted. */
   private prepare(): void {
     const { folder } = this.plan;
     this.isUsable = false;
     if (!this.isPrepared && !existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
     requireWritableFolder(folder);
-    // What an end in the middle has left.
+    // A process that ended during a copy left these.
     if (!this.isPrepared) for (const name of this.names(UNFINISHED)) rmSync(join(folder, name));
     this.isPrepared = true;
     this.isUsable = true;
   }
 
-  /** Gives up a copy that is under way. */
+  /** Aborts a copy in progress and ends the schedule. */
   async stop(): Promise<void> {
     this.stopping = true;
     this.timer?.cancel();
@@ -93,7 +96,7 @@ export class ScheduledBackups {
     }
   }
 
-  /** Also when the clock was set back: what lies ahead is no reason to wait for it. */
+  /** Returns whether to copy now. After the clock was set back, a newest copy in the future must not delay the next one. */
   private isDue(): boolean {
     const newestAt = this.newestAt();
     return newestAt === undefined || Math.abs(this.clock.now() - newestAt) >= this.plan.everyMs;
@@ -123,7 +126,7 @@ export class ScheduledBackups {
     for (const name of this.names(NAME).slice(0, -this.plan.keep)) rmSync(join(this.plan.folder, name));
   }
 
-  /** Oldest first. */
+  /** Lists file names, oldest first. */
   private names(pattern: RegExp): string[] {
     return readdirSync(this.plan.folder)
       .filter((name) => pattern.test(name))

@@ -281,7 +281,7 @@ export interface Schema {
     sequence: number;
     disk_gb: number;
     observation: string;
-    /** Whose it is, as its host repeats it; null: made by an older release. */
+    /** The origin, as its host reports it; null: an older release made the workload. */
     origin: string | null;
     found_at: number;
     removal_requested_at: number | null;

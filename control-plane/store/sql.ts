@@ -14,7 +14,7 @@ import type { Schema } from './schema.js';
 
 export { sql };
 
-/** Builds typed statements; executes nothing. */
+/** Builds typed statements; does not run them. */
 export const query = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
@@ -24,12 +24,12 @@ export const query = new Kysely<Schema>({
   },
 });
 
-/** A statement in SQL's own words, for what the builder has none for. */
+/** Returns a statement written in SQL, for SQL that the builder does not cover. */
 export function statement<Row = unknown>(text: RawBuilder<Row>): Compilable<Row> {
   return { compile: () => text.compile(query) };
 }
 
-/** Any number of values in one and the same statement. */
+/** Returns a subquery of the values, so that a list of any length has the same statement. */
 export function listOf(values: readonly string[]): RawBuilder<string> {
   return sql<string>`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
 }
@@ -47,19 +47,19 @@ export class SqlRunner {
     return this.prepare(sql).all(...parameters) as Row[];
   }
 
-  /** The first row, or undefined. */
+  /** Returns the first row, or undefined. */
   get<Row>(statement: Compilable<Row>): Row | undefined {
     const { sql, parameters }: CompiledQuery<Row> = statement.compile();
     return this.prepare(sql).get(...parameters) as Row | undefined;
   }
 
-  /** The number of rows changed. */
+  /** Returns the number of changed rows. */
   run(statement: Compilable): number {
     const { sql, parameters }: CompiledQuery = statement.compile();
     return this.prepare(sql).run(...parameters).changes;
   }
 
-  /** The cache is bounded: what is asked in ever new words must not stay for ever. */
+  /** Returns the prepared statement. The cache is bounded, because some statements differ with each request. */
   private prepare(sql: string): BetterSqlite3.Statement {
     let statement = this.prepared.get(sql);
     if (!statement) {

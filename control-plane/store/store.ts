@@ -10,57 +10,57 @@ import type { WorkerName } from '../domain/worker-name.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
-/** One transaction: every statement of a use case, and the one moment at which it happens. */
+/** One transaction: all statements of a use case, at one time. */
 export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
-  /** Milliseconds since 1970 UTC, read once. */
+  /** Milliseconds since 1970 UTC, read once for the transaction. */
   readonly now: number;
-  /** The request of the API in which it happens; null: nobody asked. */
+  /** The API request that the transaction belongs to; null: none. */
   readonly requestId: string | null;
   /** Makes the UUID of a new row. */
   id(): string;
-  /** Wakes a worker, once the transaction is committed. */
+  /** Wakes a worker after the commit. */
   nudge(worker: WorkerName): void;
-  /** Calls `run` once the transaction is committed, never when it is rolled back. */
+  /** Calls `run` after the commit, never after a rollback. */
   afterCommit(run: () => void): void;
-  /** Counts something, once the transaction is committed. */
+  /** Counts a metric event after the commit. */
   count(counted: MetricEvent): void;
 }
 
-/** What every open asserts. */
+/** The pragmas that every open checks. */
 const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
-/** A checkpoint is waited for: a larger one would hold up requests for longer than a settlement does. */
+/** Requests wait during a checkpoint: a larger one would block them for longer than a settlement does. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 4096;
-/** Of a copy: 4 MiB hold nothing up for long. */
+/** Pages of a backup copied at once: 4 MiB do not block requests for long. */
 const PAGES_A_TURN = 1024;
-/** A smaller log is left as it is. */
+/** A smaller log is not truncated. */
 const IDLE_LOG_BYTES = 1024 * 1024;
 const BUSY_MS = 5_000;
-/** What SQLite says of a disk that is full, read-only or failing, and of a file that somebody else holds. */
+/** SQLite's codes for a disk that is full, read-only or failing, and for a file that another process has locked. */
 const UNAVAILABLE = /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|READONLY)/;
 
-/** The database cannot be written at this moment; what it holds can still be read. */
+/** The database cannot be written now; reading it still works. */
 export class StoreUnavailable extends CodedError<'STORE_UNAVAILABLE'> {
   constructor(cause: unknown) {
     super('STORE_UNAVAILABLE', `the database cannot be used: ${messageOf(cause)}`, { cause });
   }
 }
 
-/** What a store needs beside its file and clock; each has a default that does nothing or is the real thing. */
+/** The options of a store. Each default does nothing or is the production implementation. */
 export interface StoreOptions {
   ids?: Ids;
-  /** Called after a commit, once for each worker that a use case wants to wake. */
+  /** Called after a commit, once for each worker that the use case nudged. */
   onNudge?: (worker: WorkerName) => void;
-  /** Called after a commit, for each thing that was counted in it. */
+  /** Called after a commit, for each event that the use case counted. */
   onCount?: (counted: MetricEvent) => void;
-  /** Answers which request is being carried out at this moment. */
+  /** Returns the id of the API request that is running now. */
   requestId?: () => string | null;
   steps?: readonly Migration[];
 }
 
 /**
- * The one owner of the database file. Synchronous throughout: a use case is one call of {@link transact} without an
- * `await` in it, so nothing interleaves, dead-locks or half-happens.
+ * The only owner of the database file. All of it is synchronous: a use case is one call of {@link transact} without an `await`, so
+ * use cases never interleave, deadlock or stop halfway.
  */
 export class Store {
   /** Called before each transaction; the clock step detector sets it. */
@@ -69,10 +69,13 @@ export class Store {
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
-  /** How many rows had been written when the log was last looked at. */
+  /** The number of rows written until the last call of {@link truncateIdleLog}. */
   private changes = 0;
 
-  /** Opens, locks and migrates `file`, which is copied before it is changed. Throws SetupError when another control plane holds it or it cannot be used. */
+  /**
+   * Opens, locks and migrates `file`; a migration copies it first. Throws SetupError when another control plane holds the file or it
+   * cannot be used.
+   */
   constructor(
     private readonly file: string,
     private readonly clock: Clock,
@@ -82,7 +85,7 @@ export class Store {
     this.lock = lockFile(`${file}.lock`);
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
-        throw new Error('a restore was cut short; restore it again');
+        throw new Error('a restore was interrupted; run "gpurent-control-plane restore" again');
       this.connection = open(file);
       migrate(this.connection, file, steps);
     } catch (error) {
@@ -93,8 +96,8 @@ export class Store {
   }
 
   /**
-   * Runs `work` in one durable transaction. When it throws, nothing of it has happened. Throws StoreUnavailable when the database
-   * cannot be written; a transaction that only reads needs no more than the file.
+   * Runs `work` in one durable transaction and rolls it back when `work` throws. Throws StoreUnavailable when the database cannot
+   * be written; a transaction that only reads then still works.
    */
   transact<T>(work: (tx: Tx) => T): T {
     const unprepared = this.prepare();
@@ -120,7 +123,7 @@ export class Store {
     return result;
   }
 
-  /** Where what comes before a transaction cannot be written, nothing after it may be: the answer is why. */
+  /** Calls {@link beforeEach}. If that cannot write, the transaction must not write either: returns the error for it to throw. */
   private prepare(): StoreUnavailable | undefined {
     try {
       this.beforeEach();
@@ -132,8 +135,8 @@ export class Store {
   }
 
   /**
-   * Gives back the disk that the write-ahead log takes, when nothing was written since the last call. Waits for nobody: where
-   * somebody reads the database, it is left as it is. Answers whether it was given back.
+   * Truncates the write-ahead log to free its disk space, if nothing was written since the last call. Does not wait: if another
+   * process is reading the database, the log stays. Returns whether the log was truncated.
    */
   truncateIdleLog(): boolean {
     const { changes } = this.connection.prepare('SELECT total_changes() AS changes').get() as { changes: number };
@@ -149,18 +152,18 @@ export class Store {
     }
   }
 
-  /** The durability settings as they are now. */
+  /** Returns the present values of the durability pragmas. */
   settings(): Record<string, unknown> {
     return Object.fromEntries(
       Object.keys(SETTINGS).map((name) => [name, this.connection.pragma(name, { simple: true })]),
     );
   }
 
-  /** Copies the database as it is into a new file, some pages at a time between other work, until `isOver` says to give up. */
+  /** Copies the database into a new file, some pages at a time between other work. Rejects once `isOver` returns true. */
   async backUp(to: string, isOver: () => boolean): Promise<void> {
     await this.connection.backup(to, {
       progress: () => {
-        if (isOver()) throw new Error('the copy was given up');
+        if (isOver()) throw new Error('the copy was aborted');
         return PAGES_A_TURN;
       },
     });
@@ -172,12 +175,12 @@ export class Store {
   }
 }
 
-/** Where a backup waits until it takes the place of the database. */
+/** Returns the file of a backup that is about to replace the database. */
 export function incomingOf(file: string): string {
   return `${file}.restoring`;
 }
 
-/** A lock that the kernel lets go when the process ends, however it ends. */
+/** Takes a lock that the kernel releases when the process ends, even by a crash. Throws SetupError. */
 export function lockFile(file: string): BetterSqlite3.Database {
   try {
     const lock = new BetterSqlite3(file, { timeout: 0 });
@@ -207,15 +210,15 @@ function isBusy(error: unknown): boolean {
 
 function open(file: string): BetterSqlite3.Database {
   const connection = new BetterSqlite3(file, { timeout: BUSY_MS });
-  // Whatever the umask: what SQLite keeps beside it is given the same mode.
+  // Regardless of the umask. SQLite gives the files beside it the same mode.
   chmodSync(file, 0o600);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
-  // What has grown behind a slow reader is given back once that has ended.
+  // Shrinks a log that grew while a slow reader was open.
   connection.pragma(`journal_size_limit = ${CHECKPOINT_BYTES}`);
-  // A re-opened WAL file can come back with a weaker setting than was asked for.
+  // A re-opened WAL file can have a weaker setting than the one requested.
   for (const [name, expected] of Object.entries(SETTINGS)) {
     const actual = connection.pragma(name, { simple: true });
     if (actual !== expected) throw new Error(`${name} is ${String(actual)}, not ${expected}`);
@@ -239,13 +242,16 @@ function migrate(connection: BetterSqlite3.Database, file: string, steps: readon
   });
 }
 
-/** What goes back to the release before: its `restore` takes it. One that an earlier attempt has left is older, and replaced. */
+/**
+ * Copies the database before a migration, for a return to the older release by its `restore`. Replaces the copy of an earlier
+ * attempt.
+ */
 function copyBefore(connection: BetterSqlite3.Database, copy: string): void {
   rmSync(copy, { force: true });
   writeCopy(connection, copy);
 }
 
-/** Copies a database into a new file, for its owner alone; it is on the disk when this returns. */
+/** Copies a database into a new file with mode 0600 and syncs it to the disk. */
 export function writeCopy(connection: BetterSqlite3.Database, copy: string): void {
   connection.prepare('VACUUM INTO ?').run(copy);
   chmodSync(copy, 0o600);

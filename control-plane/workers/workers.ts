@@ -3,10 +3,13 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import type { WorkerRuns } from '../services/system/worker-runs.js';
 
-/** Looks at the store, does a bounded piece, says what it did. A crash at any point is repaired by its next run. */
+/**
+ * Does a bounded piece of work in the database and returns counts of it. After a crash at any point, its next run completes the
+ * work.
+ */
 export type Worker = () => Record<string, number>;
 
-/** Runs each worker every second, and at once when nudged. One that fails is logged, recorded, and runs again. */
+/** Runs each worker every second, and at once when nudged. A failure is logged and recorded, and the worker runs again. */
 export class Workers<Name extends string> {
   private readonly pending = new Set<Name>();
   private heartbeat: ScheduledTask | undefined;
@@ -21,7 +24,7 @@ export class Workers<Name extends string> {
     for (const name of Object.keys(workers)) runs.declare(name);
   }
 
-  /** The production heartbeat; tests call {@link runAll} instead. */
+  /** Runs all workers every second. Tests call {@link runAll} instead. */
   start(): void {
     this.heartbeat = cron.schedule('* * * * * *', () => this.runAll(), { noOverlap: true });
   }
@@ -31,7 +34,7 @@ export class Workers<Name extends string> {
     await this.heartbeat?.destroy();
   }
 
-  /** Runs the worker soon, once, however often it is nudged before that. */
+  /** Schedules one run of the worker; further nudges before that run change nothing. */
   nudge(name: Name): void {
     if (this.pending.has(name)) return;
     this.pending.add(name);

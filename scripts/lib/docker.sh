@@ -1,11 +1,11 @@
-# A Docker Engine for as long as a script runs. Needs setup.sh.
+# Runs a Docker Engine while a script runs. Needs setup.sh.
 # shellcheck shell=bash
 
 dockerd_pid=
 
 docker_answers() { docker version >/dev/null 2>&1; }
 
-# Uses the Docker that is there; where there is none, installs it and starts it for as long as this script runs.
+# Uses the running Docker. If there is none, installs Docker and runs it until this script ends.
 ensure_docker() {
   if command -v docker >/dev/null && docker_answers; then return; fi
   if [ -n "${DOCKER_HOST:-}" ]; then die "Docker does not answer at $DOCKER_HOST: start it, or unset DOCKER_HOST"; fi
@@ -13,10 +13,10 @@ ensure_docker() {
   if docker_answers; then return; fi
   if [ -d /run/systemd/system ]; then
     systemctl start docker || die 'Docker did not start: see "journalctl -u docker"'
-    docker_answers || die 'Docker was started and does not answer: see "journalctl -u docker"'
+    docker_answers || die 'Docker was started but does not answer: see "journalctl -u docker"'
     return
   fi
-  # One that an earlier run was not able to stop holds the data folder: it is used, and left.
+  # A Docker that an earlier run could not stop holds the data folder: this run uses it and does not stop it.
   if [ -e "$local_dir/docker.run" ]; then
     DOCKER_HOST=unix://$(cat "$local_dir/docker.run")/docker.sock
     export DOCKER_HOST
@@ -28,14 +28,14 @@ ensure_docker() {
 
 require_dockerd() { require_commands dockerd=docker.io iptables=iptables; }
 
-# start_dockerd NAME: its data stays in .local/NAME from run to run.
+# start_dockerd NAME: keeps its data in .local/NAME between runs.
 start_dockerd() {
   local data=$local_dir/$1 run
   run=$(mktemp -d "${TMPDIR:-/tmp}/docker-XXXXXX")
-  say 'starting Docker for the time of this run'
+  say 'starting Docker for this run'
   mkdir -p "$data"
   echo "$run" >"$data.run"
-  # cgroupfs: systemd cannot be asked for what it does not see.
+  # cgroupfs, because systemd does not know these processes.
   setsid dockerd -H "unix://$run/docker.sock" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
     --exec-opt native.cgroupdriver=cgroupfs >"$data.log" 2>&1 </dev/null &
   dockerd_pid=$!
@@ -59,7 +59,7 @@ stop_dockerd() {
   dockerd_pid=
 }
 
-# A small image of a static shell and nothing else, made here: no registry is asked.
+# Creates a small image with only a static shell, without a registry.
 make_sample_image() {
   if docker image inspect "$sample_image" >/dev/null 2>&1; then return; fi
   local tree

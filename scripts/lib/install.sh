@@ -1,4 +1,4 @@
-# What both installers share.
+# Functions that both installers share.
 # shellcheck shell=bash
 
 release=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -13,21 +13,21 @@ die() {
 
 require_system() {
   [ "$(id -u)" = 0 ] || die 'run this as root'
-  [ -d /run/systemd/system ] || die 'this machine does not run systemd: start "node dist/control-plane/main.js serve" or "node dist/agent/main.js run" by other means'
+  [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/control-plane/main.js serve" or "node dist/agent/main.js run" by another service manager'
 }
 
-# Sets node to the path of one that can run this release.
+# Sets `node` to the path of a Node that can run this release.
 require_node() {
   node=$(command -v node) || die "Node is needed, one of $(sed -n 's/.*"node": "\([^"]*\)".*/\1/p' "$release/package.json"): https://nodejs.org"
-  # As it is found: what stands behind it may be another version tomorrow.
+  # Keeps the path as found, not the link's target: the target can change with the next upgrade of Node.
   case "$(readlink -f "$node")" in
-  /home/* | /root/*) die "$node is in somebody's home, which services do not see: install Node for the whole machine" ;;
+  /home/* | /root/*) die "$node is in a home folder, which services cannot read: install Node for the whole machine" ;;
   esac
-  "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: take a release that was made for this Node, or make one with scripts/release --nodes'
+  "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: use a release for this Node, or build one with scripts/release --nodes'
 }
 
-# install_release PROGRAM: puts this release where it stays. What runs goes on with the one before until it is restarted, and
-# another program of the same machine keeps its own. Where the same files are there already, they stay as they are.
+# install_release PROGRAM: copies this release to its place under $prefix. The running program uses the old release until its
+# restart, and the other program of this machine keeps its own. Files that are already there and equal stay as they are.
 install_release() {
   version=$("$node" -p "require('$release/package.json').version")
   local target=$prefix/$version
@@ -41,7 +41,7 @@ install_release() {
     mv "$target.new" "$target"
     rm -rf "$target.old"
   elif [ "$release" != "$target" ]; then
-    # The files are the same; an installation again puts right whose they are.
+    # The files are equal; this repairs their owners and modes.
     chown -R root:root "$target"
     chmod -R u=rwX,go=rX "$target"
   fi
@@ -49,7 +49,7 @@ install_release() {
   mv -T "$prefix/$1.new" "$prefix/$1"
 }
 
-# install_program PROGRAM ENTRY USER VARIABLE CONFIG: a command that reads the same settings as the service, as the same user.
+# install_program PROGRAM ENTRY USER VARIABLE CONFIG: installs a command that runs as the service's user, with the same settings.
 install_program() {
   local program=$1 entry=$2 user=$3 variable=$4 config=$config_dir/$5
   local become=
@@ -64,7 +64,7 @@ EOF
   chmod 755 "/usr/local/bin/$program"
 }
 
-# install_config FILE MODE GROUP: what the operator has written stays.
+# install_config FILE MODE GROUP: installs a settings file unless it exists.
 install_config() {
   mkdir -p "$config_dir"
   if [ ! -e "$config_dir/$1" ]; then cp "$release/packaging/$1" "$config_dir/$1"; fi
@@ -72,7 +72,8 @@ install_config() {
   chgrp "$3" "$config_dir/$1"
 }
 
-# install_unit UNIT: a reload of systemd may take GPUs from containers that run, so there is none without need.
+# install_unit UNIT: installs a unit if it has changed. A reload of systemd can take GPUs from running containers, so it reloads
+# only then.
 install_unit() {
   local unit=/etc/systemd/system/$1
   sed "s|@NODE@|$node|" "$release/packaging/$1" >"$unit.new"
@@ -85,7 +86,7 @@ install_unit() {
   if grep -q '^\[Install\]' "$unit"; then systemctl enable --quiet "$1"; fi
 }
 
-# remove_program PROGRAM UNIT...: what it knows stays, and so does the release of another program.
+# remove_program PROGRAM UNIT...: removes a program. Its data and the release of the other program stay.
 remove_program() {
   local program=$1 unit
   shift
@@ -106,16 +107,16 @@ remove_unused_releases() {
   rmdir "$prefix" 2>/dev/null || true
 }
 
-# restart_unit WHAT UNIT: until it says that it is ready. Where it does not come up, its last words are shown.
+# restart_unit WHAT UNIT: restarts a unit and waits until it is ready. If it does not start, prints its last log lines.
 restart_unit() {
   local what=$1 unit=$2 began=$EPOCHSECONDS
   if timeout 300 systemctl restart "$unit" 2>/dev/null; then return; fi
   journalctl --sync 2>/dev/null || true
   journalctl --quiet --no-pager --output cat --since "@$began" "_SYSTEMD_UNIT=$unit" | tail -n 10 >&2 || true
-  die "$what did not come up, and goes on trying; its last words stand above, all of them: journalctl -u $unit"
+  die "$what did not start, and systemd keeps trying; see its last log lines above, or all of them: journalctl -u $unit"
 }
 
-# set_setting FILE NAME VALUE: in the place of what stands there for it, also where that is commented.
+# set_setting FILE NAME VALUE: replaces the line of a setting, commented or not, or appends one.
 set_setting() {
   local file=$config_dir/$1
   if grep -q "^#\?$2=" "$file"; then sed -i "s|^#\?$2=.*|$2=$3|" "$file"; else printf '%s=%s\n' "$2" "$3" >>"$file"; fi

@@ -1,14 +1,14 @@
-# Phases (commands whose output and time are kept) and lanes (phases in a row, beside other lanes). Needs setup.sh.
+# Phases (commands with recorded output and time) and lanes (sequences of phases that run in parallel). Needs setup.sh.
 # shellcheck shell=bash
 
 phases_dir=$local_dir/phases
 lanes=()
 
-# phase NAME COMMAND...: runs it and prints what it took; prints its output, and ends the lane, where it fails.
+# phase NAME COMMAND...: runs the command and prints its time. If it fails, prints its output and ends the lane.
 phase() {
   local name=$1 began=$EPOCHREALTIME status=0 took
   shift
-  # In the background, not in a condition: there bash forgets -e.
+  # In the background, not in a condition: bash ignores -e in conditions.
   (
     set -e
     "$@"
@@ -20,22 +20,22 @@ phase() {
     die "$name failed after $took s"
   fi
   say "$name: $took s"
-  # What test runners and simulations conclude.
+  # The summaries of test runners and simulations.
   grep -aE '(Test Files|Tests) .* (passed|failed)|^\{' "$phases_dir/$name.log" >&2 || true
   echo "$name $took" >>"$phases_dir/times"
   reached "$name"
 }
 
-# Lets the lanes go on that wait for it.
+# reached NAME: lets lanes continue that wait for NAME.
 reached() { touch "$phases_dir/$1.reached"; }
 
-# Waits for what other lanes reach. One that fails ends all of them.
+# after NAME...: waits until other lanes have reached each NAME. A lane that fails ends all lanes.
 after() {
   local name
   for name in "$@"; do until [ -e "$phases_dir/$name.reached" ]; do sleep 0.2; done; done
 }
 
-# lane FUNCTION...: runs it beside this shell, as a process group of its own.
+# lane FUNCTION...: runs it in the background, in its own process group.
 lane() {
   set -m
   (
@@ -46,12 +46,12 @@ lane() {
   set +m
 }
 
-# Runs until all lanes have ended, or one has failed. Whatever ends this script ends them.
+# run_lanes LANE...: runs lanes until all have ended or one has failed. The end of this script ends them.
 run_lanes() {
   rm -rf "$phases_dir"
   mkdir -p "$phases_dir"
   TMPDIR=$(mktemp -d /tmp/gpurent-XXXXXX)
-  # A test that becomes another user finds its files by their names.
+  # Tests that switch to another user must be able to reach their files here.
   chmod 711 "$TMPDIR"
   export TMPDIR
   trap end_lanes EXIT
@@ -65,14 +65,14 @@ run_lanes() {
 
 end_lanes() {
   local each
-  # The first process of a sandbox hears nothing else.
+  # The first process of a PID namespace ignores weaker signals.
   for each in "${lanes[@]}"; do kill -KILL -- "-$each" 2>/dev/null || true; done
   wait 2>/dev/null || true
   rm -rf "$TMPDIR"
 }
 
-# in_sandbox FUNCTION...: runs it where processes, network devices, packet rules and mounts are its own, and end with it. It
-# reaches nothing outside this machine.
+# in_sandbox FUNCTION...: runs it in its own namespaces of processes, network and mounts, which end with it. It cannot reach
+# anything outside this machine.
 in_sandbox() {
   unshare --pid --net --mount --fork --mount-proc --kill-child bash -c '
     set -euo pipefail

@@ -1,4 +1,4 @@
-# Functions that every script of a checkout shares. Each installs or starts what is missing.
+# Functions that the scripts of a checkout share. They install or start what is missing.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -12,14 +12,14 @@ die() {
   exit 1
 }
 
-# require_root REASON ARGUMENT...: dies with the command that has it.
+# require_root REASON ARGUMENT...: dies without root, with the sudo command to run instead.
 require_root() {
   local reason=$1
   shift
   [ "$(id -u)" = 0 ] || die "$reason; run: sudo $0${*:+ $*}"
 }
 
-# What was made here as root belongs to whoever called sudo, whose own builds write it again.
+# Gives files that root created here to the user who called sudo, so that later builds of that user can replace them.
 give_back() {
   if [ -z "${SUDO_UID:-}" ] || [ "$SUDO_UID" = 0 ]; then return; fi
   local each owner=$SUDO_UID:${SUDO_GID:-$SUDO_UID}
@@ -42,14 +42,14 @@ apt_install() {
     >"$local_dir/apt.log" 2>&1 </dev/null || die "apt-get install $* failed; see $local_dir/apt.log"
 }
 
-# Installs what provides the commands that are missing, all at once: COMMAND=PACKAGE...
+# require_commands COMMAND=PACKAGE...: installs the packages of all missing commands at once.
 require_commands() {
   local each missing=()
   for each in "$@"; do command -v "${each%%=*}" >/dev/null || missing+=("${each#*=}"); done
-  [ ${#missing[@]} = 0 ] || apt_install 'what is missing is needed' "${missing[@]}"
+  [ ${#missing[@]} = 0 ] || apt_install 'some commands are missing' "${missing[@]}"
 }
 
-# Which versions those are, package.json says.
+# package.json has the supported versions.
 require_node() {
   command -v node >/dev/null ||
     die "Node is needed, one of $(engines): https://nodejs.org${SUDO_USER:+; if $SUDO_USER has one, sudo hides it: sudo env \"PATH=\$PATH\" $0}"
@@ -60,7 +60,7 @@ require_node() {
 }
 engines() { sed -n 's/.*"node": "\([^"]*\)".*/\1/p' package.json | sed 's/ *|| */, /g; s/\^//g'; }
 
-# The SQLite driver is compiled where no binary can be fetched.
+# The SQLite driver must be compiled if npm cannot fetch a binary.
 require_compiler() {
   if packages_are_installed && driver_works || ! may_install; then return; fi
   require_commands python3=python3 make=make g++=g++
@@ -68,7 +68,7 @@ require_compiler() {
 
 packages_are_installed() { [ node_modules/.package-lock.json -nt package-lock.json ] && [ ! -e "$local_dir/uncompiled" ]; }
 
-# Fetches the npm packages; what of them has to be compiled, compile_packages compiles.
+# Fetches the npm packages; compile_packages compiles those that need it.
 install_packages() {
   if packages_are_installed; then return; fi
   say 'installing npm packages'
@@ -93,14 +93,14 @@ compile_packages() {
   driver_works || die "the SQLite driver does not work with Node $(node --version); see $local_dir/compile.log"
 }
 
-# The driver is there for this Node, and does not end it: compiled with headers of Node 24.19 or later it would end Node 24
-# (nodejs/node#65446).
+# Succeeds if the SQLite driver loads in this Node and does not abort it: one compiled with headers of Node 24.19 or later aborts
+# Node 24 (nodejs/node#65446).
 driver_works() {
   node -e 'require("better-sqlite3")(":memory:"); const file = Object.keys(require.cache).find((each) => each.endsWith(".node"));
     if (process.version.startsWith("v24.") && require("fs").readFileSync(file).includes("RemoveEnvironmentCleanupHook")) process.exit(1)' 2>/dev/null
 }
 
-# compile_driver MAJOR FOLDER: compiles it for a version of Node, into a folder where each version finds its own.
+# compile_driver MAJOR FOLDER: compiles the SQLite driver for a version of Node, into a folder with one driver for each version.
 compile_driver() {
   local version=$1 work driver
   if [ "$version" = 24 ]; then version=24.18.1; fi
@@ -117,7 +117,7 @@ compile_driver() {
   rm -rf "$work"
 }
 
-# One that was compiled for another version of Node stays for that: this Node would take it for its own.
+# Moves a driver for another version of Node to the folder of that version; this Node would otherwise load it.
 keep_driver() {
   local sqlite=node_modules/better-sqlite3
   if [ -e "$sqlite/build/Release/better_sqlite3.node" ]; then place_driver "$sqlite/build/Release/better_sqlite3.node" "$sqlite"; fi
@@ -133,7 +133,7 @@ place_driver() { # FILE FOLDER
   mv "$to/.new" "$to/better_sqlite3.node"
 }
 
-# fetch_node VERSION: sets `fetched` to a folder with that Node and its headers; 24 is the newest of that major version.
+# fetch_node VERSION: sets `fetched` to a folder with that Node and its headers; 24 means the newest 24.x.
 fetch_node() {
   fetched=$local_dir/nodes/$1
   if [ -e "$fetched/bin/node" ]; then return; fi
@@ -151,13 +151,13 @@ build() {
 
 make_guest_tools() {
   if [ "$guest_tools/init" -nt agent/guest/init ] && [ "$guest_tools/init" -nt scripts/build-guest-tools ]; then return; fi
-  command -v dpkg >/dev/null || die 'the tools for containers are made from Debian packages: run this on Debian or Ubuntu once'
-  say 'building the tools that every container is given'
+  command -v dpkg >/dev/null || die 'the guest tools are built from Debian packages: run this on Debian or Ubuntu once'
+  say 'building the guest tools'
   "$root/scripts/build-guest-tools" "$guest_tools"
 }
 
-# supervise FUNCTION: runs it as a process group of its own, and passes on to all of it that this script is to end. Returns its
-# exit status. A shell that waits for a foreground command would hear the signal only after that command.
+# supervise FUNCTION: runs it in its own process group, and sends TERM to the whole group when this script gets a signal.
+# Returns its exit status. It runs in the background because bash handles a signal only after a foreground command has ended.
 supervise() {
   local job status
   set -m

@@ -1,9 +1,10 @@
-# What the Docker tests run, in .local/kept: made without Docker, and kept by a hash of what it is made of. Needs setup.sh.
+# The images of the Docker tests, in .local/kept: built without Docker, and named by a hash of their sources. Needs setup.sh.
 # shellcheck shell=bash
 
 kept_dir=$local_dir/kept
 
-# keep NAME FUNCTION SOURCE...: sets `kept` to what FUNCTION PATH makes, anew when the function or a source has changed.
+# keep NAME FUNCTION SOURCE...: sets `kept` to the path that FUNCTION PATH builds; builds again if the function or a source has
+# changed.
 keep() {
   local name=$1 make=$2 hash path
   shift 2
@@ -30,7 +31,7 @@ make_base() {
   tree=$(mktemp -d)
   env -u TMPDIR debootstrap --variant=minbase bookworm "$tree" >"$local_dir/debootstrap.log" 2>&1 ||
     die "debootstrap failed; see $local_dir/debootstrap.log"
-  # No service is to start in it, and what is written need not survive a power cut.
+  # No service must start in it, and its files need not survive a power cut.
   printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
   chmod 755 "$tree/usr/sbin/policy-rc.d"
   echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/gpurent"
@@ -38,7 +39,7 @@ make_base() {
   rm -rf "$tree"
 }
 
-# debian_with PACKAGE...: sets `tree` to a Debian that has them.
+# debian_with PACKAGE...: sets `tree` to a folder with a Debian that has these packages.
 debian_with() {
   keep base make_base
   tree=$(mktemp -d)
@@ -53,7 +54,7 @@ archive_tree() {
   rm -rf "$tree"
 }
 
-# A Debian with Python, as renters' images are built on it: an account that is not root, and a program that is setuid.
+# A Debian with Python, like many renters' images, with an account that is not root and a setuid program.
 make_debian() {
   debian_with python3
   chroot "$tree" useradd --create-home --shell /bin/bash worker
@@ -63,15 +64,15 @@ make_debian() {
   archive_tree "$1"
 }
 
-# A Debian with systemd and Docker, as machines are on which releases are installed; Node is the one that runs here.
+# A Debian with systemd and Docker, like the machines on which releases are installed. It has the Node that runs here.
 make_systemd() {
   debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl
   cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
   archive_tree "$1"
 }
 
-# The same machine with what the guides put beside ours: proxies, Prometheus, firewalls. Two proxies want the same ports, so
-# none of them starts by itself.
+# The same machine with the other programs of the guides: proxies, Prometheus, firewalls. Both proxies use the same ports, so none
+# starts by itself.
 make_services() {
   debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl \
     nginx caddy prometheus nftables ufw
@@ -80,7 +81,7 @@ make_services() {
   archive_tree "$1"
 }
 
-# Two disks to boot, in a folder.
+# A folder with two bootable disks.
 make_vm_disks() {
   debian_with systemd-sysv dbus udev iproute2 linux-image-cloud-amd64 initramfs-tools openssh-server cloud-init netplan.io \
     cloud-guest-utils e2fsprogs sudo systemd-boot-efi
@@ -89,7 +90,7 @@ make_vm_disks() {
   rm -rf "$tree"
 }
 
-# Prometheus and promtool, in a folder: they need nothing else of their Debian.
+# A folder with Prometheus and promtool, which need no other files of Debian.
 make_prometheus() {
   debian_with prometheus
   mkdir "$1"
@@ -98,7 +99,7 @@ make_prometheus() {
 }
 
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
-# Signed by a key of the test's own, and looked at as somebody would who has fetched it.
+# A release that is signed with a key of the tests, and verified as a user would verify it.
 make_release() {
   local keys file
   keys=$(mktemp -d)
@@ -107,11 +108,11 @@ make_release() {
   for file in "$1"/*.tar.gz "$1"/*.sha256 "$1"/*.sbom.json; do minisign -V -q -p "$keys/public" -m "$file"; done
   (cd "$1" && sha256sum --check --quiet ./*.sha256)
   node -e 'const { components } = JSON.parse(require("fs").readFileSync(process.argv[1])); const names = components.map(({ name }) => name);
-    if (!names.includes("better-sqlite3") || names.includes("vitest")) throw new Error("the list of packages is not what runs")' "$1"/*.sbom.json
+    if (!names.includes("better-sqlite3") || names.includes("vitest")) throw new Error("the list of packages does not match the release")' "$1"/*.sbom.json
   rm -r "$keys"
 }
 
-# Each prepares one image of the tests, or where it is made of.
+# Each function prepares one image of the tests, or the files that one needs.
 keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
 keep_vm_runner() { keep vm-runner make_vm_runner "$root/scripts/build-vm-runner" "$root/agent/vm-runner/runner"; }
 keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
@@ -125,7 +126,7 @@ keep_release() {
   keep release make_release "${sources[@]}"
 }
 
-# give_image IMAGE ARCHIVE [CHANGE]: imports it, unless Docker has it already.
+# give_image IMAGE ARCHIVE: imports the archive unless Docker has it already.
 give_image() {
   if [ "$(docker image inspect --format '{{.Comment}}' "$1" 2>/dev/null)" = "$(basename "$2")" ]; then return; fi
   docker image rm --force "$1" >/dev/null 2>&1 || true

@@ -1,4 +1,4 @@
-# What the tests run when: what computes in one lane, what is fetched and made in another, what waits for Docker beside them.
+# The lanes of the tests: one computes, one fetches and builds images, and others run the tests on Docker.
 # shellcheck shell=bash
 
 source scripts/lib/setup.sh
@@ -8,10 +8,10 @@ source scripts/lib/phases.sh
 
 vm_runner=localhost/gpurent/vm-runner:1
 
-# vitest PROJECT: leaves its report beside the log of its phase.
+# vitest PROJECT: writes its report beside the log of its phase.
 vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$phases_dir/$1.json"; }
 
-# Each version of Node that programs run with: the newest of its major version.
+# The supported major versions of Node; the tests use the newest of each.
 nodes=(20 22 24 26)
 # on_node MAJOR COMMAND...
 on_node() {
@@ -34,7 +34,7 @@ nodes_of_tests() {
   reached nodes
 }
 
-# Both halves of a command that takes --part, on a core each.
+# halves COMMAND...: runs both halves of a command with --part in parallel, each on one core.
 halves() {
   "$@" --part 1/2 &
   local first=$!
@@ -44,7 +44,7 @@ halves() {
 simulate() { halves npm run --silent simulate -- "$@"; }
 step_test() { halves npm run --silent simulate-steps -- "$@"; }
 
-# Builds, and computes: beside Docker it comes second.
+# Builds, then computes at a lower priority than the tests on Docker.
 computing_lane() { # [MODE]
   local mode=${1:-}
   phase packages install_packages
@@ -52,7 +52,7 @@ computing_lane() { # [MODE]
   local compiling=$! checking
   phase build npm run --silent build
   wait "$compiling"
-  # What waits for Docker goes on first.
+  # From here the tests on Docker have priority.
   reached program
   renice -n 10 $BASHPID >/dev/null
   phase check npm run --silent check:built &
@@ -66,7 +66,7 @@ computing_lane() { # [MODE]
   *) phase simulation simulate --seeds chosen --steps 500 ;;
   esac
   if [ "$mode" = --quick ]; then return; fi
-  # At every second place, but at night.
+  # At every second fault point; nightly at all of them.
   phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 2)"
   phase deep vitest deep
   phase load vitest load
@@ -76,7 +76,7 @@ computing_lane() { # [MODE]
   phase mutation-money npm run --silent mutation -- money
 }
 
-# Everything that comes from elsewhere: with the network that sandboxes do not have.
+# Fetches everything that needs the network, which sandboxes do not have.
 making_lane() { # [MODE]
   phase tools make_tools
   phase image-debian keep_debian

@@ -1,4 +1,4 @@
-"""What the open button shows: vLLM's own description of its API, instead of nothing at the root."""
+"""Redirects the open button from the root, where vLLM has no page, to vLLM's description of its API."""
 
 
 class StartPage:

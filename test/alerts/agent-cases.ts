@@ -37,7 +37,7 @@ function until(
 const revoked = onAgent(
   {
     how: 'an operator has revoked its credential',
-    summary: /^The agent at gpu1 sees no control plane$/,
+    summary: /^The agent at gpu1 has no connection to a control plane$/,
     also: ['GpurentHostAway'],
   },
   async (agent, installation) => {
@@ -88,7 +88,7 @@ const callHangs = onAgent(
   },
 );
 
-const UNREACHABLE = /^The host at gpu1 takes nothing new$/;
+const UNREACHABLE = /^The host at gpu1 accepts no new work$/;
 
 const fullJournal = onAgent(
   { how: 'the disk of its journal is full', summary: UNREACHABLE },

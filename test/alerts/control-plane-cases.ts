@@ -80,7 +80,7 @@ const fullDatabase: AlertCase = {
   },
 };
 
-const BACKUP_OVERDUE = /^No copy of the database was made for an hour after it was due, or its folder cannot be used$/;
+const BACKUP_OVERDUE = /^A backup of the database is more than an hour late, or its folder cannot be used$/;
 
 /** From now on copies are made into a folder here, once a day. */
 async function backUpDaily({ controlPlane: test, folder }: Installation): Promise<string> {
@@ -136,7 +136,7 @@ const overdueBackups: AlertCase[] = [
 
 const hostsAway: AlertCase = {
   how: 'two hosts are silent; one comes back, the other is declared lost',
-  summary: /^2 host\(s\) have not spoken for five minutes$/,
+  summary: /^2 host\(s\) have not been connected for five minutes$/,
   async provoke(installation) {
     const { controlPlane: test } = installation;
     const [back, lost] = [await test.host({ gpus: 1 }), await test.host({ gpus: 1 })];
@@ -152,7 +152,7 @@ const hostsAway: AlertCase = {
 
 const hostDeleted: AlertCase = {
   how: 'a host is silent for ever, and is deleted',
-  summary: /^1 host\(s\) have not spoken for five minutes$/,
+  summary: /^1 host\(s\) have not been connected for five minutes$/,
   async provoke(installation) {
     const { controlPlane: test } = installation;
     const { agent } = await rent(test);
@@ -167,7 +167,7 @@ const hostDeleted: AlertCase = {
 
 const stuckDestroy: AlertCase = {
   how: 'a destroy waits for Docker',
-  summary: /^A host has not done a destroy for 16m 0s$/,
+  summary: /^A host has not completed a destroy for 16m 0s$/,
   async provoke(installation) {
     const { agent, renter, id } = await rent(installation.controlPlane);
     agent.automatic = false;
@@ -200,7 +200,7 @@ const ignoredStop: AlertCase = {
 
 const quarantine: AlertCase = {
   how: 'a restored backup has never heard of two workloads',
-  summary: /^2 workload\(s\) run on hosts, unpaid, that the control plane has never heard of$/,
+  summary: /^2 workload\(s\) are in quarantine: the database does not know them, and nobody pays for them$/,
   async provoke({ controlPlane: test, folder }) {
     const agent = await test.host({ gpus: 2 });
     const renter = await test.renter();
@@ -228,7 +228,7 @@ const quarantine: AlertCase = {
 };
 
 const COMMANDS_FAILING =
-  /^Many commands fail by a fault of their hosts, or those of several organizations on one host$/;
+  /^Many commands fail through a fault of their hosts, or commands of several organizations fail on one host$/;
 
 const failingCommands: AlertCase[] = [
   {
@@ -265,7 +265,7 @@ const failingCommands: AlertCase[] = [
 
 const unhealthyGpus: AlertCase = {
   how: 'a host says that a GPU is not sound',
-  summary: /^1 GPU\(s\) are off the market$/,
+  summary: /^1 GPU\(s\) are unhealthy and cannot be rented$/,
   async provoke({ controlPlane: test }) {
     const agent = await test.host({ gpus: 2 });
     const [gpu = {}] = agent.inventory['gpus'] as object[];
@@ -302,7 +302,7 @@ const lateSettlement: AlertCase = {
 
 const failingWorker: AlertCase = {
   how: 'what a worker has to write is refused every time',
-  summary: /^The background worker last-used fails again and again$/,
+  summary: /^The background worker last-used keeps failing$/,
   async provoke(installation) {
     const { controlPlane: test } = installation;
     const { api } = await test.renter();

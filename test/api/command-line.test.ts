@@ -31,9 +31,9 @@ function run(...args: string[]): { status: number | null; lines: string[] } {
 
 it.each([
   ['backup into a folder that is none', ['backup', 'none/copy.db'], 'there is no folder'],
-  ['backup beneath a file', ['backup', 'gpurent.db/copy.db'], 'gpurent.db is no folder'],
+  ['backup beneath a file', ['backup', 'gpurent.db/copy.db'], 'gpurent.db is not a folder'],
   ['restore of nothing', ['restore', 'none.db'], 'there is no file'],
-  ['restore of a folder', ['restore', '.'], 'is no file'],
+  ['restore of a folder', ['restore', '.'], 'is not a file'],
 ])('%s is refused in one line', (_name, [command = '', name = ''], saying) => {
   const { status, lines } = run(command, join(folder, name));
   expect(lines).toEqual([expect.stringMatching(/^gpurent-control-plane: /)]);

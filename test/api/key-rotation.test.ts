@@ -140,7 +140,7 @@ it('a new key that cannot be written is refused, before anything is sealed anew'
   const before = readFileSync(keyFile(), 'utf8');
   const settings = { ...config(), secretKeyFile: join(file, 'key') };
   expect(() => rotateKey(settings)).toThrow(SetupError);
-  expect(() => rotateKey(settings)).toThrow(`${file} is no folder`);
+  expect(() => rotateKey(settings)).toThrow(`${file} is not a folder`);
   expect(readFileSync(keyFile(), 'utf8')).toBe(before);
   await boot();
 });

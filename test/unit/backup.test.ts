@@ -91,10 +91,10 @@ it('whoever may not read or write somewhere is told who, and where', () => {
   const attempts: [() => unknown, string][] = [
     [() => backUp(file, join(shut, 'copy.db')), `the user ${user} may not write in ${shut}`],
     [() => backUp(file, join(folder, 'none', 'copy.db')), `there is no folder ${folder}/none`],
-    [() => backUp(file, join(file, 'copy.db')), `${file} is no folder`],
+    [() => backUp(file, join(file, 'copy.db')), `${file} is not a folder`],
     [() => restore(secret, file, NOW), `the user ${user} may not read ${secret}`],
     [() => restore(saved, join(shut, 'gpurent.db'), NOW), `the user ${user} may not write in ${shut}`],
-    [() => restore(folder, file, NOW), `${folder} is no file`],
+    [() => restore(folder, file, NOW), `${folder} is not a file`],
   ];
   for (const [attempt, saying] of attempts) {
     const run = () => asNobody(attempt);
@@ -111,7 +111,7 @@ it('what is wrong is refused, and changes nothing', () => {
   new BetterSqlite3(foreign).exec('CREATE TABLE a (b)').close();
   const half = join(folder, 'half.db');
   writeFileSync(`${half}.restoring`, '');
-  expect(() => new Store(half, systemClock)).toThrow('restore it again');
+  expect(() => new Store(half, systemClock)).toThrow('a restore was interrupted');
   rmSync(`${half}.restoring`);
   const before = readdirSync(folder).sort();
   expect(() => restore(join(folder, 'none'), file, NOW)).toThrow('there is no file');

@@ -121,7 +121,7 @@ it('gives a copy up when it is stopped', async () => {
 
 describe('a folder that cannot be used stops nobody, is overdue at once, and is used once it can be:', () => {
   it.each([
-    ['a file', () => writeFileSync(copies, ''), () => rmSync(copies), /copies is no folder/],
+    ['a file', () => writeFileSync(copies, ''), () => rmSync(copies), /copies is not a folder/],
     [
       'one in which nothing may be written',
       () => mkdirSync(copies, { mode: 0o555 }),

@@ -1,4 +1,4 @@
-/** Where a session was opened from, and what finds rows that have expired. */
+/** Adds the network of a session, and indexes that find expired rows. */
 export const expiry = `
 -- The network of the address that it was opened from; null for sessions that are older than this column.
 ALTER TABLE sessions ADD COLUMN network TEXT;

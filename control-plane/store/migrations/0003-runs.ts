@@ -1,4 +1,4 @@
-/** GPU time is charged by runs; what a stop that was ignored has cost; for how long stopped instances hold GPUs. */
+/** Adds charging by runs, the GPU time after ignored stops, and how long stopped instances keep their GPUs. */
 export const runs = `
 -- When the newest provision or start was first sent, and when its renter asked for the end or was told of it; null while it goes
 -- on. Nothing outside of this time is charged for a run. Null for instances that are older than these columns.

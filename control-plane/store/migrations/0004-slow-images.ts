@@ -1,4 +1,4 @@
-/** Which images an organization may not deploy for a while, because they were pulled too slowly. */
+/** Adds the images that an organization cannot deploy for a while, because a host pulled them too slowly. */
 export const slowImages = `
 CREATE TABLE slow_images (
   organization_id TEXT NOT NULL REFERENCES organizations (id),

@@ -1,4 +1,7 @@
-/** Access of instances that is replaced, and the command that tells a host so: the table is made again for its kind's sake. */
+/**
+ * Adds the replacement of an instance's access and its command. Recreates the table `commands`, because the CHECK of `kind`
+ * changes.
+ */
 export const access = `
 -- How often its access token or SSH key was replaced, and how far that has come.
 ALTER TABLE instances ADD COLUMN access_revision INTEGER NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
-/** Which machine a GPU is of, where several say that they have it. */
+/** Adds the column that decides which machine has a GPU when several report it. */
 export const gpuOwners = `
 -- Since when the machine has reported it without a break.
 ALTER TABLE gpus ADD COLUMN seen_at INTEGER NOT NULL DEFAULT 0;

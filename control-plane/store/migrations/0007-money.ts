@@ -1,4 +1,4 @@
-/** What is charged, and what is told of it. */
+/** Adds daily sums of charges, single refunds and the times of decided disputes. */
 export const money = `
 -- What the balance did not cover of the millisecond in which it ran out; 0 again once a credit has taken it into account.
 ALTER TABLE meter_intervals ADD COLUMN absorbed_micro INTEGER NOT NULL DEFAULT 0 CHECK (absorbed_micro >= 0);

@@ -1,4 +1,4 @@
-/** Whose a workload in quarantine is, as its host repeats it: sealed by the control plane. */
+/** Adds the origin of a workload in quarantine, as its host reports it: encrypted by the control plane. */
 export const origin = `
 ALTER TABLE quarantine ADD COLUMN origin TEXT;
 `;

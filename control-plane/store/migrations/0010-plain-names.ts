@@ -1,4 +1,4 @@
-/** Columns get the names that the code uses: the standard terms. */
+/** Renames columns to the terms of docs/dev/glossary.md. */
 export const plainNames = `
 ALTER TABLE organizations RENAME COLUMN low_since TO exhausted_since;
 ALTER TABLE machines RENAME COLUMN is_ahead TO needs_resync;

@@ -1,4 +1,7 @@
-/** Payments name their provider. Commands lose the state `stale`, which nothing writes any more: a table is made again where its CHECK changes. */
+/**
+ * Adds the provider of a payment. Removes the state `stale` of commands, which nothing writes any more; this recreates the table,
+ * because its CHECK changes.
+ */
 export const seams = `
 ALTER TABLE payments ADD COLUMN provider TEXT NOT NULL DEFAULT 'stripe';
 CREATE TABLE new_commands (

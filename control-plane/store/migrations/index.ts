@@ -15,7 +15,7 @@ export interface Migration {
   sql: string;
 }
 
-/** Numbered by position, forward only: what has been released never changes. */
+/** All migrations. The position is the schema version; a released migration never changes. */
 export const migrations: readonly Migration[] = [
   { name: '0001-initial', sql: initial },
   { name: '0002-expiry', sql: expiry },
