@@ -1,6 +1,6 @@
 import type { InstanceStatus } from './instance-state.js';
 
-/** What an instance costs, as snapshotted when it was deployed. */
+/** The prices and disk size of an instance, as they were when it was deployed. */
 export interface Rates {
   pricePerHourMicro: number;
   storagePricePerGbHourMicro: number;
@@ -8,22 +8,22 @@ export interface Rates {
 }
 
 const HAS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
-/** And nothing else. */
+/** In these statuses an instance is charged for its disk only. */
 const HAS_DISK: readonly InstanceStatus[] = ['stopping', 'stopped'];
 
-/** One hour of an instance's disk, in micro-dollars. */
+/** Returns the price of one hour of an instance's disk, in micro-dollars. */
 function diskPerHourMicro(rates: Rates): number {
   return rates.storagePricePerGbHourMicro * rates.diskGb;
 }
 
-/** One hour of an instance's GPUs and disk, in micro-dollars. */
+/** Returns the price of one hour of an instance's GPUs and disk, in micro-dollars. */
 export function fullPerHourMicro(rates: Rates): number {
   return rates.pricePerHourMicro + diskPerHourMicro(rates);
 }
 
 /**
- * One hour of an organization's burn, in micro-dollars (API rule 17): GPU and disk of what is running, starting or
- * creating, disk of what is stopped. What is stopping counts as stopped.
+ * Returns one hour of an organization's burn, in micro-dollars (API rule 17). Instances in `creating`, `starting` and `running` count
+ * with GPUs and disk; instances in `stopping` and `stopped` count with their disk only.
  */
 export function burnPerHourMicro(instances: readonly (Rates & { status: InstanceStatus })[]): number {
   return instances.reduce((sum, instance) => sum + burnOf(instance), 0);
@@ -35,8 +35,8 @@ function burnOf(instance: Rates & { status: InstanceStatus }): number {
 }
 
 /**
- * One hour of what is really charged, in micro-dollars: GPUs of what runs or comes up, disks of what is stopped. Unlike the burn,
- * the disks of what runs are not in it.
+ * Returns what one hour really charges, in micro-dollars: GPUs of instances in `creating`, `starting` and `running`, disks of those in
+ * `stopping` and `stopped`. Unlike the burn, it leaves out the disks of running instances.
  */
 export function chargedPerHourMicro(instances: readonly (Rates & { status: InstanceStatus })[]): number {
   return instances.reduce((sum, one) => sum + (HAS_GPUS.includes(one.status) ? one.pricePerHourMicro : burnOf(one)), 0);

@@ -13,7 +13,7 @@ export interface SessionCaller {
   role: Role;
 }
 
-/** A signed-in user who belongs to no organization now: its own account is all that is open to it. */
+/** A signed-in user who belongs to no organization now, and therefore can use only the routes of the user's own account. */
 export interface HomelessCaller {
   kind: 'no_organization';
   sessionId: string;
@@ -22,7 +22,7 @@ export interface HomelessCaller {
   isOperator: boolean;
 }
 
-/** An API key: a member of its organization, whatever its creator is. */
+/** An API key. It has the rights of a member of its organization, whatever role its creator has. */
 export interface ApiKeyCaller {
   kind: 'api_key';
   keyId: string;
@@ -34,10 +34,10 @@ export interface ApiKeyCaller {
   organizationId: string;
 }
 
-/** Who acts with the powers of an operator. */
+/** The operator who makes a request under `/v1/operator`. */
 export type Operator = Pick<SessionCaller, 'userId' | 'email'>;
 
-/** Who acts in an organization. */
+/** A caller that acts in an organization. */
 export type Caller = SessionCaller | ApiKeyCaller;
-/** Who acts on its own account. */
+/** A caller that acts on the user's own account. */
 export type AccountCaller = SessionCaller | HomelessCaller;

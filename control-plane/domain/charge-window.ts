@@ -1,11 +1,11 @@
 import type { InstanceStatus } from './instance-state.js';
 
 /**
- * The time over which runs of an instance are charged. It opens when a provision or start is first sent, and closes with the stop,
- * the destroy, or whatever else tells the renter that the instance is not up. All times are milliseconds since 1970.
+ * The time within which runs of an instance are charged. It opens when the control plane first sends a provision or start. It closes
+ * at the stop, the destroy or any other change that tells the renter that the instance is not up. All times are milliseconds since 1970.
  */
 export interface ChargeWindow {
-  /** Null while no command was sent that could start a run. */
+  /** Null until a command that can start a run is sent. */
   charge_from: number | null;
   /** Null while it is open. */
   charge_to: number | null;
@@ -13,7 +13,7 @@ export interface ChargeWindow {
 
 const OPEN_IN: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
 
-/** The window once an instance has gone from one status to another. A stop that timed out opens it again. */
+/** Returns the window after an instance has changed from one status to another. A stop that timed out opens it again. */
 export function windowAfter(
   { charge_from, charge_to }: ChargeWindow,
   before: InstanceStatus,

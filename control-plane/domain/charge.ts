@@ -1,8 +1,8 @@
 import { HOUR_MS } from '../../shared/time.js';
 
 /**
- * What `ms` milliseconds cost at a rate an hour: floor(rate x ms / 3,600,000), in micro-dollars. Exact also where the product is
- * beyond what a double holds.
+ * Returns what `ms` milliseconds cost at a rate per hour, in micro-dollars: floor(rate x ms / 3,600,000). It is exact also where the
+ * product exceeds the integers that a double can hold.
  */
 export function charge(ratePerHourMicro: number, ms: number): number {
   const rest = ms % HOUR_MS;

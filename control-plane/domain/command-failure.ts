@@ -1,4 +1,4 @@
-/** The codes by which agents say why a command has failed. Hosts are strangers: any other word of theirs is `other`. */
+/** The codes by which agents say why a command has failed. Agents are not trusted, so any other code counts as `other`. */
 export const FAILURE_CODES = [
   'AGENT_CRASHED',
   'CONTAINER_FAILED',
@@ -17,7 +17,7 @@ export const FAILURE_CODES = [
 ] as const;
 const KNOWN: ReadonlySet<string> = new Set(FAILURE_CODES);
 
-/** A code as metrics show it: one of a closed list. */
+/** Returns the code as metrics show it: one of {@link FAILURE_CODES}. */
 export function knownFailure(code: string): string {
   return KNOWN.has(code) ? code : 'other';
 }

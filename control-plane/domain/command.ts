@@ -1,28 +1,31 @@
 import { MINUTE_MS } from '../../shared/time.js';
 
 /**
- * One per client request; each states the whole desired state of its instance, but `access`: that leaves the workload as it is, and
- * replaces who gets in.
+ * The kinds of commands. A request of the API records one. Each states the whole desired state of its instance, except `access`, which
+ * leaves the workload as it is and replaces its access.
  */
 export const COMMAND_KINDS = ['provision', 'start', 'stop', 'release', 'destroy', 'access'] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 /**
- * `open` until the host has answered for good, or a newer command of the instance has closed it.
- * Only open commands are ever sent.
+ * `open` until the agent has answered with a final outcome or a newer command of the instance has closed it. Only open commands are
+ * sent.
  */
 export type CommandState = 'open' | 'closed' | 'done' | 'refused' | 'failed';
 
 const FIRST_RESEND_MS = 5_000;
-/** No command waits longer to be sent again. */
+/** The longest delay before an open command is sent again. */
 export const LONGEST_RESEND_MS = MINUTE_MS;
 
-/** How long after its `attempts`-th sending (1 is the first) an unanswered command is sent again. */
+/** Returns after how many milliseconds a command without an answer is sent again that was sent `attempts` times (1 or more). */
 export function resendDelayMs(attempts: number): number {
   return Math.min(FIRST_RESEND_MS * 2 ** Math.min(attempts - 1, 10), LONGEST_RESEND_MS);
 }
 
-/** A host that counts far beyond what was ever sent would leave no room to number commands. */
+/**
+ * Returns whether a sequence that a host reports can be true. The control plane continues from the highest one, so an invented high
+ * number would leave no room to number commands.
+ */
 export function isPlausible({ sequence }: { sequence: number }, heard: number): boolean {
   return heard <= sequence + 1_000_000;
 }

@@ -1,15 +1,18 @@
 import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 
-/** How long a host may leave an instance in a status that is on its way to another. */
+/** For how long a host can leave an instance in a transitional status before it times out. */
 export const DEADLINES_MS = {
-  /** Without any progress. */
+  /** Counted from the last progress. */
   creating: 30 * MINUTE_MS,
   starting: 10 * MINUTE_MS,
   stopping: 30 * MINUTE_MS,
 } as const;
 
-/** After its own absence the control plane first lets hosts say what they have done meanwhile. */
+/** For so long after its start the control plane times nothing out, so that hosts can first report what they have done meanwhile. */
 export const GRACE_MS = 2 * MINUTE_MS;
 
-/** What is stopped or in error is destroyed when the balance was at or below zero for so long and is at or below so much. */
+/**
+ * The rule for destroying instances in `stopped` and `error`: the balance has been at or below zero for `afterMs`, and is at or below
+ * `atMicro`.
+ */
 export const AUTO_DESTROY = { afterMs: DAY_MS, atMicro: -5_000_000 } as const;

@@ -8,16 +8,17 @@ export interface EnvEntry {
 
 export interface OverlayFacts {
   numGpus: number;
-  /** Null for a template that uses none. */
+  /** Null for a template that uses no access token. */
   accessToken: string | null;
 }
 
-/** In a template's value, stands for the instance's access token. */
+/** In the value of a template's variable: replaced by the instance's access token. */
 export const ACCESS_TOKEN_PLACEHOLDER = '${SERVICE_ACCESS_TOKEN}';
 
 /**
- * The environment of a workload: the template's, the renter's overrides over it, the platform's overlay over both.
- * An override whose value is null leaves the template's value. What belongs to a GPU vendor's runtime (`NVIDIA_*`) is dropped.
+ * Returns the environment of a workload: the template's variables, then the renter's overrides, then the platform's own variables, each
+ * replacing the ones before. An override whose value is null leaves the template's value. Variables of a GPU vendor's runtime
+ * (`NVIDIA_*`) are dropped, because only the host sets them: they choose the GPUs of a container.
  */
 export function mergeEnvironment(
   template: readonly EnvEntry[],
@@ -29,7 +30,7 @@ export function mergeEnvironment(
   for (const { key, value } of template)
     if (value !== null && carriesToken(value)) merged.set(key, withToken(value, facts));
   for (const [key, value] of overlay(facts)) {
-    // Last, also in order: whoever reads the list from the end finds the platform's own.
+    // Deleted first, so that the platform's variables also come last in the list: some programs read it from the end.
     merged.delete(key);
     if (value !== null) merged.set(key, value);
   }

@@ -1,4 +1,4 @@
-/** Why an instance is in `error`, or why a stop or start of it did not land: `error_code`, for renters to act upon. */
+/** The values of `error_code`, for renters to act upon: why an instance is in `error`, or why its stop or start failed. */
 export const INSTANCE_ERRORS = [
   'disk_gone',
   'gpus_unavailable',
@@ -12,7 +12,7 @@ export const INSTANCE_ERRORS = [
 ] as const;
 export type InstanceErrorCode = (typeof INSTANCE_ERRORS)[number];
 
-/** What the timeline of an instance tells by itself, besides its errors. */
+/** The kinds of events that the control plane writes into the timeline of an instance, besides {@link INSTANCE_ERRORS}. */
 export const PLATFORM_EVENTS = [
   'access_refused',
   'access_replaced',
@@ -52,7 +52,7 @@ export const PLATFORM_EVENTS = [
 ] as const;
 export type PlatformEvent = (typeof PLATFORM_EVENTS)[number];
 
-/** What hosts tell in it. A later agent may tell of more. */
+/** The kinds of events that agents report. A later agent can report more kinds. */
 export const HOST_EVENTS = [
   'destroy_attempt',
   'interrupted',
@@ -66,7 +66,7 @@ export const HOST_EVENTS = [
 
 const RESERVED: ReadonlySet<string> = new Set([...INSTANCE_ERRORS, ...PLATFORM_EVENTS]);
 
-/** The kind of what a host tells: it cannot pass for what the platform itself says. */
+/** Returns the kind of an event that an agent reported: `note` for a kind that only the control plane itself writes. */
 export function hostEvent(kind: string): string {
   return RESERVED.has(kind) ? 'note' : kind;
 }

@@ -13,12 +13,12 @@ export type InstanceStatus = (typeof INSTANCE_STATUSES)[number];
 export const INSTANCE_ACTIONS = ['start', 'stop', 'destroy'] as const;
 export type InstanceAction = (typeof INSTANCE_ACTIONS)[number];
 
-/** How far the release of a stopped instance's GPUs is: the field `gpu_release` (API rule 45). */
+/** The values of the field `gpu_release` (API rule 45): how far the release of a stopped instance's GPUs is. */
 export const GPU_RELEASES = ['pending', 'released', 'unsupported'] as const;
 export type GpuRelease = (typeof GPU_RELEASES)[number];
 
 /**
- * Every edge that a status may take. Whatever writes a status goes through {@link assertTransition}.
+ * Every allowed change of a status. All code that writes a status goes through {@link assertTransition}.
  *
  *   creating ──> running <──> stopping ──> stopped <──> starting
  *      │           │  ^                                    │
@@ -36,7 +36,7 @@ const EDGES: Readonly<Record<InstanceStatus, readonly InstanceStatus[]>> = {
   destroyed: [],
 };
 
-/** What the API accepts in each status: API rule 26. */
+/** The actions that the API accepts in each status (API rule 26). */
 const ACTIONS: Readonly<Record<InstanceStatus, readonly InstanceAction[]>> = {
   creating: ['destroy'],
   starting: ['destroy'],
@@ -52,12 +52,12 @@ export function allowedActions(status: InstanceStatus): readonly InstanceAction[
   return ACTIONS[status];
 }
 
-/** Throws on an edge that does not exist: a bug, never a renter's mistake. */
+/** Throws an Error if the status must not change so: a bug in the control plane, never a renter's mistake. */
 export function assertTransition(from: InstanceStatus, to: InstanceStatus): void {
   if (!EDGES[from].includes(to)) throw new Error(`no transition from ${from} to ${to}`);
 }
 
-/** Whether the workload may be up, so that its addresses are shown. */
+/** Returns whether the workload can be up in this status, so that the API shows its addresses. */
 export function isUp(status: InstanceStatus): boolean {
   return status === 'running' || status === 'stopping';
 }

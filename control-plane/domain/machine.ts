@@ -6,7 +6,7 @@ export interface MachineSize {
   gpuCount: number;
 }
 
-/** A slice's part of its machine's CPU and memory: in proportion to its GPUs. */
+/** Returns the part of a machine's CPU and memory that a slice gets: in proportion to its GPUs. */
 export function sliceResources(machine: MachineSize, numGpus: number): { cpuMillis: number; memoryMb: number } {
   const share = numGpus / Math.max(machine.gpuCount, numGpus, 1);
   return {
@@ -15,7 +15,7 @@ export function sliceResources(machine: MachineSize, numGpus: number): { cpuMill
   };
 }
 
-/** Whether version `a` is newer than `b`: dotted numbers, compared as numbers. */
+/** Returns whether version `a` is newer than `b`. Versions are dotted numbers, and each part is compared as a number. */
 export function isNewerVersion(a: string, b: string): boolean {
   const [left, right] = [parts(a), parts(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i++) {
@@ -36,7 +36,7 @@ export interface Maintenance {
 
 const MAINTENANCE_LEAD_MS = HOUR_MS;
 
-/** Whether a maintenance window is on, or begins within the hour: too soon to start on. */
+/** Returns whether a maintenance window is open or begins within the hour, so that nothing can start on the machine. */
 export function isMaintenanceNear(window: Maintenance | null, now: number): boolean {
   return window !== null && now < window.endsAt && window.startsAt - now <= MAINTENANCE_LEAD_MS;
 }

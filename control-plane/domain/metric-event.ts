@@ -1,12 +1,13 @@
-/** Something that has happened, for whoever watches the marketplace. */
+/** An event that the metrics count. */
 export type MetricEvent =
   | { what: 'command'; kind: string; outcome: string; failure?: CommandFailure }
   /** A payment, a refund, a credit, a dispute. */
   | { what: 'ledger'; kind: string };
 
-/** That a command has failed: by what its host says, on which machine, and whose it was (null: of a workload in quarantine). */
+/** A failed command, with the agent's code for the failure. */
 export interface CommandFailure {
   code: string;
   machineId: string;
+  /** Null for the command of a workload in quarantine. */
   organizationId: string | null;
 }

@@ -1,6 +1,6 @@
 /**
- * Returns the network that an IP address is counted with: an IPv4 address alone, an IPv6 address with all of its /48, which one
- * customer of a provider has to himself.
+ * Returns the network that an IP address counts as: an IPv4 address itself, for an IPv6 address its /48, because a provider gives a
+ * whole /48 to one customer.
  */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -1,9 +1,9 @@
 import { HOUR_MS } from '../../shared/time.js';
 
-/** A host that hears nothing for so long brings its workloads down, whatever the balance. */
+/** The longest paid time. An agent that receives no message for so long stops its workloads, whatever the balance. */
 const LONGEST_MS = 30 * 24 * HOUR_MS;
 
-/** How long a balance in micro-dollars lasts at so many micro-dollars an hour, in whole milliseconds. */
+/** Returns for how long a balance in micro-dollars lasts at `perHourMicro`, in whole milliseconds. */
 export function paidMs(balanceMicro: number, perHourMicro: number): number {
   if (balanceMicro <= 0) return 0;
   if (perHourMicro === 0) return LONGEST_MS;

@@ -1,49 +1,50 @@
-/** A page on which an organization tops its balance up. */
+/** A page of the payment provider on which an organization pays. */
 export interface Checkout {
   id: string;
   url: string;
-  /** Whether it was opened before, by the same request. */
+  /** Whether an earlier request with the same idempotency key opened it. */
   replayed: boolean;
 }
 
 export interface CheckoutRequest {
   organizationId: string;
   amountMicro: number;
-  /** What makes repetitions of a request one. */
+  /** Repeated requests with the same key open only one page. */
   idempotencyKey: string | undefined;
 }
 
-/** What a provider has told of a payment. Told in any order, and any number of times. */
+/** An event of a payment that the provider has sent. Events arrive in any order, and any number of times. */
 export type PaymentEvent =
   /** A checkout was paid. */
   | { kind: 'paid'; paymentId: string; organizationId: string; amountMicro: number }
-  /** So much was given back, in all. */
+  /** The payment's refunds add up to `amountMicro` now. */
   | { kind: 'refunded'; paymentId: string; amountMicro: number }
-  /** One refund. One that has failed is never made any more. */
+  /** One refund. A refund that has failed never becomes `made` again. */
   | { kind: 'refund'; paymentId: string; refundId: string; state: 'made' | 'failed'; amountMicro: number }
   | Dispute;
 
-/** A decision may change: the newest counts. */
+/** A dispute of a payment. Its state can change after a decision; the newest event counts. */
 interface Dispute {
   kind: 'dispute';
   paymentId: string;
   disputeId: string;
   state: 'open' | 'won' | 'lost';
   amountMicro: number;
-  /** When the provider has made the event, in milliseconds since 1970. */
+  /** When the provider created the event, in milliseconds since 1970. */
   at: number;
 }
 
-/** One movement of the provider's money that went into a payout. */
+/** One movement of money that is part of a payout. */
 export interface PayoutEntry {
   /** The provider's id of the movement. */
   id: string;
-  /** What it belongs to; `other`: nothing that is known here, such as a fee of its own. */
+  /** What the movement belongs to; `other` for anything unknown here, such as a separate fee. */
   kind: 'payment' | 'refund' | 'dispute' | 'other';
-  /** The payment, and the refund or dispute, in the provider's ids. */
+  /** The provider's id of the payment. */
   paymentId: string | null;
+  /** The provider's id of the refund or dispute. */
   sourceId: string | null;
-  /** Before the provider's fee; negative: it left. */
+  /** Before the provider's fee; negative for money that went out. */
   amountMicro: number;
   feeMicro: number;
 }

@@ -1,6 +1,6 @@
 import { CodedError } from '../../shared/coded-error.js';
 
-/** Every code that the API can answer with, other than what the HTTP layer itself refuses. */
+/** Every error code of the API, other than those of the HTTP layer itself. */
 export type RefusalCode =
   | 'ACCESS_UNSUPPORTED'
   | 'ADMIN_REQUIRED'
@@ -52,7 +52,7 @@ export type RefusalCode =
   | 'USER_NOT_FOUND'
   | 'VALIDATION_FAILED';
 
-/** A request that the rules turn down. Nothing of it is kept. `extra` joins the error body. */
+/** A request that the rules turn down. Throwing it rolls the transaction back. The fields of `extra` join the error's body. */
 export class Refusal extends CodedError<RefusalCode> {
   constructor(
     code: RefusalCode,
@@ -63,7 +63,10 @@ export class Refusal extends CodedError<RefusalCode> {
   }
 }
 
-/** The refusal of one field of a well-formed body, in the shape of a failed schema; an empty path: of the whole. */
+/**
+ * Returns a VALIDATION_FAILED refusal for one field, in the same shape as a violation of the schema. An empty path means the whole
+ * body.
+ */
 export function invalidField(path: string, message: string): Refusal {
   const described = path === '' ? message : `${path}: ${message}`;
   return new Refusal('VALIDATION_FAILED', described, { details: [{ path, message }] });

@@ -2,33 +2,36 @@ import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { charge } from './charge.js';
 import type { Meter } from './money.js';
 
-/** A time over which an instance is metered. All times are milliseconds since 1970. */
+/** One stretch of time over which an instance is metered. All times are milliseconds since 1970. */
 export interface Interval {
   id: number;
-  /** Charged, or absorbed, up to here. */
+  /** Up to here the time is charged or written off. */
   settledTo: number;
-  /** Up to here it is certain that the time was had: GPU time by the host's word. */
+  /** Up to here it is certain that the time was used. GPU time is certain when its host has reported it. */
   attestedTo: number;
-  /** Absent while it goes on. */
+  /** Null while the interval is open. */
   closedAt: number | null;
   /**
-   * What lies after `attestedTo`. `runs`: the host has only just spoken, and it is taken to go on; `awaited`: the host has been
-   * silent, and is about to tell; `silent`: nobody knows, and nothing is taken for granted.
+   * How the time after `attestedTo` is treated. `runs`: the host reported a moment ago, so the run is assumed to go on. `awaited`: the
+   * host has been silent for a short while, and its next report will tell. `silent`: unknown, so nothing is assumed.
    */
   beyond: 'runs' | 'awaited' | 'silent';
 }
 
-/** One meter of one instance: what is charged is the floor of all its time together, so that no fraction is lost or had twice. */
+/**
+ * One meter of one instance. The charge is the floor of the cost of all its time together, so that no fraction of a micro-dollar is lost
+ * or charged twice.
+ */
 export interface Metered {
   instanceId: string;
   meter: Meter;
   ratePerHourMicro: number;
-  /** What was charged for so far, in milliseconds. */
+  /** The time that was charged so far, in milliseconds. */
   settledMs: number;
   intervals: readonly Interval[];
 }
 
-/** What has moved a balance, other than charges. */
+/** A change of a balance that is not a charge. */
 export interface Entry {
   at: number;
   amountMicro: number;
@@ -36,33 +39,34 @@ export interface Entry {
 
 export interface Account {
   balanceMicro: number;
-  /** Oldest first; those before any time that is to be settled need not be there. */
+  /** Oldest first. Entries from before all time that is still to be settled can be left out. */
   entries: readonly Entry[];
   meters: readonly Metered[];
 }
 
-/** What of a charge is for one UTC day, by when it was used. */
+/** The part of a charge for use on one UTC day. */
 export interface DayCharge {
-  /** Since 1970. */
+  /** In days since 1970. */
   day: number;
   micro: number;
 }
 
+/** What one settlement charges and writes off, and what follows for the organization. */
 export interface Settlement {
   bookings: { instanceId: string; meter: Meter; ms: number; chargedMicro: number; days: DayCharge[] }[];
-  /** `absorbedMicro` is what of the millisecond in which the balance ran out it did not cover. */
+  /** `absorbedMicro` is the part of the cost of the millisecond in which the balance ran out that the balance did not cover. */
   intervals: { id: number; settledTo: number; absorbedMs: number; absorbedMicro: number }[];
-  /** Since when nothing is left: GPU time ends there. Absent while the balance lasts, or as long as that cannot be known. */
+  /** When the balance ran out: GPU time ends there. Absent while the balance lasts, and until it is certain. */
   exhaustedAt?: number;
   /** When to settle again; null while nothing is metered. */
   nextAt: number | null;
 }
 
-/** A balance that lasts for longer is settled again after this time anyway. */
+/** The longest time between two settlements, also while the balance lasts for longer. */
 const PERIOD_MS = MINUTE_MS;
-/** Hosts that are awaited speak soon. */
+/** After so long a settlement that waits for hosts is tried again. */
 const AWAITED_AGAIN_MS = 5_000;
-/** For which {@link lastsUntil} looks ahead. */
+/** How far {@link lastsUntil} looks ahead. */
 const LONGEST_MS = 100 * 365 * DAY_MS;
 
 interface Span {
@@ -70,7 +74,7 @@ interface Span {
   to: number;
 }
 
-/** What an instance's GPUs cost in the millisecond that ends `at`, and the balance did not cover. */
+/** The part of an instance's GPU cost, in the millisecond that ends at `at`, that the balance did not cover. */
 interface Uncovered {
   instanceId: string;
   at: number;
@@ -78,11 +82,14 @@ interface Uncovered {
 }
 
 /**
- * Settles an organization up to `now`: what is charged, in the order of time, is what was certainly had while the balance
- * lasted, to the end of the millisecond in which it ran out. GPU time for which nothing was left is absorbed; disk is charged
- * into debt. In the millisecond in which the balance runs out, disks are charged first; what they leave is charged for the GPUs
- * of one instance after the other, in the order of their ids. Where the balance may have run out, what cannot be put in order yet waits until its hosts have spoken; where it
- * lasts in any case, nothing waits.
+ * Settles an organization up to `now`, in the order of time. It charges all attested time up to the end of the millisecond in which the
+ * balance ran out. GPU time after that is written off; disk is charged into debt.
+ *
+ * In the millisecond in which the balance runs out, disks are charged first. The rest is charged for the GPUs of one instance after the
+ * other, in the order of their ids.
+ *
+ * If the balance covers everything that could be charged, all attested time is charged at once. If it might not, only the time up to
+ * which every recently seen host has reported is charged, and later time waits for the missing reports.
  */
 export function settle(account: Account, now: number): Settlement {
   const { meters } = account;
@@ -101,8 +108,8 @@ export function settle(account: Account, now: number): Settlement {
 }
 
 /**
- * When the balance is used up if all that is metered goes on as it does, in milliseconds since 1970: `now` where it is already. Null
- * while nothing is charged, and where it lasts for more than a hundred years.
+ * Returns when the balance is used up if everything that is metered goes on, in milliseconds since 1970; `now` if it is used up already.
+ * Null while nothing is charged, and if the balance lasts for more than a hundred years.
  */
 export function lastsUntil({ balanceMicro, meters }: Account, now: number): number | null {
   const horizon = now + LONGEST_MS;
@@ -110,7 +117,7 @@ export function lastsUntil({ balanceMicro, meters }: Account, now: number): numb
   return balanceMicro <= 0 ? now : (firstUnpaid(meters, [], balanceMicro, now, horizon) ?? null);
 }
 
-/** How far everything is certain. */
+/** Returns the time up to which every interval that can still be reported on is attested. */
 function frontierOf(meters: readonly Metered[], now: number): number {
   const open = meters.flatMap(({ intervals }) => intervals.filter((one) => isOutstanding(one, now)));
   return open.reduce((least, { attestedTo }) => Math.min(least, attestedTo), now);
@@ -124,13 +131,13 @@ function isAwaited(interval: Interval, now: number): boolean {
   return interval.beyond === 'awaited' && isOutstanding(interval, now);
 }
 
-/** For which of a meter's time nothing was left. */
+/** The time and the cost that the balance did not cover. */
 interface Exhaustion {
   empty: readonly Span[];
   uncovered: readonly Uncovered[];
 }
 
-/** Disks are charged into debt. */
+/** For disks, which are charged into debt: nothing of them is written off. */
 const NEVER: Exhaustion = { empty: [], uncovered: [] };
 
 function absorbedIn(
@@ -141,18 +148,18 @@ function absorbedIn(
   return { absorbedMs: overlap(empty, from, to), absorbedMicro: sum(micros) };
 }
 
-/** Cuts a time at every UTC midnight. */
+/** Cuts a span at every UTC midnight. */
 function byDay({ from, to }: Span): Span[] {
   const midnight = (Math.floor(from / DAY_MS) + 1) * DAY_MS;
   return midnight >= to ? [{ from, to }] : [{ from, to: midnight }, ...byDay({ from: midnight, to })];
 }
 
-/** What so much time costs beyond what was charged so far. */
+/** Returns what `ms` more cost, in micro-dollars, after the time that was charged so far. */
 function costOf({ ratePerHourMicro, settledMs }: Metered, ms: number): number {
   return charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
 }
 
-/** What is charged for the time up to `frontier`, and what of it is absorbed. */
+/** Returns the charges for the time up to `frontier`, and the part of that time that is written off. */
 function book(
   meters: readonly Metered[],
   empty: readonly Span[],
@@ -192,8 +199,8 @@ function book(
 }
 
 /**
- * When, until the next settlement, nothing is left: from the millisecond in which what has come due reaches the balance until the next
- * entry that lifts it; and what the balance did not cover of those milliseconds.
+ * Returns the spans without any balance until the next settlement: each begins in the millisecond in which the cost reaches the balance,
+ * and ends at the next entry that raises the balance. Returns also the cost in each first millisecond that the balance did not cover.
  */
 function findEmpty({ balanceMicro, entries, meters }: Account, now: number): { empty: Span[]; uncovered: Uncovered[] } {
   const horizon = now + PERIOD_MS;
@@ -218,7 +225,7 @@ function findEmpty({ balanceMicro, entries, meters }: Account, now: number): { e
   return { empty: closeEnd(empty, horizon), uncovered };
 }
 
-/** What `left` does not cover of GPU time in the millisecond that ends `at`, in which it runs out. */
+/** Returns the part of the GPU cost that `left` does not cover in the millisecond that ends at `at`, in which it runs out. */
 function uncoveredAt(meters: readonly Metered[], empty: readonly Span[], left: number, at: number): Uncovered[] {
   const costs = meters
     .filter(({ meter }) => meter === 'gpu')
@@ -233,7 +240,7 @@ function uncoveredAt(meters: readonly Metered[], empty: readonly Span[], left: n
   });
 }
 
-/** What lasts to the horizon has no end that is known. */
+/** Makes a span that reaches the horizon open-ended. */
 function closeEnd(empty: readonly Span[], horizon: number): Span[] {
   return empty.map(({ from, to }) => ({ from, to: to === horizon ? Infinity : to }));
 }
@@ -244,7 +251,7 @@ function extend(spans: Span[], next: Span): void {
   else spans.push(next);
 }
 
-/** The first millisecond of [from, to] at which what is due is not covered any more. */
+/** Returns the first millisecond of [from, to] at which `left` does not cover the cost; undefined if it covers all of it. */
 function firstUnpaid(
   meters: readonly Metered[],
   empty: readonly Span[],
@@ -253,7 +260,7 @@ function firstUnpaid(
   to: number,
 ): number | undefined {
   const costs = meters.some(({ meter, ratePerHourMicro }) => meter === 'gpu' && ratePerHourMicro > 0);
-  // What costs nothing goes on with nothing, but not in debt.
+  // GPUs that cost nothing go on at a balance of zero, but not in debt.
   const isUnpaid = (at: number) => {
     const due = dueAt(meters, empty, at);
     return due >= left && (due > 0 || left < 0 || costs);
@@ -269,7 +276,7 @@ function firstUnpaid(
   return unpaid;
 }
 
-/** What would have come due at `at` of what is not settled, in micro-dollars. */
+/** Returns the cost up to `at` of all time that is not settled, in micro-dollars. */
 function dueAt(meters: readonly Metered[], empty: readonly Span[], at: number): number {
   return sum(meters.map((one) => dueOf(one, empty, at)));
 }
@@ -283,7 +290,7 @@ function dueOf(metered: Metered, empty: readonly Span[], at: number): number {
   return costOf(metered, ms);
 }
 
-/** How far an interval is taken to have been had at `at`. */
+/** Returns up to when an interval is assumed to have been used, looking at it at `at`. */
 function reach({ attestedTo, closedAt, beyond }: Interval, at: number): number {
   return Math.min(at, closedAt ?? Infinity, beyond === 'silent' ? attestedTo : Infinity);
 }

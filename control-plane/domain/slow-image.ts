@@ -3,17 +3,17 @@ import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { networkOf } from './network.js';
 
 const FIRST_MS = 10 * MINUTE_MS;
-/** Failures are forgotten so long after the image may be tried again. */
+/** Failures are forgotten so long after the image can be tried again. */
 export const SLOW_IMAGE_MEMORY_MS = DAY_MS;
 
-/** Returns for how long, in milliseconds, an image is not tried again that was too slow `failures` times in a row. */
+/** Returns for how many milliseconds an image must not be deployed after `failures` pulls in a row that were too slow. */
 export function slowImageBackOffMs(failures: number): number {
   return Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), DAY_MS);
 }
 
 /**
- * Returns what slow pulls of an image are counted for. A renter changes tags at will, and on a registry of their own also
- * repositories, ports and host names: so of Docker Hub it is the repository, of any other registry its domain or network.
+ * Returns the name under which slow pulls of an image are counted: on Docker Hub its repository, on any other registry the registry's
+ * domain or network. A renter can change tags at will, and on a registry of their own also repositories, ports and host names.
  */
 export function slowImageSource(image: string): string {
   const reference = parseImageReference(image);

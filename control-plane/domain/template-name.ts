@@ -1,11 +1,11 @@
-/** Letters of other scripts, and digits, that are read as Latin ones. */
+/** Letters of other scripts, and digits, that look like Latin letters. */
 const LOOKALIKES: Readonly<Record<string, string>> = Object.fromEntries(
   'аa,еe,оo,рp,сc,хx,уy,іi,ѕs,јj,ԁd,һh,ԛq,ԝw,кk,мm,тt,вb,нh,αa,βb,εe,ηn,ιi,κk,νv,οo,ρp,τt,υu,χx,0o,1l,ıi,ⅼl'
     .split(',')
     .map(([letter = '', latin = '']) => [letter, latin]),
 );
 
-/** What a name looks like: the same for names that a hasty reader takes for one another. */
+/** Returns a name's look: the same for names that a hasty reader would confuse. */
 export function lookOf(name: string): string {
   const plain = name
     .normalize('NFKD')

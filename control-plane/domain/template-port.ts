@@ -2,18 +2,18 @@ export interface TemplatePort {
   port: number;
   protocol: 'tcp' | 'udp' | 'http';
   label: string;
-  /** Whether the instance's `open_url` leads here. */
+  /** Whether the instance's `open_url` opens this port. */
   open_button: boolean;
-  /** Who asks for the access token: the host's access proxy, the workload itself, or nobody. */
+  /** Who checks the access token: the host's access proxy (`proxy`), the workload itself (`bearer`), or nobody (`none`). */
   guard: 'proxy' | 'bearer' | 'none';
 }
 
-/** Where a `jupyter` template's JupyterLab listens; it takes its token from `JUPYTER_TOKEN`. */
+/** The port on which JupyterLab of a `jupyter` template listens. JupyterLab takes its token from `JUPYTER_TOKEN`. */
 export const JUPYTER_PORT = 8888;
-/** Inside every container, our SSH is here. */
+/** The agent's own SSH server listens on this port inside every container. */
 const RESERVED_PORT = 22_022;
 
-/** What is wrong with a template's ports; undefined where nothing is. */
+/** Returns the first fault of a template's ports, in words that follow "ports"; undefined if they are valid. */
 export function validatePorts(ports: readonly TemplatePort[]): string | undefined {
   const names = ports.map(({ port, protocol }) => `${port}/${protocol === 'udp' ? 'udp' : 'tcp'}`);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -28,7 +28,7 @@ export function validatePorts(ports: readonly TemplatePort[]): string | undefine
   return ports.some(({ port }) => port === RESERVED_PORT) ? `names ${RESERVED_PORT}, which is taken by SSH` : undefined;
 }
 
-/** The ports of a template's instances: JupyterLab's own comes first, always behind the access proxy. */
+/** Returns the ports of a template's instances. JupyterLab's own port comes first, and is always behind the access proxy. */
 export function instancePorts(
   mode: readonly string[],
   ports: readonly TemplatePort[],

@@ -1,4 +1,4 @@
-/** So much at once, and so much a second after that. */
+/** A token bucket: holds at most `burst` tokens and gains `perSecond`. */
 export class TokenBucket {
   private left: number;
   private asOf: number | undefined;
@@ -10,7 +10,7 @@ export class TokenBucket {
     this.left = burst;
   }
 
-  /** Takes `amount` at `now`, in monotonic milliseconds; false where there is not so much left. */
+  /** Takes `amount` at `now` (monotonic milliseconds). Returns false, and takes nothing, if fewer tokens are left. */
   take(amount: number, now: number): boolean {
     const elapsed = Math.max(now - (this.asOf ?? now), 0);
     this.asOf = now;
@@ -20,7 +20,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Puts back what was taken in vain. */
+  /** Puts back tokens whose use did not count after all. */
   give(amount: number): void {
     this.left = Math.min(this.left + amount, this.burst);
   }

@@ -1,14 +1,14 @@
 const MAX_CHARS = 2_048;
 
-/** Where a host may send visitors of one of its instances. */
+/** The two names to which a host can link for one of its instances. */
 export interface LinkHome {
   publicAddress: string;
   instanceId: string;
 }
 
 /**
- * Returns a link that a host gave, where it leads by HTTP to that host's own public address, or to the instance's own name below
- * it; null otherwise. A renter's access token is added to it: it must go nowhere else.
+ * Returns a link that an agent reported if it leads by HTTP or HTTPS to the host's own public address, or to the instance's own name
+ * below it; null otherwise. The API adds the renter's access token to the link, so it must not lead anywhere else.
  */
 export function workloadLink(link: string, { publicAddress, instanceId }: LinkHome): string | null {
   if (link.length > MAX_CHARS || !URL.canParse(link)) return null;
@@ -24,7 +24,7 @@ function isName(address: string): boolean {
   return !/^[\d.]+$|:/.test(address);
 }
 
-/** As URL has it: in lower case, IPv6 in brackets. */
+/** Returns the host name in the form that URL uses: in lower case, IPv6 in brackets. */
 function hostnameOf(address: string): string | undefined {
   const link = `http://${address.includes(':') ? `[${address}]` : address}/`;
   return URL.canParse(link) ? new URL(link).hostname : undefined;

@@ -55,7 +55,7 @@ it('a command that waits for its host says so once, after ten seconds', async ()
   expect(await messagesOf(id, 'host_away')).toEqual([]);
   world.test.advance(LOOK_MS);
   expect(await messagesOf(id, 'host_away')).toEqual([
-    'the stop waits: the host is not connected; it is told again as soon as it is back',
+    'the stop waits: the host is not connected; the command is sent again as soon as it reconnects',
   ]);
   for (let minutes = 0; minutes < 20; minutes++) world.test.advance(MINUTE_MS);
   expect(await messagesOf(id, 'host_away')).toHaveLength(1);
@@ -65,7 +65,7 @@ it('and what it waits for else: Docker on the host', async () => {
   const { agent, id } = await stopping();
   await dockerDown(agent, 10_000);
   expect(await messagesOf(id, 'docker_down')).toEqual([
-    'the stop waits: Docker on the host does not answer; the host goes on as soon as it does',
+    'the stop waits: Docker on the host does not answer; the host continues as soon as Docker answers',
   ]);
   expect(await messagesOf(id, 'host_away')).toEqual([]);
 });
