@@ -27,7 +27,7 @@ program
   .command('enroll')
   .description('make this host known to a control plane, once')
   .requiredOption('--control-plane <host:port>', 'where the control plane takes agents')
-  .requiredOption('--token <token>', 'an enrolment token from the operator')
+  .requiredOption('--token <token>', 'an enrollment token from the operator')
   .option(...gpuOption)
   .option('--ca <file>', 'who vouches for the control plane, where neither the token nor a public authority does')
   .option('--again', 'be the same host again, with a token of its machine')

@@ -108,7 +108,7 @@ program
   .action(() => {
     const { templates, instances, kept } = forgetSecrets(parseConfig(readEnvironment()));
     process.stdout.write(
-      `the secrets of ${templates} templates and ${instances} instances are deleted; the database as it was is ${kept}; every host that uses TLS must enrol again\n`,
+      `the secrets of ${templates} templates and ${instances} instances are deleted; the database as it was is ${kept}; every host that uses TLS must enroll again\n`,
     );
   });
 

@@ -108,7 +108,7 @@ async function startAgent(grpc: string, token: string): Promise<string> {
   };
   const enroll = [agentScript, 'enroll', '--control-plane', grpc, '--token', token];
   const enrolled = await run(process.execPath, enroll, { env: { ...process.env, ...env } }).catch((error: unknown) => {
-    throw new Error((error as { stderr?: string }).stderr?.trim() || 'the agent did not enrol', { cause: error });
+    throw new Error((error as { stderr?: string }).stderr?.trim() || 'the agent did not enroll', { cause: error });
   });
   daemons.push(Daemon.start('the agent', agentScript, ['run'], env, join(folder, 'agent.log'), true));
   return (JSON.parse(enrolled.stdout) as { host_id: string }).host_id;

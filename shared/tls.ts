@@ -14,7 +14,7 @@ export function fingerprintOf(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex');
 }
 
-/** Returns an enrolment token that also contains the fingerprint of the control plane's authority. */
+/** Returns an enrollment token that also contains the fingerprint of the control plane's authority. */
 export function withFingerprint(token: string, fingerprint: string): string {
   return `${token}.${Buffer.from(fingerprint, 'hex').toString('base64url')}`;
 }

@@ -12,7 +12,7 @@ import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 
 const LEAST_FREE_GB = 20;
 
-/** What of Docker and its disk has to be right. */
+/** Returns the checks of Docker, its data root and its disk. */
 export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
   const engine = new Engine(config.dockerSocket, clock);
   return [
@@ -21,9 +21,9 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
       look: async () => {
         const { ServerVersion, Driver, LiveRestoreEnabled } = await engine.info();
         const restarts = LiveRestoreEnabled
-          ? good('its containers outlive its restarts (live-restore)')
+          ? good('containers keep running while Docker restarts (live-restore)')
           : doubtful(
-              'its containers go down when it restarts; the agent brings them back, and their renters notice',
+              'containers go down when Docker restarts; the agent starts them again, and their renters notice',
               'add "live-restore": true to /etc/docker/daemon.json and reload Docker',
             );
         return [good(`${ServerVersion}, storage ${Driver}`), restarts];
@@ -46,7 +46,9 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
         const { containerRuntime: name } = config;
         return requireRuntime(engine, name).then(
           () => [good(name === null ? 'containers run with Docker’s default' : `containers run with ${name}`)],
-          (error: unknown) => [bad(messageOf(error), 'name one that Docker knows, or none')],
+          (error: unknown) => [
+            bad(messageOf(error), 'set GPURENT_AGENT_CONTAINER_RUNTIME to a runtime that Docker knows, or remove it'),
+          ],
         );
       },
     },
@@ -54,10 +56,10 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
       name: 'disk quota',
       look: async () => {
         if (await probeDiskQuota(engine, config.guestTools))
-          return [good('a renter is held to the size that was rented')];
+          return [good('Docker limits each disk to the rented size')];
         const advice =
-          'put Docker’s data on XFS mounted with pquota (storage driver overlay2), on btrfs or on ZFS; until then an operator has to waive it for this host';
-        return [doubtful('a renter may fill the disk of all', advice)];
+          'put Docker’s data on XFS mounted with pquota (storage driver overlay2), on btrfs or on ZFS; until then an operator must waive disk quotas for this host';
+        return [doubtful('one renter can fill the disk of all', advice)];
       },
     },
     {
@@ -66,7 +68,9 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
         const { DockerRootDir } = await engine.info();
         const free = await diskFreeGb(DockerRootDir);
         const what = `${free} GB of ${DockerRootDir} are free for renters`;
-        return [free < LEAST_FREE_GB ? bad(what, 'make room, or move Docker’s data to a larger disk') : good(what)];
+        return [
+          free < LEAST_FREE_GB ? bad(what, 'free disk space, or move Docker’s data to a larger disk') : good(what),
+        ];
       },
     },
   ];
@@ -77,25 +81,28 @@ function view(config: AgentConfig, engine: Engine): Promise<DataRootView> {
   try {
     ({ hostId } = loadIdentity(config.stateDir));
   } catch {
-    // A host that is not enrolled has no instances; another check says that.
+    // A host that is not enrolled has no instances; the enrollment check reports it.
   }
   return viewDataRoot(engine, new DataRootNotes(dataRootFolder(config)), hostId);
 }
 
-/** A switch of it hides every instance that is there. */
+/**
+ * Judges user namespace remapping. Switching it on or off makes Docker hide every existing instance, so the advice depends on
+ * how many instances there are.
+ */
 function judgeRemapping({ now, shown, madeIn }: DataRootView, hasGpus: boolean): Finding {
   const instances = new Set([...shown, ...madeIn.keys()]).size;
   const isAre = instances === 1 ? 'is an instance' : `are ${instances} instances`;
   if (now.isRemapped && hasGpus)
     return doubtful(
-      'are remapped, which nobody has tried with GPUs yet',
-      `rent your own GPUs once, before strangers do${instances === 0 ? '' : `; do not switch it off while there ${isAre} on this host`}`,
+      'are remapped, which is untested with GPUs',
+      `rent your own GPUs once before renters do${instances === 0 ? '' : `; do not switch remapping off while there ${isAre} on this host`}`,
     );
-  if (now.isRemapped) return good('are remapped: root in a container is nobody on this host');
+  if (now.isRemapped) return good('are remapped: root in a container is an unprivileged account on this host');
   return doubtful(
-    'are not remapped: root in a container that gets out is root on this host',
+    'are not remapped: root that escapes from a container is root on this host',
     instances === 0
-      ? '"userns-remap": "default" in /etc/docker/daemon.json is a further wall: see "User namespaces" in docs/host-owner.md'
-      : `do not switch that now: there ${isAre} on this host, which Docker would not show any more; see "User namespaces" in docs/host-owner.md`,
+      ? 'consider "userns-remap": "default" in /etc/docker/daemon.json: see "User namespaces" in docs/host-owner.md'
+      : `do not switch remapping on now: Docker would no longer show what runs here, and there ${isAre} on this host; see "User namespaces" in docs/host-owner.md`,
   );
 }

@@ -3,19 +3,19 @@ import { bad, type Check, type Finding } from './finding.js';
 
 const SIGNS = { good: 'ok  ', doubtful: 'WARN', bad: 'BAD ' } as const;
 
-/** Looks at everything; a check that fails itself is a finding. */
+/** Runs all checks, one after the other. A check that throws becomes a `bad` finding. */
 export async function examine(checks: readonly Check[]): Promise<{ name: string; findings: Finding[] }[]> {
   const results = [];
   for (const { name, look } of checks) {
     const findings = await look().catch((error: unknown) => [
-      bad(messageOf(error), 'this could not be looked at; see what the message says'),
+      bad(messageOf(error), 'this check failed; fix what the message names and run doctor again'),
     ]);
     results.push({ name, findings });
   }
   return results;
 }
 
-/** The findings in words, a line each and the advice below it. */
+/** Formats the findings for a terminal: one line each, with the advice below it. */
 export function report(results: Awaited<ReturnType<typeof examine>>): string {
   return results
     .flatMap(({ name, findings }) =>

@@ -1,9 +1,9 @@
-/** What a look at one thing of the host has found. */
+/** One result of a check. */
 export interface Finding {
-  /** `bad`: renters cannot be served, or not safely. `doubtful`: it works, and something better would be wise. */
+  /** `bad`: renters cannot be served, or not safely. `doubtful`: it works, but should be improved. */
   verdict: 'good' | 'doubtful' | 'bad';
   what: string;
-  /** What to do about it. */
+  /** What the host owner can do about it. */
   advice?: string;
 }
 

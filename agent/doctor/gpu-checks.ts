@@ -10,7 +10,7 @@ import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 const run = promisify(execFile);
 const HOOKS = ['nvidia-container-runtime-hook', 'nvidia-container-toolkit'];
 
-/** What of the GPUs, and of what gives them to containers, has to be right. */
+/** Returns the checks of the GPUs and, for NVIDIA, of the container toolkit and the kernel log. */
 export function gpuChecks(config: AgentConfig, gpus: GpuDriver, clock: Clock): Check[] {
   const inventory: Check = { name: 'GPUs', look: () => checkGpus(gpus) };
   if (config.gpus.kind !== 'nvidia') return [inventory];
@@ -25,14 +25,14 @@ export function gpuChecks(config: AgentConfig, gpus: GpuDriver, clock: Clock): C
 
 async function checkGpus(driver: GpuDriver): Promise<Finding[]> {
   const { gpus, driverVersion, cudaVersion } = await driver.inventory();
-  if (gpus.length === 0) return [bad('there are none', 'see what nvidia-smi says')];
+  if (gpus.length === 0) return [bad('none found', 'run nvidia-smi to see why')];
   const versions = good(`${gpus.length} GPUs, driver ${driverVersion || 'none'}, CUDA ${cudaVersion || 'none'}`);
   return [
     versions,
     ...gpus.map(({ index, uuid, model, healthy, reason }) =>
       healthy
         ? good(`${index}: ${model} ${uuid}`)
-        : bad(`${index}: ${model} ${uuid}: ${reason}`, 'it is not rented out until this is mended'),
+        : bad(`${index}: ${model} ${uuid}: ${reason}`, 'it is not rented out until this is fixed'),
     ),
   ];
 }
@@ -41,10 +41,10 @@ async function checkToolkit(config: AgentConfig, attach: string, clock: Clock): 
   if (attach === 'cdi') {
     const { stdout } = await run('nvidia-ctk', ['cdi', 'list']).catch(() => ({ stdout: '' }));
     return stdout.includes('nvidia.com/gpu=GPU-')
-      ? good('CDI knows the GPUs by UUID')
+      ? good('CDI lists the GPUs by UUID')
       : bad(
-          'CDI does not know the GPUs by UUID',
-          'nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
+          'CDI does not list the GPUs by UUID',
+          'run: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
         );
   }
   const { Runtimes = {} } = await new Engine(config.dockerSocket, clock).info();
@@ -53,27 +53,31 @@ async function checkToolkit(config: AgentConfig, attach: string, clock: Clock): 
     () => false,
   );
   return 'nvidia' in Runtimes || found
-    ? good('Docker can give GPUs to containers')
+    ? good('Docker can attach GPUs to containers')
     : bad(
-        'Docker cannot give GPUs to containers',
+        'Docker cannot attach GPUs to containers',
         'install nvidia-container-toolkit, then: nvidia-ctk runtime configure --runtime=docker, and restart Docker',
       );
 }
 
-/** Without them, `systemctl daemon-reload` takes the GPUs away from containers that run, where systemd manages cgroups. */
+/**
+ * Checks the links in `/dev/char`. Without them, and where systemd manages cgroups, `systemctl daemon-reload` takes the GPUs
+ * from
+ * running containers.
+ */
 async function checkDeviceLinks(config: AgentConfig, clock: Clock): Promise<Finding> {
   const { CgroupDriver } = await new Engine(config.dockerSocket, clock).info();
   if (CgroupDriver !== 'systemd') return good('not needed here');
-  // 195 is the number of NVIDIA's devices.
+  // 195 is the major device number of NVIDIA.
   const isLinked = await access('/dev/char/195:0').then(
     () => true,
     () => false,
   );
   return isLinked
-    ? good('are there')
+    ? good('exist')
     : doubtful(
-        'are missing: a reload of systemd would take the GPUs from containers that run',
-        'nvidia-ctk system create-dev-char-symlinks --create-all, at every boot',
+        'are missing: a reload of systemd would take the GPUs from running containers',
+        'run at every boot: nvidia-ctk system create-dev-char-symlinks --create-all',
       );
 }
 
@@ -83,6 +87,6 @@ async function checkKernelLog(): Promise<Finding> {
     () => false,
   );
   return isReadable
-    ? good('can be read for faults of GPUs')
-    : doubtful('cannot be read, so a broken GPU may not be noticed', 'install util-linux, and run the agent as root');
+    ? good('can be read for GPU faults')
+    : doubtful('cannot be read, so a faulty GPU may go unnoticed', 'install util-linux, and run the agent as root');
 }

@@ -17,7 +17,7 @@ import { bad, doubtful, good, type Check } from './finding.js';
 
 const run = promisify(execFile);
 
-/** What of the machine itself has to be right. */
+/** Returns the checks of the host itself. */
 export function hostChecks(config: AgentConfig): Check[] {
   return [
     { name: 'user', look: async () => [checkUser()] },
@@ -32,7 +32,7 @@ export function hostChecks(config: AgentConfig): Check[] {
 }
 
 function checkUser() {
-  return process.getuid?.() === 0 ? good('root') : bad('not root', 'run this, and the agent, as root');
+  return process.getuid?.() === 0 ? good('root') : bad('not root', 'run doctor and the agent as root');
 }
 
 function checkTools({ guestTools }: AgentConfig) {
@@ -40,11 +40,11 @@ function checkTools({ guestTools }: AgentConfig) {
     requireGuestTools(guestTools);
     return good(guestTools);
   } catch (error) {
-    return bad(messageOf(error), 'without them nobody reaches a container');
+    return bad(messageOf(error), 'without guest tools, renters cannot reach their containers by SSH');
   }
 }
 
-/** The kernel hands out ports of its own for outgoing connections: an instance's port must not be among them. */
+/** Checks that the kernel does not take ports of instances for outgoing connections. */
 async function checkPorts({ ports: { first, last } }: AgentConfig) {
   const read = async (name: string) => (await readFile(`/proc/sys/net/ipv4/${name}`, 'utf8')).trim();
   const [low = 0, high = 0] = (await read('ip_local_port_range')).split(/\s+/).map(Number);
@@ -56,17 +56,17 @@ async function checkPorts({ ports: { first, last } }: AgentConfig) {
   return covers
     ? good(`${first}-${last}, reserved`)
     : doubtful(
-        `${first}-${last} overlaps the kernel's own ${low}-${high}, which may take one away`,
-        `sysctl -w net.ipv4.ip_local_reserved_ports=${first}-${last}, and the same in /etc/sysctl.d`,
+        `${first}-${last} overlaps ${low}-${high}, from which the kernel takes ports for outgoing connections`,
+        `run "sysctl -w net.ipv4.ip_local_reserved_ports=${first}-${last}", and put the same setting in /etc/sysctl.d`,
       );
 }
 
-/** Access tokens go through these ports. */
+/** Checks the TLS certificate of guarded ports. Visitors send access tokens to these ports. */
 async function checkLinks(config: AgentConfig) {
   const { tls } = config;
   if (!tls)
     return doubtful(
-      'speak plain HTTP, and access tokens go through them',
+      'use plain HTTP, so access tokens are sent unencrypted',
       'get a certificate for the name of this host, and set GPURENT_AGENT_TLS_CERTIFICATE_FILE and _KEY_FILE',
     );
   try {
@@ -76,19 +76,22 @@ async function checkLinks(config: AgentConfig) {
     const home = await publicAddressOf(config);
     const address = config.namePerInstance ? `any.${home}` : home;
     if (Date.parse(certificate.validTo) < Date.now())
-      return bad(`their certificate has ended on ${certificate.validTo}`, 'renew it; the agent reads it every hour');
+      return bad(
+        `their certificate expired on ${certificate.validTo}`,
+        'renew it; the agent reads it again every hour',
+      );
     return (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address))
-      ? good(`speak TLS, by a certificate that ends on ${certificate.validTo}`)
+      ? good(`use TLS, with a certificate that expires on ${certificate.validTo}`)
       : bad(
           `their certificate is not for ${address}`,
-          'set GPURENT_AGENT_PUBLIC_ADDRESS to the name that it is for; with GPURENT_AGENT_NAME_PER_INSTANCE it has to be for every name below that',
+          'set GPURENT_AGENT_PUBLIC_ADDRESS to the name in the certificate; with GPURENT_AGENT_NAME_PER_INSTANCE, the certificate must cover every name below it',
         );
   } catch (error) {
-    return bad(messageOf(error), 'the agent does not start with this certificate');
+    return bad(messageOf(error), 'the agent does not start with this certificate; replace it');
   }
 }
 
-/** An instance's network must hide none that the host is in. */
+/** Checks that the networks of instances do not overlap a network that the host is in. */
 function checkNetworks({ subnet }: AgentConfig) {
   const others = Object.entries(networkInterfaces()).filter(([name]) => !name.startsWith(BRIDGE_PREFIX));
   const clash = others.find(([, addresses]) =>
@@ -98,25 +101,29 @@ function checkNetworks({ subnet }: AgentConfig) {
     }),
   );
   return clash === undefined
-    ? good('instances have their own')
-    : bad(`${clash[0]} is in the network of which instances get theirs`, 'set GPURENT_AGENT_SUBNET to another one');
+    ? good('those of instances do not overlap those of the host')
+    : bad(
+        `${clash[0]} is in the range from which instances get their networks`,
+        'set GPURENT_AGENT_SUBNET to another one',
+      );
 }
 
 function checkLocalImages({ localImages }: AgentConfig) {
   if (localImages !== 'any')
-    return good(localImages.length === 0 ? 'are not rented out' : `rented out: ${localImages.join(', ')}`);
+    return good(localImages.length === 0 ? 'renters cannot use them' : `renters can use: ${localImages.join(', ')}`);
   return doubtful(
-    'whoever knows the name of an image that was made on this host may rent it',
-    'set GPURENT_AGENT_LOCAL_IMAGES to none, or to the names of those that are for renters',
+    'any renter who knows the name of an image that was built on this host can use it',
+    'set GPURENT_AGENT_LOCAL_IMAGES to none, or to the names of the images that renters can use',
   );
 }
 
 async function checkGuard({ egress }: AgentConfig) {
-  if (!egress) return doubtful('is off', 'see that something else keeps renters away from this host and its networks');
+  if (!egress)
+    return doubtful('is off', 'make sure that something else keeps renters away from this host and its networks');
   const guard = new EgressGuard(egress);
   return (await guard.stands())
-    ? good(`stands; instances send at most ${await guard.mbit()} Mbit/s together (GPURENT_AGENT_EGRESS_MBIT)`)
-    : doubtful('does not stand', 'the agent sets it up when it starts, and again every half minute; see its log');
+    ? good(`is active; instances send at most ${await guard.mbit()} Mbit/s together (GPURENT_AGENT_EGRESS_MBIT)`)
+    : doubtful('is not active', 'the agent sets it up when it starts and checks it every 30 seconds; see its log');
 }
 
 async function checkClock() {
@@ -125,7 +132,7 @@ async function checkClock() {
   }));
   if (stdout.trim() === 'yes') return good('synchronized');
   return doubtful(
-    stdout.trim() === 'no' ? 'is not synchronized' : 'nobody tells whether it is synchronized',
-    'install and enable a time service (systemd-timesyncd or chrony): logs and charges carry its times',
+    stdout.trim() === 'no' ? 'is not synchronized' : 'whether it is synchronized is unknown',
+    'install and enable a time service (systemd-timesyncd or chrony): logs and charges use this clock',
   );
 }

@@ -6,7 +6,7 @@ import { Engine } from '../runtime/docker/engine.js';
 import { foreignWorkloads } from '../runtime/docker/foreign-workloads.js';
 import { doubtful, good, type Check } from './finding.js';
 
-/** What this host holds of a machine that it is no longer: nobody but its owner removes that. */
+/** Returns the check for workloads of a machine that this host was before. Only the host owner can remove them. */
 export function leftChecks(config: AgentConfig, clock: Clock): Check[] {
   return [
     {
@@ -15,7 +15,7 @@ export function leftChecks(config: AgentConfig, clock: Clock): Check[] {
         const hostId = formerHostId(config.stateDir);
         if (hostId === undefined) return [];
         const left = await foreignWorkloads(new Engine(config.dockerSocket, clock), hostId);
-        if (left.length === 0) return [good('none of another machine is here')];
+        if (left.length === 0) return [good('there are none of an earlier machine')];
         return describeLeft(left).map(({ what, advice }) => doubtful(what, advice));
       },
     },

@@ -7,22 +7,25 @@ import { loadIdentity, type Identity } from '../link/identity.js';
 import { probe } from '../link/probe.js';
 import { bad, good, type Check, type Finding } from './finding.js';
 
-/** How the daemon says that it stands; one of an older release says no more than whether it is connected. */
+/** The connection state in the daemon's status. A daemon of an older release sends only `connected`. */
 interface Standing {
   connected: boolean;
   disconnected?: { reason: string } | null;
   refusal?: { at: string; reason: string; remedy: string } | null;
 }
 
-/** Rejects where the daemon does not answer. */
+/** Asks the daemon for its status. Rejects when the daemon does not answer. */
 type AskDaemon = () => Promise<Standing>;
 
 const SILENT =
-  'see that the control plane runs, that the way to it (tunnel, firewall) is open, and that nothing in between speaks for it';
+  'check that the control plane runs, that a firewall or tunnel lets this host reach it, and that no proxy in between answers for it';
 
-/** Whether the control plane takes this host: by what the daemon says, or by a call of one's own. */
+/**
+ * Returns the check whether the control plane accepts this host: from the status of the daemon, or, where the daemon does not
+ * run, by a call to the control plane.
+ */
 export function linkChecks({ stateDir }: AgentConfig, clock: Clock, ask: AskDaemon): Check[] {
-  return [{ name: 'enrolment', look: () => checkLink(stateDir, clock, ask) }];
+  return [{ name: 'enrollment', look: () => checkLink(stateDir, clock, ask) }];
 }
 
 async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promise<Finding[]> {
@@ -37,7 +40,7 @@ async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promis
   } catch (error) {
     const silent = bad(
       messageOf(error),
-      '"systemctl start gpurent-agent"; "journalctl -u gpurent-agent -n 50" says why it does not stay up',
+      'run "systemctl start gpurent-agent"; if it does not stay up, "journalctl -u gpurent-agent -n 50" says why',
     );
     return [silent, judgeAnswer(identity, await probe(identity, clock))];
   }
@@ -45,13 +48,13 @@ async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promis
 
 function judgeStanding({ controlPlane }: Identity, { connected, refusal, disconnected }: Standing): Finding {
   if (connected) return good(`connected to ${controlPlane}`);
-  if (refusal) return bad(`${controlPlane} has refused this host at ${refusal.at}: ${refusal.reason}`, refusal.remedy);
-  return bad(`enrolled at ${controlPlane}, and not connected: ${disconnected?.reason ?? 'not tried yet'}`, SILENT);
+  if (refusal) return bad(`${controlPlane} refused this host at ${refusal.at}: ${refusal.reason}`, refusal.remedy);
+  return bad(`enrolled at ${controlPlane}, but not connected: ${disconnected?.reason ?? 'not tried yet'}`, SILENT);
 }
 
 function judgeAnswer({ controlPlane }: Identity, failure: LinkFailure | null): Finding {
-  if (!failure) return good(`enrolled at ${controlPlane}, which takes this host`);
+  if (!failure) return good(`enrolled at ${controlPlane}, which accepts this host`);
   if (failure.kind === 'other')
-    return bad(`enrolled at ${controlPlane}, which cannot be spoken to: ${failure.reason}`, SILENT);
+    return bad(`enrolled at ${controlPlane}, which cannot be reached: ${failure.reason}`, SILENT);
   return bad(`${controlPlane} refuses this host: ${failure.reason}`, remedyOf(failure));
 }

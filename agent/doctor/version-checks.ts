@@ -10,11 +10,11 @@ const run = promisify(execFile);
 const PATIENCE_MS = 10_000;
 const VERSION = /\d+\.\d+\.\d+/;
 
-/** Whether what stands between renters and the host has known holes. */
+/** Returns the check for known container escapes in Docker, runc and the NVIDIA container toolkit. */
 export function versionChecks(config: AgentConfig, clock: Clock): Check[] {
   return [
     {
-      name: 'known holes',
+      name: 'known vulnerabilities',
       look: async () => {
         const { ServerVersion } = await new Engine(config.dockerSocket, clock).info();
         const toolkit = config.gpus.kind === 'nvidia' ? await versionOf('nvidia-ctk') : undefined;
@@ -32,11 +32,14 @@ function findingsOf(program: Program, found: Installed | undefined): Finding[] {
   if (!found) return [];
   const holes = concerning(program, found);
   const named = `${program} ${found.packaged ?? found.version}`;
-  if (holes.length === 0) return [good(`${named} has none that is known to this release`)];
+  if (holes.length === 0) return [good(`${named} has none that this release knows of`)];
   return holes.map(({ id, unsure }) =>
     unsure
-      ? doubtful(`${named} may let a container out (${id})`, `look whether your distribution has mended ${id} in it`)
-      : bad(`${named} lets a container out (${id})`, 'upgrade it, before renters are put on this host'),
+      ? doubtful(
+          `containers may be able to escape through ${named} (${id})`,
+          `check whether your distribution has fixed ${id} in it`,
+        )
+      : bad(`containers can escape through ${named} (${id})`, 'upgrade it before you rent out this host'),
   );
 }
 
@@ -44,7 +47,7 @@ async function installed(packageName: string, version: string | undefined): Prom
   return version === undefined ? undefined : { version, packaged: await packageOf(packageName) };
 }
 
-/** Undefined where the program is not there, or says nothing of itself. */
+/** Returns the version of a program; undefined when it is not installed or prints none. */
 function versionOf(program: string): Promise<string | undefined> {
   return run(program, ['--version'], { timeout: PATIENCE_MS }).then(
     ({ stdout }) => VERSION.exec(stdout)?.[0],
@@ -52,7 +55,7 @@ function versionOf(program: string): Promise<string | undefined> {
   );
 }
 
-/** The version of a distribution's package; null where there is none. */
+/** Returns the version of a distribution's package; null when it is not installed. */
 function packageOf(name: string): Promise<string | null> {
   return run('dpkg-query', ['--show', '--showformat', '${Version}', name], { timeout: PATIENCE_MS }).then(
     ({ stdout }) => stdout.trim() || null,

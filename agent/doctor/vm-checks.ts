@@ -10,7 +10,7 @@ import { doubtful, good, type Check } from './finding.js';
 
 const OLD_DAYS = 60;
 
-/** Whether virtual machines run here: a small one is booted. */
+/** Returns the check whether virtual machines run here, which boots a small one. */
 export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus: GpuDriver, clock: Clock): Check[] {
   if (vms.accelerator === null) return [];
   const look = async () => {
@@ -18,13 +18,18 @@ export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus:
     const jobs = new RunnerJobs(engine, randomUUID(), vms.runner);
     const obstacle = await new VmSupport(engine, jobs, vms, gpus, clock).obstacle();
     if (obstacle !== undefined)
-      return [doubtful(obstacle, 'until then vm templates are not offered here; GPURENT_AGENT_VMS=off keeps it so')];
+      return [
+        doubtful(
+          obstacle,
+          'until this is fixed, this host is not offered for vm templates; set GPURENT_AGENT_VMS=off if that is what you want',
+        ),
+      ];
     const booted =
       vms.accelerator === 'kvm'
-        ? good('one has booted')
+        ? good('a test machine has booted')
         : doubtful(
-            'one has booted, on an emulated processor',
-            'set GPURENT_AGENT_VMS=kvm: emulation is for trying out',
+            'a test machine has booted, on an emulated processor',
+            'set GPURENT_AGENT_VMS=kvm: emulation is only for trials',
           );
     const { Created } = await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) =>
       imageOf(docker, vms.runner).inspect(),
@@ -32,11 +37,11 @@ export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus:
     const days = Math.floor((clock.now() - Date.parse(Created)) / DAY_MS);
     const age =
       days <= OLD_DAYS
-        ? good(`what they run in was built ${days} days ago`)
-        : doubtful(`what they run in was built ${days} days ago`, 'run scripts/build-vm-runner again, for its fixes');
+        ? good(`the runner image was built ${days} days ago`)
+        : doubtful(`the runner image was built ${days} days ago`, 'run scripts/build-vm-runner again for newer fixes');
     if (source.kind !== 'nvidia') return [booted, age];
-    const advice = 'try a machine of your own on each GPU, over stop, start and destroy, before strangers do';
-    return [booted, age, doubtful('giving GPUs to them (VFIO) is experimental', advice)];
+    const advice = 'before renters do, deploy a machine on each GPU and try stop, start and destroy';
+    return [booted, age, doubtful('GPU passthrough (VFIO) is experimental', advice)];
   };
   return [{ name: 'virtual machines', look }];
 }

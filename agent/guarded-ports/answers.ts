@@ -1,13 +1,14 @@
 import { connect } from 'node:net';
 
 const PATIENCE_MS = 2_000;
-/** HTTP/1.x, and a status that is no server error: what answers with one of those is not ready yet. */
+/** HTTP/1.x with a status that is no server error: an app that answers with a server error is not ready yet. */
 const READY = /^HTTP\/1\.[01] [1-4]\d\d$/;
 const READY_BYTES = 'HTTP/1.1 200'.length;
 
 /**
- * Whether anything speaks HTTP at a port of a workload. Only the first twelve bytes of its answer are looked at: this process is
- * root, and parses nothing of a renter's.
+ * Tells whether a port of a workload answers HTTP. Reads only the first twelve bytes of the answer: this process runs as root
+ * and
+ * must not parse what a renter sends.
  */
 export function speaksHttp(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {

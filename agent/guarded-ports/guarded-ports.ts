@@ -9,12 +9,12 @@ import type { Workload } from '../runtime/workload.js';
 
 type RunningWorkload = Extract<Workload, { state: 'running' }>;
 
-/** The access proxy, as far as it is needed here. */
+/** The part of the access proxy that is used here. */
 export interface PortGuard {
   readonly scheme: 'http' | 'https';
-  /** Exactly these ports of an instance are guarded from now on. Rejects when they are not. */
+  /** Guards exactly these ports of an instance from now on. Rejects when the proxy does not confirm it. */
   set(instanceId: string, ports: readonly GuardedPort[]): Promise<void>;
-  /** Every workload of this host has been noted once. */
+  /** Tells the proxy that every workload of this host has been noted once. */
   complete(): void;
 }
 
@@ -23,11 +23,11 @@ export interface EndpointParts {
   observer: Observer;
   clock: Clock;
   logger: Logger;
-  /** Where visitors reach an instance on this host. */
+  /** Returns the address at which visitors reach an instance. */
   addressOf: (instanceId: string) => Promise<string>;
-  /** Whether our SSH answers at a port of this host. */
+  /** Tells whether our SSH server answers at a port of this host. */
   sshAnswers: (port: number) => Promise<boolean>;
-  /** Whether anything speaks HTTP there. */
+  /** Tells whether the port answers HTTP. */
   answers: (host: string, port: number) => Promise<boolean>;
 }
 
@@ -35,9 +35,9 @@ const PROBE_EVERY_MS = 2_000;
 const LINKS = { jupyter: 'jupyterUrl', open: 'openUrl' } as const;
 const PATHS = { jupyter: 'lab', open: '' } as const;
 
-/** Opens the guarded ports of what runs, and finds out when SSH, JupyterLab and apps answer. */
+/** Opens the guarded ports of running workloads, and finds out when SSH, JupyterLab and apps answer. */
 export class GuardedPorts {
-  /** Tells the control plane how a workload stands, once a link has appeared. */
+  /** Called once a link of an instance has appeared, so that its state is reported to the control plane. */
   onLink: (instanceId: string) => void = () => {};
   private readonly known = new Map<string, { startedAt: number }>();
   private readonly stopping = new AbortController();
@@ -48,7 +48,7 @@ export class GuardedPorts {
     this.paced = new PacedLog(parts.clock, parts.logger);
   }
 
-  /** How a workload stands at this moment; whatever has changed since the last time follows. */
+  /** Takes the present state of a workload, and guards and probes its ports accordingly. */
   async note(instanceId: string, workload: Workload): Promise<void> {
     const before = this.known.get(instanceId);
     if (workload.state !== 'running') {
@@ -62,13 +62,16 @@ export class GuardedPorts {
     if (before?.startedAt !== startedAt) void this.watch(workload);
   }
 
-  /** Whoever was let in by a token that was replaced is out. Rejects when the proxy does not say so. */
+  /**
+   * Passes a replaced access token to the proxy, which ends the sessions of the old one. Rejects when the proxy does not
+   * confirm it.
+   */
   async readmit(workload: Workload): Promise<void> {
     if (workload.state !== 'running') return;
     await this.parts.portGuard.set(workload.instanceId, guardedPorts(workload));
   }
 
-  /** Every workload of this host has been noted once. */
+  /** Tells the proxy that every workload of this host has been noted once. */
   noteAll(): void {
     this.parts.portGuard.complete();
   }
@@ -77,14 +80,14 @@ export class GuardedPorts {
     this.stopping.abort();
   }
 
-  /** What fails is told to the proxy again with the next note of the workload. */
+  /** Sets the guarded ports of an instance. After a failure, the next `note` of the workload tries again. */
   private async guard(instanceId: string, ports: GuardedPort[]): Promise<void> {
     await this.parts.portGuard.set(instanceId, ports).catch((error: unknown) => {
-      this.paced.write('error', `guarded ports are not as they should be: ${messageOf(error)}`, { instanceId });
+      this.paced.write('error', `cannot set guarded ports in the access proxy: ${messageOf(error)}`, { instanceId });
     });
   }
 
-  /** Until SSH and every link of the run have answered. */
+  /** Probes until SSH and every link of the run have answered. */
   private async watch(workload: RunningWorkload): Promise<void> {
     const { clock, observer, answers } = this.parts;
     const waiting = new Set(workload.ports.filter(({ link }) => link !== null));
@@ -123,7 +126,7 @@ export class GuardedPorts {
 }
 
 function guardedPorts({ ports, tokenHash, address }: RunningWorkload): GuardedPort[] {
-  // A workload that is on no network is at no address, and nothing of the host is taken for it.
+  // A workload on no network has no address; an empty target must not be taken for the host.
   if (address === '') return [];
   return ports
     .filter(({ guarded }) => guarded)

@@ -99,7 +99,7 @@ async function ask(controlPlane: string, channel: Channel, request: EnrollReques
 
 function refusal(controlPlane: string, channel: Channel, error: ServiceError): SetupError {
   if (error.code !== status.UNAVAILABLE && error.code !== status.DEADLINE_EXCEEDED)
-    return new SetupError(`${controlPlane} did not enrol this host: ${error.details}`);
+    return new SetupError(`${controlPlane} did not enroll this host: ${error.details}`);
   const hint = channel
     ? 'if an authority of your own signed its certificate, give the file of that authority with --ca; if it uses plain text, add --plain-text'
     : 'the agent used plain text; if the control plane uses TLS, use a token that ends with its fingerprint, or give the file of its authority with --ca';

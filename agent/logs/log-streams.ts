@@ -10,15 +10,15 @@ const MAX_CHUNK_LINES = 100;
 const MAX_CHUNK_CHARS = 128 * 1024;
 const CONGESTION_PAUSE_MS = 100;
 const CHARS_PER_MS = 1_000;
-/** However little is in a chunk, it costs its receiver something. */
+/** The least time that a chunk counts for: even a small chunk costs its receiver something. */
 const CHUNK_MS = 1;
-/** So much may be ahead of that pace. */
+/** How far logs may run ahead of that pace. */
 const SLACK_MS = 2_000;
 
-/** Follows workloads' output for the control plane, one Docker stream a subscription. */
+/** Follows the output of workloads for the control plane, with one Docker stream per subscription. */
 export class LogStreams {
   private readonly active = new Map<string, AbortController>();
-  /** When what is on its way will have been sent, at the pace that logs have. */
+  /** When all chunks so far will have been sent at the pace of CHARS_PER_MS, in monotonic milliseconds. */
   private nextAt = -Infinity;
 
   constructor(
@@ -36,10 +36,10 @@ export class LogStreams {
     this.active.set(subscriptionId, stop);
     (isFull ? Promise.resolve() : this.follow(request, stop.signal))
       .catch((error: unknown) =>
-        this.logger.warn({ instanceId: request.instanceId }, `the log cannot be read: ${messageOf(error)}`),
+        this.logger.warn({ instanceId: request.instanceId }, `cannot read the log of a workload: ${messageOf(error)}`),
       )
       .then(() => this.end(subscriptionId, stop.signal))
-      // Told to stop, there is nothing left to say.
+      // After an unsubscribe there is nothing left to send.
       .catch(() => undefined)
       .finally(() => this.active.delete(subscriptionId));
   }
@@ -71,7 +71,7 @@ export class LogStreams {
     for await (const lines of this.runtime.follow(instanceId, last, signal)) await send(lines, false);
   }
 
-  /** All logs of this host together come no faster than the control plane takes them from one. */
+  /** Waits so that all logs of this host together are sent no faster than the control plane accepts them from one host. */
   private async pace({ lines }: LogChunk, signal: AbortSignal): Promise<void> {
     const chars = lines.reduce((sum, { text }) => sum + text.length, 0);
     const now = this.clock.monotonic();
@@ -80,7 +80,7 @@ export class LogStreams {
     if (waitMs > 0) await sleep(this.clock, waitMs, signal);
   }
 
-  /** Waits while the stream is congested. */
+  /** Sends a chunk, and waits while the stream is congested. */
   private async deliver(chunk: LogChunk, signal: AbortSignal): Promise<void> {
     await this.pace(chunk, signal);
     while (!signal.aborted && !this.outbox.logChunk(chunk)) await sleep(this.clock, CONGESTION_PAUSE_MS, signal);

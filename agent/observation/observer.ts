@@ -5,20 +5,20 @@ import type { Runtime, Workload } from '../runtime/workload.js';
 import { RunAges, type Run } from './run-ages.js';
 
 const LAST_LINES = 200;
-/** Well below what a message may hold. */
+/** Well below the size limit of a message. */
 const LAST_LINES_CHARS = 64 * 1024;
 
-/** Where a run of a workload has answered. */
+/** URLs at which a run of a workload has answered; empty: none yet. */
 export interface Links {
   jupyterUrl: string;
   openUrl: string;
 }
 
-/** Puts workloads as they are found into the words of the wire. */
+/** Turns workloads into the observations that are sent to the control plane. */
 export class Observer {
   private readonly ages: RunAges;
   private readonly links = new Map<string, { startedAt: number } & Links>();
-  /** The run of an instance in which SSH has answered. */
+  /** By instance: the `startedAt` of the run in which SSH has answered. */
   private readonly reached = new Map<string, number>();
 
   constructor(
@@ -53,7 +53,7 @@ export class Observer {
     }
   }
 
-  /** The same with the last lines of a run that has ended. A log that cannot be read makes nothing else fail. */
+  /** Observes a workload, with the last log lines of a run that has ended. A log that cannot be read is left out. */
   async observeWithLog(instanceId: string, workload: Workload): Promise<Observation> {
     const observation = this.observe(workload);
     if (!observation.exit) return observation;
@@ -61,17 +61,17 @@ export class Observer {
     return { ...observation, exit: { ...observation.exit, lastLines: newest(lines.map(({ text }) => text)) } };
   }
 
-  /** For how long a run has lasted, in whole milliseconds. */
+  /** Returns how long a run has lasted so far, in whole milliseconds. */
   ageOf(run: Run): number {
     return this.ages.ageOf(run);
   }
 
-  /** How long a run has lasted that is over, in whole milliseconds. */
+  /** Returns how long an ended run has lasted, in whole milliseconds. */
   lasted(run: Run & { finishedAt: number }): number {
     return this.ages.lasted(run, run.finishedAt - run.startedAt);
   }
 
-  /** SSH has answered in this run. */
+  /** Records that SSH has answered in this run. */
   noteReached({ instanceId, startedAt }: Run): void {
     this.reached.set(instanceId, startedAt);
   }
@@ -80,26 +80,26 @@ export class Observer {
     return this.reached.get(instanceId) === startedAt;
   }
 
-  /** What has answered in the latest run of which that is known. */
+  /** Returns the links of the latest run that has any. */
   latestLinks(instanceId: string): Links {
     const { jupyterUrl = '', openUrl = '' } = this.links.get(instanceId) ?? {};
     return { jupyterUrl, openUrl };
   }
 
-  /** What has answered in this run. */
+  /** Returns the links of this run; empty strings where none has answered. */
   linksOf({ instanceId, startedAt }: Run): Links {
     const known = this.links.get(instanceId);
     if (known?.startedAt !== startedAt) return { jupyterUrl: '', openUrl: '' };
     return { jupyterUrl: known.jupyterUrl, openUrl: known.openUrl };
   }
 
-  /** Something of this run has answered there. */
+  /** Adds links of this run that have answered. */
   noteLinks(run: Run, links: Partial<Links>): void {
     const { instanceId, startedAt } = run;
     this.links.set(instanceId, { startedAt, ...this.linksOf(run), ...links });
   }
 
-  /** The workload is gone. */
+  /** Forgets a workload that is gone. */
   forget(instanceId: string): void {
     this.ages.forget(instanceId);
     this.links.delete(instanceId);

@@ -7,15 +7,16 @@ export interface Run {
 }
 
 /**
- * For how long runs have lasted: what GPU time is charged by. A wall clock that is set after this agent has first seen a run
- * changes nothing.
+ * Measures how long runs have lasted, which is what GPU time is charged by. Setting the wall clock after this agent has first
+ * seen
+ * a run changes nothing.
  */
 export class RunAges {
   private readonly seen = new Map<string, { startedAt: number; ageMs: number; at: number }>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** In whole milliseconds. */
+  /** Returns how long a run has lasted so far, in whole milliseconds. */
   ageOf({ instanceId, startedAt }: Run): number {
     const now = this.clock.monotonic();
     const known = this.seen.get(instanceId);
@@ -25,13 +26,15 @@ export class RunAges {
     return Math.floor(ageMs);
   }
 
-  /** How long a run has lasted that is over, by the wall clock `ms`: no longer than since it was first seen. */
+  /**
+   * Returns how long an ended run has lasted: `ms`, its length by the wall clock, but at most its age since it was first seen.
+   */
   lasted(run: Run, ms: number): number {
     const isKnown = this.seen.get(run.instanceId)?.startedAt === run.startedAt;
     return Math.max(isKnown ? Math.min(ms, this.ageOf(run)) : ms, 0);
   }
 
-  /** The workload is gone. */
+  /** Forgets a workload that is gone. */
   forget(instanceId: string): void {
     this.seen.delete(instanceId);
   }

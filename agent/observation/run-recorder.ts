@@ -3,20 +3,21 @@ import type { EndedRunEntry } from '../domain/ended-run.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { Observer } from './observer.js';
 
-/** What brings workloads down. */
+/** The calls that bring workloads down. */
 export type Remover = Pick<Runtime, 'find' | 'stop' | 'remove'>;
 
-/** Where ended runs are noted. */
+/** Stores ended runs. */
 export interface RunJournal {
   noteEndedRun(run: EndedRunEntry): void;
 }
 
 /**
- * Brings workloads down and notes what each has run for before it does: the control plane charges by that, also where the
- * instance was never shown as running. Nothing else in the agent stops or removes a workload.
+ * Brings workloads down and records how long each has run before it does. The control plane charges by these records, also
+ * where
+ * the instance was never shown as running. Nothing else in the agent stops or removes a workload.
  */
 export class RunRecorder implements Remover {
-  /** The run of an instance that is not told of. */
+  /** By instance: the `startedAt` of the run that is not recorded. */
   private readonly exempted = new Map<string, number>();
 
   constructor(
@@ -42,12 +43,12 @@ export class RunRecorder implements Remover {
     this.exempted.delete(instanceId);
   }
 
-  /** This run is not noted, and so never charged: its host could not be reached. */
+  /** Excludes a run from the records, so that it is never charged: its host could not be reached. */
   exempt({ instanceId, startedAt }: { instanceId: string; startedAt: number }): void {
     this.exempted.set(instanceId, startedAt);
   }
 
-  /** Notes the run of a workload that is down, or is about to be. */
+  /** Records the run of a workload that is down, or is about to be. */
   note(instanceId: string, workload: Workload): void {
     if (workload.state === 'absent') this.exempted.delete(instanceId);
     if (workload.state !== 'running' && workload.state !== 'stopped') return;

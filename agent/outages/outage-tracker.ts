@@ -4,22 +4,22 @@ import { Failure } from '../domain/failure.js';
 import type { Journal } from '../journal/journal.js';
 import type { DockerWatch, Runtime } from '../runtime/workload.js';
 
-/** For so long an exit is doubted: a Docker that goes down reports exits first. */
+/** How long an exit is doubted: a Docker that goes down reports exits first. */
 export const CONFIRM_MS = 3_000;
 const SEEN_EVERY_MS = 30_000;
 
-/** The run of Docker that was seen last, and when. */
+/** The run of the Docker daemon that was last seen, and when. */
 interface DockerRun {
-  /** 0 where the host does not tell. */
+  /** In milliseconds since 1970; 0 where the host does not tell. */
   startedAt: number;
   seenAt: number;
-  /** Whether its workloads outlive it; unknown where an older agent has seen it. */
+  /** Whether workloads outlive it (live-restore); undefined where an older agent has recorded it. */
   keepsWorkloads?: boolean;
 }
 
 /**
- * What has gone away under workloads, the host or Docker, also while no agent ran. The runs that it took down are marked when
- * it is back, so that an interruption is told from an end.
+ * Tracks outages of the host and of Docker, also while no agent ran. When Docker is back, it marks the runs that the outage
+ * killed, so that an interruption is told from an end.
  */
 export class OutageTracker {
   private away: number | undefined;
@@ -29,25 +29,25 @@ export class OutageTracker {
     private readonly runtime: Pick<Runtime, 'list' | 'find'>,
     private readonly journal: Journal,
     private readonly clock: Clock,
-    /** Called when Docker is gone, and when it is back: the market is to know at once. */
+    /** Called when Docker goes away and when it is back, so that the control plane learns it at once. */
     private readonly onChange: () => void = () => {},
   ) {}
 
-  /** Whether Docker answered when it was last looked at. */
+  /** Tells whether Docker answered the last time that it was asked. */
   get dockerAvailable(): boolean {
     return this.away === undefined;
   }
 
-  /** Whether the host has booted since an agent last looked; so it seems where the journal is new. */
+  /** Tells whether the host has booted since an agent last ran; also true with a new journal. */
   isNewBoot(bootId: string): boolean {
     const last = this.journal.meta('boot_id');
-    // An agent up to 0.1.0 has noted the kernel's part alone.
+    // Agents up to 0.1.0 recorded only the kernel's part of the boot id.
     return last !== bootId && last !== bootId.split('/')[0];
   }
 
   /**
-   * Marks what was down when the host had booted, before anything was started again. A new journal knows of no other boot: it
-   * goes by the time at which this one was.
+   * Marks workloads that are down because the host has booted, before anything is started again. A new journal knows no earlier
+   * boot: it marks runs that began before this boot.
    */
   async noteBoot(boot: { id: string; at: number }): Promise<void> {
     const isKnown = this.journal.meta('boot_id') !== undefined;
@@ -56,14 +56,14 @@ export class OutageTracker {
     this.journal.setMeta('boot_id', boot.id);
   }
 
-  /** Docker has just gone. */
+  /** Records that Docker has just gone away. */
   lost(): void {
     if (this.away !== undefined) return;
     this.away = this.clock.now();
     this.onChange();
   }
 
-  /** Whether Docker answers now; when it is back, marks what went down with it. */
+  /** Tells whether Docker answers now. When it is back, marks the runs that went down with it. */
   async look(): Promise<boolean> {
     if (!(await this.docker.isAvailable())) {
       this.lost();
@@ -76,7 +76,7 @@ export class OutageTracker {
     const last = JSON.parse(this.journal.meta('docker_run') ?? 'null') as DockerRun | null;
     const outage = outageUntil(run, last, away);
     if (outage) this.mark((await this.whatIsDown()).filter((ending) => wasKilledBy(outage, ending)));
-    // Gone again meanwhile, it is still to be looked at.
+    // Where Docker has gone away again meanwhile, that outage stays open.
     if (this.away === away && away !== undefined) {
       this.away = undefined;
       this.onChange();
@@ -89,17 +89,21 @@ export class OutageTracker {
     return true;
   }
 
-  /** The agent is about to stop this run for a time, and not for good. */
+  /** Marks a run that the agent is about to stop for a time, and not for good. */
   markStopped(run: Pick<ExitedRun, 'instanceId' | 'startedAt'>): void {
     this.mark([run]);
   }
 
-  /** Whether what should run, and does not, is to be brought back. */
+  /** Tells whether a run was interrupted, so that the agent must start the workload again. */
   wasInterrupted({ instanceId, startedAt }: ExitedRun): boolean {
     return this.marks()[instanceId] === startedAt;
   }
 
-  /** The same, once the end is old enough to be believed. Throws Failure DOCKER_UNREACHABLE while it cannot be known. */
+  /**
+   * Tells whether a run ended or was interrupted, once the exit is older than CONFIRM_MS. Throws Failure DOCKER_UNREACHABLE
+   * while
+   * that cannot be known.
+   */
   async judge(ending: ExitedRun, signal: AbortSignal): Promise<'ended' | 'interrupted'> {
     const age = this.clock.now() - ending.finishedAt;
     if (age < CONFIRM_MS) await sleep(this.clock, CONFIRM_MS, signal);
@@ -115,12 +119,12 @@ export class OutageTracker {
     this.journal.setMeta('interrupted', JSON.stringify(Object.fromEntries([...kept, ...marked])));
   }
 
-  /** The run of each instance that was interrupted last, by the moment at which it began. Outlives the agent. */
+  /** Returns, by instance, the `startedAt` of its last interrupted run. Kept in the journal. */
   private marks(): Record<string, number> {
     return JSON.parse(this.journal.meta('interrupted') ?? '{}') as Record<string, number>;
   }
 
-  /** One that cannot be looked at holds up no other. */
+  /** Returns the stopped workloads, without those that Docker cannot inspect. */
   private async whatIsDown(): Promise<ExitedRun[]> {
     const stopped = (await this.runtime.list()).filter(({ state }) => state === 'stopped');
     const found = await Promise.all(
@@ -131,16 +135,17 @@ export class OutageTracker {
 }
 
 /**
- * What a look at Docker's present run tells, after the one that was seen last: since when it had been away, and had taken workloads
- * down, if it had. `away`: since when it is known to be away; that may have been noticed late.
+ * Returns the outage that `run`, compared with the `last` run that was seen, shows; undefined where it shows none that took
+ * down
+ * workloads. `away`: since when Docker is known to be away, which may have been noticed late.
  */
 function outageUntil(run: DockerRun, last: DockerRun | null, away: number | undefined): Outage | undefined {
   const isSameRun = last?.startedAt === run.startedAt;
   const isTold = run.startedAt !== 0;
-  // What ended under a Docker that went on, or whose workloads go on without it, has ended by itself.
+  // Under a Docker that kept running, or whose workloads outlive it, a workload that ended did so by itself.
   if (isTold && (isSameRun || last?.keepsWorkloads)) return undefined;
   if (isSameRun) return away === undefined ? undefined : { from: away, to: run.seenAt };
-  // A new journal knows of no earlier run: what was down before this one is not known to have ended by itself.
+  // A new journal knows no earlier run of Docker, so whatever ended before this run may have been interrupted.
   if (!last) return { from: away ?? 0, to: away === undefined ? run.startedAt : run.seenAt };
   return { from: Math.min(away ?? Infinity, last.seenAt), to: run.seenAt };
 }

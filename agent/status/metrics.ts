@@ -1,7 +1,7 @@
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Snapshot } from './snapshot.js';
 
-/** What Prometheus scrapes: gauges that are set from a snapshot at each scrape. */
+/** The metrics for Prometheus: gauges that are set from a snapshot at each scrape. */
 export class Metrics {
   private readonly registry = new Registry();
   private readonly gauges = {
@@ -9,10 +9,10 @@ export class Metrics {
     connected: this.gauge('agent_connected', 'Whether the control plane is connected'),
     docker: this.gauge('agent_docker_available', 'Whether Docker answers'),
     obstacle: this.gauge('agent_obstacle', 'Whether the host takes nothing new'),
-    diskFree: this.gauge('agent_disk_free_gigabytes', 'What renters’ disks may still take'),
-    gpuHealthy: this.gauge('agent_gpu_healthy', 'Whether a GPU is sound', 'uuid', 'model'),
-    gpuUsed: this.gauge('agent_gpu_rented', 'Whether a workload that runs has the GPU', 'uuid', 'model'),
-    unanswered: this.gauge('agent_docker_unanswered_seconds', 'For how long Docker has owed an answer, at most'),
+    diskFree: this.gauge('agent_disk_free_gigabytes', 'Disk space that is free for renters'),
+    gpuHealthy: this.gauge('agent_gpu_healthy', 'Whether a GPU is healthy', 'uuid', 'model'),
+    gpuUsed: this.gauge('agent_gpu_rented', 'Whether a running workload has the GPU', 'uuid', 'model'),
+    unanswered: this.gauge('agent_docker_unanswered_seconds', 'Age of the oldest Docker call without an answer'),
     workloads: this.gauge('agent_workloads', 'Workloads by state', 'state'),
     commands: this.gauge('agent_commands_finished', 'Commands since the start', 'kind', 'outcome'),
   };
@@ -25,7 +25,7 @@ export class Metrics {
     return this.registry.contentType;
   }
 
-  /** In Prometheus' text format. */
+  /** Returns the metrics in Prometheus' text format. */
   async render(snapshot: Snapshot): Promise<string> {
     const { info, connected, docker, obstacle, diskFree, unanswered, gpuHealthy, gpuUsed, workloads, commands } =
       this.gauges;
@@ -34,7 +34,7 @@ export class Metrics {
     connected.set(Number(snapshot.connected));
     docker.set(Number(snapshot.dockerAvailable));
     obstacle.set(Number(snapshot.obstacle !== ''));
-    // A disk that nobody can ask about is not full.
+    // Without Docker the free space is unknown, not zero.
     if (snapshot.dockerAvailable) diskFree.set(snapshot.diskFreeGb);
     else diskFree.remove();
     unanswered.set(Math.max(0, ...snapshot.unanswered.map(({ ms }) => ms)) / 1_000);

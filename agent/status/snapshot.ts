@@ -3,22 +3,25 @@ import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuInventory } from '../host/gpus/driver.js';
 
-/** How this host stands at one moment, for its owner. */
+/** The state of this host at one moment, for its owner. */
 export interface Snapshot extends GpuInventory {
   version: string;
   connected: boolean;
-  /** Why the control plane is not connected, and when that was found out last, in ISO 8601; null: it is, or was not dialled yet. */
+  /**
+   * Why the control plane is not connected, and when that was last found out (ISO 8601); null: it is connected, or was not
+   * dialed yet.
+   */
   disconnected: { at: string; reason: string } | null;
-  /** The last time since it was connected that the control plane turned this host away, or was not to be trusted. */
+  /** The last refusal since the host was connected: the control plane turned it away, or its certificate was not trusted. */
   refusal: { at: string; reason: string; remedy: string } | null;
   dockerAvailable: boolean;
-  /** Why this host takes nothing new; empty: it does. */
+  /** Why this host takes nothing new; empty when it does. */
   obstacle: string;
   diskFreeGb: number;
-  /** What Docker owes an answer for. */
+  /** Docker calls without an answer. */
   unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];
-  /** Finished since the agent started. */
+  /** Commands that have finished since the agent started. */
   commands: CommandCount[];
 }
 
@@ -26,7 +29,7 @@ export interface WorkloadStatus {
   instanceId: string;
   kind: 'container' | 'vm';
   state: string;
-  /** What it is meant to be. */
+  /** The desired state in the journal, or `unknown`. */
   desired: string;
   gpuUuids: string[];
   diskGb: number;
@@ -40,22 +43,22 @@ export interface CommandCount {
   count: number;
 }
 
-/** Past the deadline of every call. */
+/** Longer than the deadline of any call. */
 const LATE_MS = 5 * MINUTE_MS;
 
-/** Tells a host's owner what `gpurent-agent status` shows. */
+/** Formats a snapshot as `gpurent-agent status` prints it. */
 export function describeSnapshot(snapshot: Snapshot): string {
   const { gpus, workloads } = snapshot;
   return [
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
     ...linesOfLink(snapshot),
-    `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or not for this host (see doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
+    `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or does not show the instances of this host (run doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
     ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
     ...snapshot.unanswered
       .filter(({ ms }) => ms >= LATE_MS)
       .map(
         ({ instanceId, what, ms }) =>
-          `Docker does NOT ${what} of ${instanceId} and has not said so for ${Math.floor(ms / MINUTE_MS)} minutes: restart it ("systemctl restart docker")`,
+          `Docker has NOT answered for ${Math.floor(ms / MINUTE_MS)} minutes (${what} of ${instanceId}): restart it ("systemctl restart docker")`,
       ),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,
@@ -67,7 +70,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
     '',
     `${workloads.length} workloads`,
     ...workloads.map(({ instanceId, kind, state, desired, diskGb, sshPort }) => {
-      const meant = state === desired ? '' : ` (meant to be ${desired})`;
+      const meant = state === desired ? '' : ` (should be ${desired})`;
       return `  ${instanceId}  ${kind}  ${state}${meant}  ${diskGb} GB  ${sshPort === null ? 'no SSH' : `SSH on ${sshPort}`}`;
     }),
   ].join('\n');

@@ -6,7 +6,10 @@ import type { Snapshot } from './snapshot.js';
 
 const PATIENCE_MS = 10_000;
 
-/** Where the owner of a host looks in: `/status` and `/metrics`, on a socket that only root may open and, where wanted, on loopback. */
+/**
+ * Serves `/status` and `/metrics` to the host owner: on a socket that only root can open and, where configured, `/metrics` on
+ * loopback.
+ */
 export class StatusServer {
   private readonly metrics = new Metrics();
   private readonly servers: Server[] = [];
@@ -14,11 +17,11 @@ export class StatusServer {
   constructor(
     private readonly look: () => Promise<Snapshot>,
     private readonly socket: string,
-    /** Where Prometheus scrapes; null: nowhere. */
+    /** Where Prometheus scrapes `/metrics`; null: nowhere. */
     private readonly metricsAddress: { host: string; port: number } | null,
   ) {}
 
-  /** Throws SetupError when an address cannot be listened on. */
+  /** Starts to listen. Throws SetupError when it cannot listen on an address. */
   async open(): Promise<void> {
     rmSync(this.socket, { force: true });
     const mask = process.umask(0o177);
@@ -70,14 +73,16 @@ export class StatusServer {
   }
 }
 
-/** What the agent of this host answers on its socket. Throws SetupError when it does not run. */
+/** Returns the body that the agent of this host answers on its socket. Throws SetupError when the agent does not run. */
 export function askAgent(socket: string, path: '/status' | '/metrics'): Promise<string> {
   return new Promise((resolve, reject) => {
     const asking = request({ socketPath: socket, path, timeout: PATIENCE_MS }, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += String(chunk)));
       response.on('end', () =>
-        response.statusCode === 200 ? resolve(text) : reject(new SetupError(`the agent cannot tell: ${text.trim()}`)),
+        response.statusCode === 200
+          ? resolve(text)
+          : reject(new SetupError(`the agent cannot tell its status: ${text.trim()}`)),
       );
     });
     asking.on('timeout', () => asking.destroy(new Error('it does not answer')));

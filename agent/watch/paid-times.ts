@@ -2,21 +2,22 @@ import type { Clock } from '../../shared/clock.js';
 import type { PaidTime } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../shared/time.js';
 
-/** For so long a workload goes on whose paid time is over while nothing is heard of the control plane. */
+/** How long a workload keeps running after its paid time is over while nothing comes from the control plane. */
 export const UNPAID_GRACE_MS = 5 * MINUTE_MS;
 
-/** Where paid times outlive the agent. */
+/** Stores paid times across restarts of the agent. */
 export interface PaidTimeStore {
   meta(key: 'paid_times'): string | undefined;
   setMeta(key: 'paid_times', value: string): void;
 }
 
 /**
- * For how long instances are paid for, as the control plane has said last. Counted down by the monotonic clock while the agent
- * runs, so that a wall clock that is set ends nobody's workload. Under a control plane that never says anything, all are paid for.
+ * Tracks for how long instances are paid, as the control plane last said. It counts down by the monotonic clock while the agent
+ * runs, so setting the wall clock ends no workload. Under a control plane that never sends paid times, everything counts as
+ * paid.
  */
 export class PaidTimes {
-  /** Milliseconds that are left; negative: that have passed since. */
+  /** By instance: milliseconds left; negative: milliseconds since the paid time ended. */
   private left: Map<string, number> | undefined;
   private countedAt: number;
 
@@ -29,7 +30,7 @@ export class PaidTimes {
     this.countedAt = clock.monotonic();
   }
 
-  /** The control plane has said for how long instances are paid for from now on. */
+  /** Takes the paid times that the control plane has sent, which count from now on. */
   hear(told: readonly PaidTime[]): void {
     this.count([...(this.left?.keys() ?? [])]);
     this.left ??= new Map();
@@ -37,7 +38,7 @@ export class PaidTimes {
     this.save();
   }
 
-  /** Counts the time that has passed for the instances that are to run, and forgets the others. One never told of has none. */
+  /** Counts down the instances that should run and forgets the others. An instance that was never told of has no time left. */
   count(instanceIds: readonly string[]): void {
     const now = this.clock.monotonic();
     const passed = now - this.countedAt;
@@ -48,7 +49,7 @@ export class PaidTimes {
     this.save();
   }
 
-  /** Whether its paid time and the grace are over, and nothing was heard since. */
+  /** Tells whether the paid time and its grace are over, and no new paid time has come since. */
   isOver(instanceId: string): boolean {
     return (this.left?.get(instanceId) ?? 0) <= -UNPAID_GRACE_MS;
   }

@@ -18,7 +18,7 @@ import type { PaidTimes } from './paid-times.js';
 const COMPARE_EVERY_MS = 30_000;
 const RECONNECT_MS = 1_000;
 
-/** How this host and what runs on it is seen. */
+/** What the watcher uses to see the host and its workloads. */
 export interface Dependencies {
   runtime: Omit<Runtime, 'stop' | 'remove'>;
   remover: RunRecorder;
@@ -32,14 +32,16 @@ export interface Dependencies {
 
 const CAME_BACK = 'the host or its Docker went away; the workload was started again';
 const PAID_AGAIN =
-  'the control plane was out of reach when the time that was paid for had ended, so the host had stopped the workload; it was started again';
+  'the control plane was out of reach when the paid time ended, so the host stopped the workload; it was started again';
 
-/** Notices what no command has asked for: workloads that ended, were interrupted, have vanished, or are paid for no more. */
+/**
+ * Notices changes that no command asked for: workloads that ended, were interrupted, have vanished, or whose paid time is over.
+ */
 export class Watcher {
   private readonly stopping = new AbortController();
-  /** Ends that are not believed yet. */
+  /** By instance: an exit that is not confirmed yet. */
   private readonly doubted = new Map<string, { startedAt: number; since: number }>();
-  /** Runs that were stopped because nobody said that they are paid for: when each was started, by its instance. */
+  /** By instance: the `startedAt` of a run that was stopped because its paid time was over. */
   private readonly halted = new Map<string, number>();
   private comparingSoon = false;
   private timers = new Set<Timer>();
@@ -64,7 +66,7 @@ export class Watcher {
     for (const timer of this.timers) timer.cancel();
   }
 
-  /** Compares every workload that should run with Docker's word. */
+  /** Compares the workloads that should run, and those that should not, with what Docker shows. */
   async compare(): Promise<void> {
     if (!(await this.dependencies.outages.look())) return;
     const instances = this.journal.instances();
@@ -82,7 +84,7 @@ export class Watcher {
       return desired === 'absent' || (isDown(desired) && state === 'running');
     });
     for (const { instanceId } of unwanted) void this.attempt(() => this.enforce(instanceId));
-    // Not waited for: a GPU may be slow to come back.
+    // Not awaited: a GPU can take long to return to its driver.
     void this.attempt(() => this.dependencies.gpuAccess.reclaim((instanceId) => this.isMeantToRun(instanceId)));
   }
 
@@ -101,7 +103,7 @@ export class Watcher {
     });
   }
 
-  /** The control plane has said for how long instances are paid for. */
+  /** Takes the paid times that the control plane has sent, and compares at once where one of them had run out. */
   hearPaidTimes(told: readonly PaidTime[]): void {
     const { paidTimes } = this.dependencies;
     const wasOver = told.some(({ instanceId }) => paidTimes.isOver(instanceId));
@@ -109,10 +111,17 @@ export class Watcher {
     if (wasOver) void this.attempt(() => this.compare());
   }
 
-  /** It is marked as interrupted, and so brought back once the control plane says that it is paid for. */
+  /**
+   * Stops a workload whose paid time is over. It counts as interrupted, so it is started again once the control plane says that
+   * it is
+   * paid for.
+   */
   private async haltUnpaid(instanceId: string, workload: Extract<Workload, { state: 'running' }>): Promise<void> {
     if (!this.dependencies.paidTimes.isOver(instanceId)) return;
-    this.logger.warn({ instanceId }, 'nothing was heard of the control plane since the paid time ended: it is stopped');
+    this.logger.warn(
+      { instanceId },
+      'the paid time is over and the control plane has sent no more: stopping the workload',
+    );
     this.dependencies.outages.markStopped(workload);
     this.halted.set(instanceId, workload.startedAt);
     await this.dependencies.remover.stop(instanceId);
@@ -124,7 +133,7 @@ export class Watcher {
     return workload;
   }
 
-  /** A link of a running workload has appeared. */
+  /** Reports a running workload of which a link has appeared. */
   reportLink(instanceId: string): void {
     void this.attempt(() =>
       this.executor.exclusively(instanceId, async () => {
@@ -136,13 +145,17 @@ export class Watcher {
     );
   }
 
-  /** A Docker call that an agent before this one has left unanswered can land after all: what was done is done again. */
+  /**
+   * Stops or removes a workload again. A Docker call that an earlier agent left unanswered may have landed after the workload
+   * was
+   * stopped or removed.
+   */
   private async enforce(instanceId: string): Promise<void> {
     if (this.executor.isBusy(instanceId) || this.journal.isUnfinished(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
       const desired = this.journal.instance(instanceId)?.desired;
       if (desired !== 'absent' && !isDown(desired)) return;
-      const message = 'a workload is there that should not be';
+      const message = 'a workload exists or runs that should not; stopping or removing it';
       this.paced.write('warn', message, { instanceId, desired }, `${instanceId} ${message}`);
       await (desired === 'absent'
         ? this.dependencies.remover.remove(instanceId)
@@ -150,7 +163,10 @@ export class Watcher {
     });
   }
 
-  /** What was made, never started, and is not `known` to the control plane holds nothing of a renter's: it is removed. */
+  /**
+   * Removes workloads that were created, never started, and are not in `known` to the control plane: they hold no renter's
+   * data.
+   */
   dropUnstarted(known: ReadonlySet<string>): void {
     void this.attempt(async () => {
       const listed = await this.dependencies.runtime.list();
@@ -163,7 +179,10 @@ export class Watcher {
     if (this.executor.isBusy(instanceId)) return;
     await this.executor.exclusively(instanceId, async () => {
       if ((await this.dependencies.runtime.find(instanceId)).state !== 'created') return;
-      this.logger.warn({ instanceId }, 'a workload that was never started is not known any more');
+      this.logger.warn(
+        { instanceId },
+        'removing a workload that was never started and that the control plane does not know',
+      );
       this.journal.setDesired(instanceId, 'absent');
       await this.dependencies.remover.remove(instanceId);
     });
@@ -176,17 +195,22 @@ export class Watcher {
       this.clock.now() - workload.finishedAt,
     );
     const settled = age >= CONFIRM_MS;
-    // Asked after the answer: a stream of events that has broken meanwhile tells of an outage that is not over.
-    // A start that was given up may still land, and the workload run after all.
+    // Asked after isAvailable: a stream of events that broke meanwhile means an outage that is not over. A start that was
+    // abandoned may
+    // still land, so that the workload runs after all.
     const mayStart = this.dependencies.runtime.hasUnanswered(instanceId);
     if (!available || !this.dependencies.outages.dockerAvailable || !settled || mayStart) return this.compareSoon();
     if (!this.dependencies.outages.wasInterrupted(workload)) return this.reportEnd(instanceId, workload);
     if (this.dependencies.paidTimes.isOver(instanceId)) return;
-    // Not waited for: one that is slow to start holds up no other, and not the way to the control plane.
+    // Not awaited: a workload that is slow to start must delay neither the others nor the connection to the control plane.
     void this.attempt(() => this.executor.exclusively(instanceId, () => this.bringBack(instanceId)));
   }
 
-  /** When this end was first seen, in monotonic time: a wall clock that has stepped back would doubt it for ever. */
+  /**
+   * Returns when this exit was first seen, in monotonic time: after a wall clock that was set back, `finishedAt` would doubt it
+   * for
+   * ever.
+   */
   private noticed(instanceId: string, { startedAt }: Extract<Workload, { state: 'stopped' }>): number {
     const known = this.doubted.get(instanceId);
     if (known?.startedAt === startedAt) return known.since;
@@ -195,7 +219,7 @@ export class Watcher {
     return since;
   }
 
-  /** Once, however many ends are in doubt: each comparison looks at them all. */
+  /** Compares again after CONFIRM_MS: once, however many exits are in doubt, since each comparison checks all of them. */
   private compareSoon(): void {
     if (this.comparingSoon) return;
     this.comparingSoon = true;
@@ -209,7 +233,7 @@ export class Watcher {
     this.doubted.delete(instanceId);
     this.dependencies.remover.note(instanceId, workload);
     const observation = await this.dependencies.observer.observeWithLog(instanceId, workload);
-    this.logger.info({ instanceId, state: workload.state }, 'a workload has ended by itself');
+    this.logger.info({ instanceId, state: workload.state }, 'a workload ended by itself');
     this.outbox.report(this.journal.report({ instanceId, observation, note: '' }, this.clock.now(), 'ended'));
   }
 
@@ -224,13 +248,13 @@ export class Watcher {
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
 
-  /** Not while something else computes on its GPUs. Its renter is told why it is not back yet. */
+  /** Starts a workload again, unless something else uses its GPUs. Its renter is told why it is not back yet. */
   private async startAgain({ instanceId, gpuUuids }: WorkloadInfo): Promise<void> {
     const { gpuAccess, runtime } = this.dependencies;
     try {
       await gpuAccess.acquire(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
-      const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; it is tried every ${COMPARE_EVERY_MS / 1000} seconds`;
+      const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; the host tries again every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
       throw error;
     }
@@ -239,7 +263,7 @@ export class Watcher {
   private listen(): void {
     this.dependencies.docker
       .events(() => void this.attempt(() => this.compare()), this.stopping.signal)
-      .catch((error: unknown) => this.fails("Docker's events cannot be followed", error))
+      .catch((error: unknown) => this.fails("cannot follow Docker's events", error))
       .finally(() => {
         if (this.stopping.signal.aborted) return;
         this.dependencies.outages.lost();
@@ -280,7 +304,7 @@ export class Watcher {
   }
 }
 
-/** Whether no process of the instance is to be there. */
+/** Tells whether no process of the instance should run. */
 function isDown(desired: Desired | undefined): boolean {
   return desired === 'stopped' || desired === 'ended';
 }

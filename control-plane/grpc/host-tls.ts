@@ -12,7 +12,7 @@ export interface Identities {
 }
 
 /**
- * TLS credentials for agents. A host can present a certificate of `authority` (PEM). It is optional, because a host that enrols has
+ * TLS credentials for agents. A host can present a certificate of `authority` (PEM). It is optional, because a host that enrolls has
  * none yet: each call decides what it allows without one.
  */
 export class HostTls extends ServerCredentials {

@@ -247,16 +247,16 @@ describe('the doctor', () => {
 
   it('advises to remap user namespaces, and never while there are instances', async () => {
     const advice = async () => (await look('user namespaces'))?.[0]?.advice;
-    expect(await advice()).toContain('is a further wall');
+    expect(await advice()).toContain('consider "userns-remap"');
     await agentWithInstances();
-    expect(await advice()).toContain('do not switch that now: there are 2 instances on this host');
+    expect(await advice()).toContain('there are 2 instances on this host');
   });
 
-  it('is content where they are remapped, and says that nobody has tried GPUs with that', async () => {
+  it('is content where they are remapped, and says that this is untested with GPUs', async () => {
     switchTo(remapped);
     expect(await look('user namespaces')).toMatchObject([{ verdict: 'good' }]);
     expect(await look('user namespaces', 'nvidia')).toMatchObject([
-      { verdict: 'doubtful', what: 'are remapped, which nobody has tried with GPUs yet' },
+      { verdict: 'doubtful', what: 'are remapped, which is untested with GPUs' },
     ]);
   });
 

@@ -42,7 +42,7 @@ it('GPUs of a workload that runs under an earlier identity are not rented out, a
   const driver = new UnclaimedGpus(gpus, engine, 'me', systemClock);
   expect(await healthOf(driver)).toEqual([true, false, true]);
   expect((await driver.inventory()).gpus[1]?.reason).toMatch(
-    /gpurent-old, which this host has made as machine before, has it: where that machine was not removed, enrol with a token of it; else remove/,
+    /gpurent-old, which this host has made as machine before, has it: where that machine was not removed, enroll with a token of it; else remove/,
   );
   // What was seen stays so while Docker is away.
   double.close();
@@ -57,7 +57,7 @@ it('they are free once it does not run any more', async () => {
   expect(await healthOf(driver)).toEqual([true, true, true]);
 });
 
-it('an enrolment tells whose workloads are here, and of no test of the agent’s own', async () => {
+it('an enrollment tells whose workloads are here, and of no test of the agent’s own', async () => {
   expect(await earlierHosts(engine, null)).toEqual([
     { hostId: 'me', workloads: 1 },
     { hostId: 'before', workloads: 2 },

@@ -86,8 +86,8 @@ describe('What a registry may send', () => {
         response.end(twice);
       });
       const ask = await relayTo(registry.origin);
-      expect(reason(await manifest(ask))).toContain('fetched from elsewhere');
-      expect(reason(await blob(ask))).toContain('fetched from elsewhere');
+      expect(reason(await manifest(ask))).toContain('on other servers than its registry');
+      expect(reason(await blob(ask))).toContain('on other servers than its registry');
     },
   );
 

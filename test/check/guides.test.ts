@@ -125,10 +125,10 @@ describe.each(GUIDES)('%s', (file) => {
       'gpurent-control-plane': commandsOf('control-plane/main.ts'),
       'gpurent-agent': commandsOf('agent/main.ts'),
     };
-    const enrol = programs['gpurent-agent'].get('enroll') ?? new Set();
+    const enroll = programs['gpurent-agent'].get('enroll') ?? new Set();
     const uninstall = ['--uninstall', '--purge'];
     const installers = {
-      'scripts/install-agent': new Set([...enrol, ...uninstall]),
+      'scripts/install-agent': new Set([...enroll, ...uninstall]),
       'scripts/install-control-plane': new Set(['--operator', ...uninstall]),
     };
     const code = [...blocksOf(text), ...[...text.matchAll(/`([^`\n]+)`/g)].map(([, inline = '']) => inline)].join('\n');

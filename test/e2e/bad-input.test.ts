@@ -78,7 +78,7 @@ it('a Docker that is stopped, or a second agent, ends the agent with one line', 
 it('a wrong enrolment token, address or setting ends enrolment with one line, and nothing is written', async () => {
   const fresh = { GPURENT_AGENT_STATE_DIR: real.path('fresh') };
   const refusals: [string, Record<string, string>, RegExp][] = [
-    ['enr_wrong', fresh, /did not enrol this host: .*ask the operator/],
+    ['enr_wrong', fresh, /did not enroll this host: .*ask the operator/],
     ['enr_wrong', {}, /this host is enrolled at/],
     ['x', { ...fresh, GPURENT_AGENT_PORTS: '22-30' }, /GPURENT_AGENT_PORTS/],
     ['x', { ...fresh, GPURENT_AGENT_GPUS: 'amd' }, /simulated:8/],

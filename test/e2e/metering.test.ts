@@ -96,7 +96,7 @@ it('SSH that is silent because of its host: nothing is charged, and the machine 
     const { id } = await renter.deploy();
     await comesUp(id);
     const failed = await statusIs(renter.api, id, 'error', LONG_MS);
-    expect(JSON.stringify(failed)).toContain('SSH of this host does not answer');
+    expect(JSON.stringify(failed)).toContain('SSH to workloads on this host does not answer');
     await eventually('the market to know', async () => (await offer()).state === 'unavailable', LONG_MS);
     expect((await machine()).obstacle).toContain('test workload');
     expect(await read(id)).toMatchObject({ spend_micro: 0, started_at: null });

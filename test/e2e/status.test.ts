@@ -53,7 +53,7 @@ it('the doctor finds nothing bad on a sound host, and says what to do on another
   for (const line of ['enrolment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
     expect(sound.stdout).toMatch(new RegExp(`^(ok|WARN) +${line}: `, 'm'));
   }
-  expect(sound.stdout).toMatch(/WARN +disk quota: a renter may fill the disk of all\n +put Docker’s data on XFS/);
+  expect(sound.stdout).toMatch(/WARN +disk quota: one renter can fill the disk of all\n +put Docker’s data on XFS/);
   const without = real.ask('doctor', '--gpus', 'nvidia');
   expect(without.code).toBe(1);
   expect(without.stdout).toMatch(/BAD +GPUs: .*install the driver/);
@@ -70,7 +70,7 @@ it('an agent that does not run is said so', async () => {
   await real.killAgent();
   expect(real.ask('status').code).toBe(1);
   expect(real.ask('doctor').stdout).toMatch(
-    /BAD +enrolment: the agent does not run .*\n.*systemctl start gpurent-agent.*\nok +enrolment: .* which takes this host/,
+    /BAD +enrollment: the agent does not run .*\n.*systemctl start gpurent-agent.*\nok +enrollment: .* which accepts this host/,
   );
 });
 
@@ -78,7 +78,7 @@ it('a host whose machine was removed is told the way back, and what it leaves wh
   await eventually('its absence', async () => !(await real.isConnected()), LONG_MS);
   await real.operator.post(`/v1/operator/machines/${real.hostId}/lost`);
   await real.operator.delete(`/v1/operator/machines/${real.hostId}`);
-  expect(real.ask('doctor').stdout).toMatch(/BAD +enrolment: .* an operator has removed this host.*\n.*--new/);
+  expect(real.ask('doctor').stdout).toMatch(/BAD +enrollment: .* an operator has removed this host.*\n.*--new/);
   const { code, stdout, stderr } = await enroll();
   expect(code).toBe(0);
   const { host_id: hostId } = JSON.parse(stdout) as { host_id: string };

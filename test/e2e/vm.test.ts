@@ -49,7 +49,7 @@ it('a host that has booted one offers virtual machines, and its doctor says on w
   const renter = await RealRenter.on(real, { kind: 'vm' });
   const { items } = await renter.api.get<{ items: { machine: { vm_capable: boolean } }[] }>('/v1/offers');
   expect(items.map(({ machine }) => machine.vm_capable)).toContain(true);
-  expect(real.ask('doctor').stdout).toMatch(/virtual machines: one has booted, on an emulated processor/);
+  expect(real.ask('doctor').stdout).toMatch(/virtual machines: a test machine has booted, on an emulated processor/);
 });
 
 describe('a Debian', () => {

@@ -34,7 +34,7 @@ export interface FakeAgentOptions extends FakeInventory {
   automatic?: boolean;
   /** Which wire it was built for. */
   wire?: WireVersion;
-  /** Whose workloads its Docker holds when it enrols. */
+  /** Whose workloads its Docker holds when it enrolls. */
   earlier?: readonly { hostId: string; workloads: number }[];
   /** The host's clock, in milliseconds. */
   now?: () => number;

@@ -23,7 +23,7 @@ const NAME = 'gpurent.example.com';
 /** Half of each at the API, half at the gateway. */
 const CROWD = { silent: 2_000, halfOpen: 2_000, flooding: 400 };
 /** Begun on one connection. */
-const ENROLMENTS = 400;
+const ENROLLMENTS = 400;
 const REQUESTS = 20;
 /** How a ClientHello of TLS begins, and the preface of HTTP/2. */
 const BEGINNINGS = { api: Buffer.from('1603010200010001fc0303', 'hex'), gateway: Buffer.from('PRI * HTTP/2.0\r\n') };
@@ -104,7 +104,7 @@ async function dial(where: 'api' | 'gateway'): Promise<Socket> {
   return socket;
 }
 
-/** Begins enrolments of a MiB each on one connection, and ends none. */
+/** Begins enrollments of a MiB each on one connection, and ends none. */
 function dripEnrolments(count: number): void {
   const session = connectHttp2(`http://${addresses.grpc}`);
   session.on('error', () => undefined);
@@ -148,7 +148,7 @@ it('thousands of strangers cost little memory, and keep out no renter and no hos
       for (let index = 0; index < CROWD.halfOpen / 2; index++) (await dial(where)).write(BEGINNINGS[where]);
       for (let index = 0; index < CROWD.flooding / 2; index++) flood(await dial(where), BEGINNINGS[where]);
     }
-    dripEnrolments(ENROLMENTS);
+    dripEnrolments(ENROLLMENTS);
     const took: number[] = [];
     for (let index = 0; index < REQUESTS; index++) {
       const begun = performance.now();
@@ -164,7 +164,7 @@ it('thousands of strangers cost little memory, and keep out no renter and no hos
     });
     const crowd = Object.entries(CROWD).map(([kind, count]) => `${count} ${kind}`);
     process.stdout.write(
-      `${crowd.join(', ')} connections and ${ENROLMENTS} unfinished enrolments: memory ${Math.round(before)} MiB before, ${Math.round(most)} at most; ` +
+      `${crowd.join(', ')} connections and ${ENROLLMENTS} unfinished enrollments: memory ${Math.round(before)} MiB before, ${Math.round(most)} at most; ` +
         `a request took ${Math.round(Math.max(...took))} ms at most, a new host ${Math.round(enrolledMs)} ms\n`,
     );
     expect([first.connected, second.connected]).toEqual([true, true]);

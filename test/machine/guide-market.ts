@@ -106,22 +106,22 @@ export class GuideMarket {
     await this.operator.paste(this.walk.commandOf(SIGNING_IN, 'OPERATOR='));
   }
 
-  /** A token to enrol with, by the guide. `body`: what is asked for instead of what the guide asks for. */
+  /** A token to enroll with, by the guide. `body`: what is asked for instead of what the guide asks for. */
   async token(body: object): Promise<string> {
     const request = this.walk.commandOf(SIGNING_IN, 'enrollment-tokens');
     const asked = { '{"max_uses": 1, "expires_in_hours": 24}': JSON.stringify(body) };
     return (JSON.parse(await this.operator.paste(request, asked)) as { token: string }).token;
   }
 
-  /** The host enrols once more, with `--again` or `--new`, as the guide of its owner says. */
+  /** The host enrolls once more, with `--again` or `--new`, as the guide of its owner says. */
   async enrolAgain(how: '--again' | '--new', body: object): Promise<string> {
-    const enrol = inlineOf(OWNER, `gpurent-agent enroll --control-plane HOST:PORT --token enr_... ${how}`);
+    const enroll = inlineOf(OWNER, `gpurent-agent enroll --control-plane HOST:PORT --token enr_... ${how}`);
     const [before, after] =
       how === '--new'
         ? [inlineOf(OWNER, 'systemctl stop gpurent-agent'), inlineOf(OWNER, 'systemctl start gpurent-agent')]
         : ['true', inlineOf(OWNER, 'systemctl restart gpurent-agent')];
     const where = { 'HOST:PORT': 'gpurent.example.com:8090', 'enr_...': await this.token(body) };
-    const said = await this.owner.paste(`${before}\n${enrol} 2>&1\n${after}`, where);
+    const said = await this.owner.paste(`${before}\n${enroll} 2>&1\n${after}`, where);
     await this.isConnected();
     return said;
   }

@@ -51,8 +51,8 @@ const isUp = async () =>
   );
 const machineOf = async () =>
   (await api<{ items: { id: string }[] }>('GET', '/v1/operator/machines', undefined, operator)).items[0]?.id ?? '';
-/** What an enrolment takes: a token for once, of a machine where one is named. */
-const enrolment = async (machine_id?: string) => {
+/** What an enrollment takes: a token for once, of a machine where one is named. */
+const enrollment = async (machine_id?: string) => {
   const made = await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', { machine_id }, operator);
   secrets.push(made.token);
   return `--control-plane 127.0.0.1:8090 --token ${made.token}`;
@@ -146,7 +146,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     expect(said.match(/"status":/g)).toHaveLength(forms.length);
   });
 
-  it('installs an agent that enrols by TLS, after it has looked at its host', async () => {
+  it('installs an agent that enrolls by TLS, after it has looked at its host', async () => {
     const install = `${release}/scripts/install-agent`;
     token = (await api<{ token: string }>('POST', '/v1/operator/enrollment-tokens', { max_uses: 1 })).token;
     expect((await machine.attempt(`${install} --gpus nvidia`)).said).toContain('not enrolled yet');
@@ -154,10 +154,10 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     await machine.sh(
       `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
     );
-    const enrol = `--control-plane 127.0.0.1:8090 --token ${token}`;
+    const enroll = `--control-plane 127.0.0.1:8090 --token ${token}`;
     // The token is good for once, and is not shown before this host can be rented out.
-    expect((await machine.attempt(`gpurent-agent enroll ${enrol}`)).said).toContain('nvidia-smi');
-    await machine.sh(`${install} --gpus simulated:2 ${enrol}`);
+    expect((await machine.attempt(`gpurent-agent enroll ${enroll}`)).said).toContain('nvidia-smi');
+    await machine.sh(`${install} --gpus simulated:2 ${enroll}`);
     expect(await machine.sh('grep GPUS /etc/gpurent/agent.conf')).toBe('GPURENT_AGENT_GPUS=simulated:2');
     await eventually('the host', isUp, PATIENCE_MS);
     const identity = JSON.parse(await machine.sh('cat /var/lib/gpurent-agent/identity.json')) as {
@@ -341,7 +341,7 @@ describe('there is a way on', () => {
     const [id, before] = [await machineOf(), await container()];
     await api('DELETE', `/v1/operator/machines/${id}/credentials`, undefined, operator);
     await doctorSays(/^BAD.*revoked/m);
-    await machine.sh(`gpurent-agent enroll --again ${await enrolment(id)}; systemctl restart ${AGENT}`);
+    await machine.sh(`gpurent-agent enroll --again ${await enrollment(id)}; systemctl restart ${AGENT}`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await machineOf()).toBe(id);
     expect(await container()).toBe(before);
@@ -358,7 +358,7 @@ describe('there is a way on', () => {
     await becomes('destroyed');
     await api('DELETE', `/v1/operator/machines/${id}`, undefined, operator);
     await doctorSays(/^BAD.*removed[^]*enroll --new/m);
-    await machine.sh(`${release}/scripts/install-agent --new ${await enrolment()}`);
+    await machine.sh(`${release}/scripts/install-agent --new ${await enrollment()}`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await machineOf()).not.toBe(id);
   });

@@ -21,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('fake hosts enrol with one token, connect, and run what is deployed on them', async () => {
+it('fake hosts enroll with one token, connect, and run what is deployed on them', async () => {
   const args = [
     '--control-plane',
     test.grpcAddress,

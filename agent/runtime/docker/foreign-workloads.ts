@@ -60,7 +60,7 @@ export class UnclaimedGpus implements GpuDriver {
 }
 
 function heldBy({ container, hostId }: Foreign): string {
-  return `the container ${container}, which this host has made as machine ${hostId}, has it: where that machine was not removed, enrol with a token of it; else remove the container, with its renter's disk ("docker rm --force --volumes ${container}")`;
+  return `the container ${container}, which this host has made as machine ${hostId}, has it: where that machine was not removed, enroll with a token of it; else remove the container, with its renter's disk ("docker rm --force --volumes ${container}")`;
 }
 
 /** Returns the workloads in this Docker that belong to other hosts than `hostId`; null: all workloads. */
