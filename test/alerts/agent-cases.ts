@@ -124,7 +124,9 @@ const silentSsh = onAgent({ how: 'SSH is silent', summary: UNREACHABLE }, async 
     const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);
     return instance.status === 'error' && instance;
   });
-  expect(error_message).toMatch(/SSH to workloads on this host does not answer.*; nothing is charged: take another machine/);
+  expect(error_message).toMatch(
+    /SSH to workloads on this host does not answer.*; nothing is charged: take another machine/,
+  );
   return async () => {
     agent.runtime.sshUp = true;
     await until(installation, 'it to look again', ({ obstacle }) => obstacle === '');

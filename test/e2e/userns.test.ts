@@ -115,7 +115,9 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
   it('the doctor says so, and a disk stays over a stop and a start', async () => {
     const { code, stdout } = real.ask('doctor');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^ok +user namespaces: are remapped: root in a container is an unprivileged account on this host$/m);
+    expect(stdout).toMatch(
+      /^ok +user namespaces: are remapped: root in a container is an unprivileged account on this host$/m,
+    );
     expect(stdout).toMatch(/^ok +disk quota: /m);
     await renter.ssh(up, 'echo kept >/mine');
     await renter.api.post(`/v1/instances/${up.id}/stop`);
