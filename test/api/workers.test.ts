@@ -94,7 +94,7 @@ it('workers that fail are shown also while the database cannot be used', async (
 });
 
 it('only workers that there are become labels', () => {
-  expect(() => test.core.platform.workerRuns.record('strange', () => 1)).toThrow('no worker strange');
+  expect(() => test.core.platform.workerRuns.record('strange', () => 1)).toThrow('worker strange is not declared');
 });
 
 it('a control plane that starts again begins to count anew', async () => {
