@@ -21,6 +21,7 @@ export default defineConfig({
           exclude: DEEP,
           // A file costs two seconds more where it loads every module anew.
           isolate: false,
+          setupFiles: ['test/harness/quick-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -19,6 +19,7 @@ import { createOperator } from './services/accounts/accounts.js';
 import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
+import { countDestroyed } from './services/system/overview.js';
 import { PendingCommands } from './services/connections/pending-commands.js';
 import { dispatchCommands } from './services/reconciler/dispatch.js';
 import { settleLostMachines } from './services/reconciler/lost-instances.js';
@@ -178,7 +179,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
-  const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock);
+  const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock, countDestroyed(platform));
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;
   let identities: Identities | undefined;

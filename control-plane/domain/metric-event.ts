@@ -1,6 +1,8 @@
 /** An event that the metrics count. */
 export type MetricEvent =
   | { what: 'command'; kind: string; outcome: string; failure?: CommandFailure }
+  /** An instance is destroyed. */
+  | { what: 'destroyed' }
   /** A payment, a refund, a credit, a dispute. */
   | { what: 'ledger'; kind: string };
 

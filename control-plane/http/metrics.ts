@@ -57,10 +57,11 @@ export class Metrics {
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged though their stop has timed out'),
   };
 
-  /** `backupOverdueMs`: for how long a scheduled backup has not been made. */
+  /** `backupOverdueMs`: for how long a scheduled backup has not been made. `destroyed`: the number of destroyed instances at the start. */
   constructor(
     private readonly backupOverdueMs: () => number,
     clock: Pick<Clock, 'monotonic'>,
+    private destroyed: number,
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
@@ -75,6 +76,7 @@ export class Metrics {
 
   count(counted: MetricEvent): void {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
+    if (counted.what === 'destroyed') return void (this.destroyed += 1);
     const { kind, outcome, failure } = counted;
     this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });
     if (failure?.organizationId) this.failingHosts.note(failure.machineId, failure.organizationId);
@@ -120,6 +122,7 @@ export class Metrics {
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);
+    if (this.destroyed > 0) instances.set({ status: 'destroyed' }, this.destroyed);
     for (const { kind, count, oldestMs } of overview.openCommands) {
       openCommands.set({ kind }, count);
       oldestCommand.set({ kind }, oldestMs / 1000);

@@ -81,11 +81,14 @@ async function walk(path: string, query: object = {}): Promise<Item[]> {
   return items;
 }
 
-it('every list comes in pages, where a page is asked for, and whole, where none is', async () => {
+/** Lists of operators come in pages in any case, but for those that are short. */
+const isAlwaysPaged = (path: string) => path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path);
+
+it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
   expect(lists()).toHaveLength(25);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
-    expect(next_cursor, path).toBe(undefined);
+    expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);
     const isShort = /ignored-stops|status|events|payments|revenue/.test(path);
     expect(items.length, path).toBeGreaterThan(isShort ? -1 : 3);
     expect(await walk(path), path).toEqual(items);

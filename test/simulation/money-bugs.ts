@@ -99,19 +99,19 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 12,
+    seed: 8,
     changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 9,
+    seed: 8,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 27,
+    seed: 5,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {

@@ -3,7 +3,8 @@ import { API_KEY_KINDS } from '../../domain/caller.js';
 import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
 import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
 import { body, choice, flag, iso, isoOrNull, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
 
 const KIND =
   '`personal`: belongs to its creator and is revoked when the creator leaves; `team`: belongs to the organization';
@@ -61,10 +62,11 @@ export const apiKeyRoutes: Routes = (app, platform) => {
         operationId: 'listApiKeys',
         summary: "List the organization's active API keys, newest first",
         querystring: PageQuery,
-        response: { 200: page(ApiKey) },
+        response: { 200: listOrPage(ApiKey) },
       },
     },
-    (request) => viewPage(listApiKeys(platform, callerOf(request), request.query), apiKeyView),
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listApiKeys(platform, callerOf(request), query), apiKeyView),
   );
 
   app.delete(

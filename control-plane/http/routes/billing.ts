@@ -16,7 +16,8 @@ import {
   uuid,
   integer,
 } from '../schemas.js';
-import { page, pageFields, viewPage, type Routes } from './routes.js';
+import { listOrPage, pageFields, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
 
 export const Transaction = Type.Object(
   {
@@ -58,10 +59,16 @@ export const billingRoutes: Routes = (app, platform) => {
         summary: 'List the transactions of the organization, newest first',
         description: 'Returns all transactions, unless `limit` or `cursor` asks for a page.',
         querystring: TransactionQuery,
-        response: { 200: page(Transaction) },
+        response: { 200: listOrPage(Transaction) },
       },
     },
-    (request) => viewPage(listTransactions(platform, callerOf(request), request.query), transactionView),
+    (request, reply) =>
+      answerList(
+        reply,
+        request.query,
+        (query) => listTransactions(platform, callerOf(request), query),
+        transactionView,
+      ),
   );
 
   app.get(
@@ -76,7 +83,7 @@ export const billingRoutes: Routes = (app, platform) => {
           ...pageFields,
           days: integer('The number of days, including today', { minimum: 1, maximum: 366, default: 30 }),
         }),
-        response: { 200: page(DailySpend) },
+        response: { 200: listOrPage(DailySpend) },
       },
     },
     (request) => spendDaily(platform, callerOf(request), request.query),

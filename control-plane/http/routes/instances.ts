@@ -27,7 +27,8 @@ import {
   uuid,
 } from '../schemas.js';
 import { kindOf } from './api-keys.js';
-import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, listOrPage, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
 function holdPrice() {
@@ -299,10 +300,11 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
           ...pageFields,
           include_destroyed: flag('Whether to include destroyed instances', { default: false }),
         }),
-        response: { 200: page(Instance) },
+        response: { 200: listOrPage(Instance) },
       },
     },
-    (request) => viewPage(listInstances(platform, callerOf(request), request.query), instanceView),
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listInstances(platform, callerOf(request), query), instanceView),
   );
 
   app.get(
@@ -353,7 +355,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
         description: 'Returns the last 500 events; with `limit` or `cursor`, also older ones.',
         params: idOf('instance'),
         querystring: PageQuery,
-        response: { 200: page(Event) },
+        response: { 200: listOrPage(Event) },
       },
     },
     (request) =>

@@ -16,7 +16,7 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, listOrPage, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
 /** The fields of a machine that both renters and operators see. */
 export const machineFacts = {
@@ -99,7 +99,7 @@ export const offerRoutes: Routes = (app, platform) => {
         operationId: 'listOffers',
         summary: 'List the offers that can be rented now',
         querystring: OfferQuery,
-        response: { 200: page(Offer) },
+        response: { 200: listOrPage(Offer) },
       },
     },
     (request) => viewPage(listOffers(platform, request.query), offerView),
@@ -128,7 +128,7 @@ export const offerRoutes: Routes = (app, platform) => {
         summary: 'Get the connected GPUs, free GPUs and lowest price of each GPU model',
         querystring: PageQuery,
         response: {
-          200: Type.Object({ ...page(ModelStatus).properties, updated_at: timestamp('When these numbers were read') }),
+          200: Type.Object({ ...listOrPage(ModelStatus).properties, updated_at: timestamp('When these numbers were read') }),
         },
       },
     },

@@ -3,7 +3,7 @@ import { creditIgnoredStop, listIgnoredStops } from '../../services/billing/igno
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, iso, micro, nameOf, timestamp, uuid } from '../schemas.js';
 import { Credit } from './operator.js';
-import { idOf, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, listOrPage, PageQuery, viewPage, type Routes } from './routes.js';
 
 const IgnoredStop = Type.Object(
   {
@@ -30,7 +30,7 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
         summary:
           'List the instances that were charged after a stop that their host did not confirm in time, oldest first',
         querystring: PageQuery,
-        response: { 200: page(IgnoredStop) },
+        response: { 200: listOrPage(IgnoredStop) },
       },
     },
     (request) => viewPage(listIgnoredStops(platform, request.query), (stop) => ({ ...stop, since: iso(stop.since) })),

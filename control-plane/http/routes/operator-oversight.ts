@@ -20,7 +20,7 @@ import {
   uuid,
 } from '../schemas.js';
 import { DiskGb, Instance, Label, instanceView } from './instances.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(
   {
@@ -210,7 +210,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
         summary: 'List the background workers and the results of their runs',
         description: 'Each worker runs about every second. A failure is logged, and the worker runs again.',
         querystring: PageQuery,
-        response: { 200: page(Worker) },
+        response: { 200: listOrPage(Worker) },
       },
     },
     (request) => viewPage(listWorkers(platform, request.query), workerView),

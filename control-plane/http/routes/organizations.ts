@@ -9,7 +9,8 @@ import {
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
 import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
 import { emailOf, roleOf } from './accounts.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
 import {
   createOrganization,
   describeOrganization,
@@ -116,10 +117,11 @@ export const memberRoutes: Routes = (app, platform) => {
         operationId: 'listMembers',
         summary: 'List the members, in the order in which they joined',
         querystring: PageQuery,
-        response: { 200: page(Member) },
+        response: { 200: listOrPage(Member) },
       },
     },
-    (request) => viewPage(listMembers(platform, sessionOf(request), request.query), memberView),
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listMembers(platform, sessionOf(request), query), memberView),
   );
 
   app.patch(
@@ -168,10 +170,11 @@ export const inviteRoutes: Routes = (app, platform) => {
         operationId: 'listInvites',
         summary: 'List the open invitations',
         querystring: PageQuery,
-        response: { 200: page(Invite) },
+        response: { 200: listOrPage(Invite) },
       },
     },
-    (request) => viewPage(listInvites(platform, sessionOf(request), request.query), inviteView),
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listInvites(platform, sessionOf(request), query), inviteView),
   );
 
   app.post(

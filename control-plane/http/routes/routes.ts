@@ -7,7 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import type { Page } from '../../services/system/pages.js';
+import type { ListOrPage, Page } from '../../services/system/pages.js';
 import type { Platform } from '../../services/system/platform.js';
 import { integer, list, nullable, optional, text } from '../schemas.js';
 
@@ -40,17 +40,27 @@ export const pageFields = {
 export const PageQuery = Type.Object(pageFields);
 
 /** Converts a page of rows into the response body, each row with `view`. */
-export function viewPage<Item, View>({ items, ...rest }: Page<Item>, view: (item: Item) => View) {
+export function viewPage<Item, View>(page: Page<Item>, view: (item: Item) => View): Page<View>;
+export function viewPage<Item, View>(page: ListOrPage<Item>, view: (item: Item) => View): ListOrPage<View>;
+export function viewPage<Item, View>({ items, ...rest }: ListOrPage<Item>, view: (item: Item) => View) {
   return { ...rest, items: items.map(view) };
 }
 
-/** Returns the response schema of a paged list of `schema`. */
+/** Describes the answer of a list that comes in pages, of 100 items where the request has no `limit`. */
 export function page<T extends TSchema>(schema: T) {
   return Type.Object({
-    items: list(schema, 'The items of the page; all items if neither `limit` nor `cursor` was given'),
+    items: list(schema, 'The page: at most `limit` items, or 100 where no `limit` was given'),
+    next_cursor: nullable(text('The `cursor` of the next page; null on the last')),
+  });
+}
+
+/** Describes the answer of a list that is whole where the request asks for no page. */
+export function listOrPage<T extends TSchema>(schema: T) {
+  return Type.Object({
+    items: list(schema, 'The page; the whole list where neither `limit` nor `cursor` was given'),
     ...optional({
       next_cursor: nullable(
-        text('The `cursor` of the next page; null on the last page; absent if neither `limit` nor `cursor` was given'),
+        text('The `cursor` of the next page; null on the last; absent where no page was asked for'),
       ),
     }),
   });

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
 import { ACCOUNT, accountOf } from '../policy.js';
 import { body, iso, nameOf, text, timestamp, uuid } from '../schemas.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
 
 const SshKey = Type.Object(
   {
@@ -24,10 +25,11 @@ export const sshKeyRoutes: Routes = (app, platform) => {
         operationId: 'listSshKeys',
         summary: "List the user's SSH keys",
         querystring: PageQuery,
-        response: { 200: page(SshKey) },
+        response: { 200: listOrPage(SshKey) },
       },
     },
-    (request) => viewPage(listSshKeys(platform, accountOf(request), request.query), sshKeyView),
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listSshKeys(platform, accountOf(request), query), sshKeyView),
   );
 
   app.post(

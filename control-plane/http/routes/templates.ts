@@ -29,7 +29,7 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, pageFields, viewPage, type Routes } from './routes.js';
 
 export const EnvVariable = Type.Object(
   {
@@ -166,7 +166,7 @@ export const templateRoutes: Routes = (app, platform) => {
         operationId: 'listTemplates',
         summary: 'List the templates that the organization can see, by name',
         querystring: TemplateQuery,
-        response: { 200: page(Template) },
+        response: { 200: listOrPage(Template) },
       },
     },
     (request) => viewPage(listTemplates(platform, callerOf(request), request.query), templateView),

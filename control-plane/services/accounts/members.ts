@@ -21,7 +21,7 @@ export function listMembers(platform: Platform, caller: SessionCaller, request: 
 
 /** The order in which members joined. */
 export const MEMBER_ORDER: Order<Member> = {
-  by: { 'memberships.joined_at': 'asc', 'users.id': 'asc' },
+  by: { 'memberships.joined_at': 'asc', 'memberships.user_id': 'asc' },
   keyOf: ({ joined_at, id }) => [joined_at, id],
 };
 

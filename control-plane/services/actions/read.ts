@@ -5,7 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import { pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
@@ -48,7 +48,7 @@ export function instancesOf(organizationId: string, includeDestroyed: boolean) {
     .selectAll()
     .select(sql<number>`rowid`.as('position'))
     .where('organization_id', '=', organizationId);
-  return includeDestroyed ? all : all.where('status', '<>', 'destroyed');
+  return includeDestroyed ? all : all.where('status', '<>', sql.lit('destroyed'));
 }
 
 const SHOWN_EVENTS = 500;
@@ -62,15 +62,13 @@ export function listEvents(
   caller: Caller,
   id: string,
   request: PageRequest,
-): Page<Row<'instance_events'>> {
+): ListOrPage<Row<'instance_events'>> {
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id);
-    const isPaged = request.limit !== undefined || request.cursor !== undefined;
-    return pageOf(tx, isPaged ? events : events.limit(SHOWN_EVENTS), request, {
-      by: { id: 'desc' },
-      keyOf: (event) => [event.id],
-    });
+    const order = { by: { id: 'desc' }, keyOf: (event: Row<'instance_events'>) => [event.id] } as const;
+    if (request.limit !== undefined || request.cursor !== undefined) return pageOf(tx, events, request, order);
+    return { items: pageOf(tx, events, { limit: SHOWN_EVENTS }, order).items };
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Operator } from '../../domain/caller.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization, type OrganizationRow } from '../accounts/organizations.js';
 import { recordAudit } from '../system/audit.js';
@@ -17,7 +17,7 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
     const organization = getOrganization(tx, id);
     if (!disputed) {
       const open = query.updateTable('disputes').set({ state: 'lifted' }).where('organization_id', '=', id);
-      tx.run(open.where('state', '=', 'open'));
+      tx.run(open.where('state', '=', sql.lit('open')));
     } else if (organization.payments_frozen_at === null) {
       const dispute = { id: tx.id(), organization_id: id, payment_id: null, state: 'open' as const };
       tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
@@ -31,7 +31,7 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
 export function applyDisputeFreeze(tx: Tx, organization: OrganizationRow): OrganizationRow {
   const { id } = organization;
   const disputes = query.selectFrom('disputes').select('id').where('organization_id', '=', id);
-  const isOpen = tx.get(disputes.where('state', '=', 'open')) !== undefined;
+  const isOpen = tx.get(disputes.where('state', '=', sql.lit('open'))) !== undefined;
   const payments_frozen_at = isOpen ? (organization.payments_frozen_at ?? tx.now) : null;
   tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
   for (const instance of instancesIn(tx, id, 'stopped')) considerRelease(tx, instance);

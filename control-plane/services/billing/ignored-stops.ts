@@ -6,7 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { findInstance } from '../instances/queries.js';
-import { pageFrom, type Page, type PageRequest } from '../system/pages.js';
+import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { appendEntry } from './ledger.js';
 import { settleOrganizations } from './settle.js';
@@ -34,7 +34,7 @@ interface Sum {
 }
 
 /** Lists ignored stops without a full credit for an operator, oldest first. */
-export function listIgnoredStops(platform: Platform, request: PageRequest): Page<IgnoredStop> {
+export function listIgnoredStops(platform: Platform, request: PageRequest): ListOrPage<IgnoredStop> {
   const owed = sums().having(sql<boolean>`ms > credited_ms`);
   const stops = platform.store.transact((tx) =>
     tx.all(owed.orderBy('since').orderBy('instance_id')).flatMap((sum) => describe(tx, sum) ?? []),

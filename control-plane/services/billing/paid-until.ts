@@ -1,7 +1,7 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { chargedPerHourMicro } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findLiveRates } from '../instances/queries.js';
@@ -17,6 +17,7 @@ export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
       .selectFrom('instances')
       .select(['id', 'organization_id'])
       .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed'))
       .where('status', 'in', ['creating', 'starting', 'running']);
     const instances = tx.all(up);
     const organizations = new Set(instances.map(({ organization_id }) => organization_id));

@@ -5,7 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { pageFrom, pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
+import { pageFrom, pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
@@ -63,7 +63,7 @@ export function spendDaily(
   platform: Platform,
   caller: Caller,
   { days, ...request }: PageRequest & { days: number },
-): Page<DailySpend> {
+): ListOrPage<DailySpend> {
   const spent = platform.store.transact((tx) => spentIn(tx, caller.organizationId, days));
   return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
 }

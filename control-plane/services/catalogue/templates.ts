@@ -1,9 +1,9 @@
 import type { Caller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { listOf, query } from '../../store/sql.js';
+import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageFrom, type Page, type PageRequest } from '../system/pages.js';
+import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
@@ -19,7 +19,7 @@ export function listTemplates(
   platform: Platform,
   caller: Caller,
   { tab, mode, ...request }: TemplateFilter & PageRequest,
-): Page<TemplateDetails> {
+): ListOrPage<TemplateDetails> {
   const rows = platform.store.transact((tx) => {
     const found = tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id'));
     const names = publishersOf(tx, found);
@@ -74,7 +74,9 @@ function visibleTemplates(organizationId: string) {
     .selectFrom('templates')
     .selectAll()
     .where('deactivated_at', 'is', null)
-    .where((eb) => eb.or([eb('visibility', '<>', 'organization'), eb('organization_id', '=', organizationId)]));
+    .where((eb) =>
+      eb.or([eb('visibility', '<>', sql.lit('organization')), eb('organization_id', '=', organizationId)]),
+    );
 }
 
 function templateNotFound(): Refusal {

@@ -2,7 +2,7 @@ import type { CommandKind, CommandState } from '../../domain/command.js';
 import { knownFailure } from '../../domain/command-failure.js';
 import type { CommandFailure } from '../../domain/metric-event.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from './queries.js';
 import { amend } from './transitions.js';
@@ -68,7 +68,7 @@ export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id'
       .set({ state: 'closed', finished_at: tx.now })
       .where('instance_id', '=', id)
       .where('machine_id', '=', machine_id)
-      .where('state', '=', 'open'),
+      .where('state', '=', sql.lit('open')),
   );
 }
 
@@ -80,7 +80,7 @@ export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine
       .selectAll()
       .where('instance_id', '=', instance.id)
       .where('machine_id', '=', instance.machine_id)
-      .where('state', '=', 'open'),
+      .where('state', '=', sql.lit('open')),
   );
 }
 

@@ -21,9 +21,10 @@ export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   return instance;
 }
 
-export function instancesIn(tx: Tx, organizationId: string, status: InstanceStatus): Instance[] {
+/** Returns the instances of an organization in one status, which is not `destroyed`. */
+export function instancesIn(tx: Tx, organizationId: string, status: Exclude<InstanceStatus, 'destroyed'>): Instance[] {
   const its = query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
-  return tx.all(its.where('status', '=', status));
+  return tx.all(its.where('status', '=', status).where('status', '<>', sql.lit('destroyed')));
 }
 
 /**

@@ -48,6 +48,7 @@ export function transition(
   };
   write(tx, instance, next);
   switchMeter(tx, instance.status, next, upSince);
+  if (to === 'destroyed') tx.count({ what: 'destroyed' });
   return next;
 }
 
@@ -107,6 +108,7 @@ export function restartDeadlines(tx: Tx): void {
     query
       .updateTable('instances')
       .set({ progress_at: tx.now })
+      .where('status', '<>', sql.lit('destroyed'))
       .where('status', 'in', ['creating', 'starting', 'stopping', 'error']),
   );
 }

@@ -140,7 +140,7 @@ export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
           .as('quarantine_id'),
       ])
       .where('gpus.machine_id', '=', machineId)
-      .where('gpus.present', '=', 1)
+      .where('gpus.present', '=', sql.lit(1))
       .orderBy('gpus.position')
       .orderBy('gpus.uuid'),
   );

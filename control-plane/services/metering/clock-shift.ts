@@ -8,7 +8,7 @@ import { UNREPORTED, UNSETTLED } from './meters.js';
  */
 export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   const shifted = (column: string) => sql<number>`${sql.ref(column)} + ${ms}`;
-  const live = query.selectFrom('instances').select('id').where('status', '<>', 'destroyed');
+  const live = query.selectFrom('instances').select('id').where('status', '<>', sql.lit('destroyed'));
   const intervals = query.updateTable('meter_intervals').where('instance_id', 'in', live);
   const times = { opened_at: shifted('opened_at'), closed_at: shifted('closed_at') };
   const known = { attested_to: shifted('attested_to'), settled_to: shifted('settled_to') };
@@ -20,10 +20,15 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
     query
       .updateTable('instances')
       .set({ ...window, ...held })
-      .where('status', '<>', 'destroyed'),
+      .where('status', '<>', sql.lit('destroyed')),
   );
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
-  tx.run(query.updateTable('organizations').set({ exhausted_since: sql<number | null>`exhausted_since + ${ms}` }));
+  tx.run(
+    query
+      .updateTable('organizations')
+      .set({ exhausted_since: shifted('exhausted_since') })
+      .where('exhausted_since', 'is not', null),
+  );
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
 }
 

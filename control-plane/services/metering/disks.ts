@@ -1,4 +1,4 @@
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { endInterval, openInterval, openMeter, settleSoon, type MeteredInstance } from './meters.js';
 
@@ -36,6 +36,7 @@ function stoppedOn(tx: Tx, machineId: string): MeteredInstance[] {
       .selectFrom('instances')
       .select(['id', 'organization_id', 'machine_id', 'status'])
       .where('machine_id', '=', machineId)
+      .where('status', '<>', sql.lit('destroyed'))
       .where('status', '=', 'stopped'),
   );
 }

@@ -100,7 +100,7 @@ function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
 /** Makes a command due again soon, because the stream did not take it. The attempt does not count. */
 function putBack(tx: Tx, { id, attempts }: CommandRow): void {
   const again = { attempts, next_send_at: tx.now + CONGESTED_RETRY_MS };
-  tx.run(query.updateTable('commands').set(again).where('id', '=', id).where('state', '=', 'open'));
+  tx.run(query.updateTable('commands').set(again).where('id', '=', id).where('state', '=', sql.lit('open')));
 }
 
 /** Returns the protocol's message: the whole desired state, so that no command depends on an earlier one. */

@@ -79,7 +79,8 @@ function inError(tx: Tx, since: number, events: { with?: string; without?: strin
   let found = query
     .selectFrom('instances')
     .select('id')
-    .where('status', '=', 'error')
+    .where('status', '=', sql.lit('error'))
+    .where('status', '<>', sql.lit('destroyed'))
     .where('progress_at', '<=', since);
   const { with: having, without } = events;
   if (having !== undefined) found = found.where((eb) => eb.exists(told(having)));

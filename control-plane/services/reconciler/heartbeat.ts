@@ -5,7 +5,7 @@ import {
   type InstanceState,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
-import { listOf, query } from '../../store/sql.js';
+import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { MINUTE_MS } from '../../../shared/time.js';
@@ -34,10 +34,11 @@ function overButRunning(tx: Tx, machineId: string, { running }: Heartbeat): Inst
     query
       .selectFrom('instances')
       .select(['id', 'sequence', 'disk_gb as diskGb'])
-      .where('machine_id', '=', machineId)
+      .where('id', 'in', listOf(ids))
+      // The unary plus keeps SQLite from searching every instance that the machine ever had.
+      .where(sql`+machine_id`, '=', machineId)
       .where('status', 'in', ['stopped', 'error', 'destroyed'])
-      .where('status_changed_at', '<', tx.now - SURELY_LATER_MS)
-      .where('id', 'in', listOf(ids)),
+      .where('status_changed_at', '<', tx.now - SURELY_LATER_MS),
   );
   const observation = { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_RUNNING };
   return over.map(({ id, sequence, diskGb }) => ({

@@ -49,7 +49,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
         .updateTable('commands')
         .set({ next_send_at: tx.now })
         .where('machine_id', '=', machineId)
-        .where('state', '=', 'open'),
+        .where('state', '=', sql.lit('open')),
     );
     tx.nudge('dispatch');
     return { floors: floorsOf(tx, machineId), quarantined };

@@ -1,4 +1,4 @@
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from '../instances/queries.js';
 import { NO_ERROR, amend } from '../instances/transitions.js';
@@ -39,5 +39,5 @@ function mark(tx: Tx, instance: Instance, message: string): void {
 
 function stoppedOn(tx: Tx, machineId: string): Instance[] {
   const instances = query.selectFrom('instances').selectAll().where('machine_id', '=', machineId);
-  return tx.all(instances.where('status', '=', 'stopped'));
+  return tx.all(instances.where('status', '=', 'stopped').where('status', '<>', sql.lit('destroyed')));
 }

@@ -1,5 +1,5 @@
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import { stopMeteringDisks } from '../metering/disks.js';
@@ -63,6 +63,7 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
         .innerJoin('machines', 'machines.id', 'instances.machine_id')
         .select('instances.id')
         .where('instances.status', '=', 'destroying')
+        .where('instances.status', '<>', sql.lit('destroyed'))
         .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
     ),
   );
@@ -85,6 +86,6 @@ export function forgetHost(tx: Tx, machineId: string): void {
       .updateTable('commands')
       .set({ state: 'closed', finished_at: tx.now })
       .where('machine_id', '=', machineId)
-      .where('state', '=', 'open'),
+      .where('state', '=', sql.lit('open')),
   );
 }

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
@@ -83,6 +83,7 @@ function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[
     query
       .selectFrom('instances')
       .select('id')
+      .where('status', '<>', sql.lit('destroyed'))
       .where('status', '=', status)
       .where('progress_at', '<=', tx.now - DEADLINES_MS[status])
       .limit(BATCH),

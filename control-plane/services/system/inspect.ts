@@ -1,5 +1,5 @@
 import { SetupError } from '../../../shared/coded-error.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import { readDatabase, type Reader } from '../../store/read-only.js';
 
 export const INSPECTED = ['instance', 'machine', 'command', 'organization'] as const;
@@ -68,8 +68,14 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
     machine: hostOf(reader, instance.machine_id),
     organization: accountOf(reader, instance.organization_id),
     gpu_claims: claims(reader, 'instance_id', id),
-    open_command: reader.get(commands().where('instance_id', '=', id).where('state', '=', 'open')) ?? null,
-    commands: reader.all(commands().where('instance_id', '=', id).orderBy('sequence', 'desc').limit(SHOWN)),
+    open_command: reader.get(commands().where('instance_id', '=', id).where('state', '=', sql.lit('open'))) ?? null,
+    commands: reader.all(
+      commands()
+        .where('machine_id', '=', instance.machine_id)
+        .where('instance_id', '=', id)
+        .orderBy('sequence', 'desc')
+        .limit(SHOWN),
+    ),
     events: reader
       .all(
         query
@@ -170,7 +176,7 @@ function readMachine(reader: Reader, id: string): Inspection | undefined {
     .selectFrom('host_credentials')
     .select(['generation', 'issued_at', 'expires_at', 'revoked_at']);
   const quarantine = query.selectFrom('quarantine').select(['id', 'instance_id', 'found_at', 'removal_requested_at']);
-  const open = commands().where('state', '=', 'open').orderBy('created_at', 'desc');
+  const open = commands().where('state', '=', sql.lit('open')).orderBy('next_send_at', 'desc');
   return {
     machine,
     gpus: reader.all(gpus.where('machine_id', '=', id).orderBy('position')),
@@ -189,7 +195,7 @@ function instances() {
     .selectFrom('instances')
     .select(['id', 'status', 'status_changed_at', 'organization_id', 'machine_id', 'num_gpus', 'disk_gb', 'error_code'])
     .select(['spend_micro', 'created_at'])
-    .where('status', '<>', 'destroyed');
+    .where('status', '<>', sql.lit('destroyed'));
 }
 
 function readCommand(reader: Reader, id: string): Inspection | undefined {
@@ -224,7 +230,12 @@ function readOrganization(reader: Reader, id: string): Inspection | undefined {
     instances: reader.all(instances().where('organization_id', '=', id).orderBy('created_at', 'desc').limit(SHOWN)),
     api_keys: reader.all(keys.where('organization_id', '=', id).orderBy('created_at', 'desc').limit(SHOWN)),
     disputes: reader.all(disputes.where('organization_id', '=', id).orderBy('opened_at', 'desc').limit(SHOWN)),
-    transactions: reader.all(entries.where('organization_id', '=', id).orderBy('created_at', 'desc').limit(SHOWN)),
+    transactions: reader.all(
+      entries
+        .where('organization_id', '=', id)
+        .orderBy(sql`rowid`, 'desc')
+        .limit(SHOWN),
+    ),
   };
 }
 

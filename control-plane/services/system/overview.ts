@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from './platform.js';
 
@@ -8,6 +7,7 @@ export interface Overview {
   /** Machines that are not removed. `lost`: not connected, and declared lost by an operator; `away`: not connected otherwise. */
   hosts: { connected: number; away: number; lost: number };
   gpus: { sold: number; free: number; unhealthy: number; quarantined: number };
+  /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and the age of the oldest in milliseconds. */
   openCommands: { kind: string; count: number; oldestMs: number }[];
@@ -60,7 +60,7 @@ function countGpus(tx: Tx): Overview['gpus'] {
         join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
       )
       .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), HELD_APART, 'gpus.healthy', COUNT])
-      .where('gpus.present', '=', 1)
+      .where('gpus.present', '=', sql.lit(1))
       .where('machines.removed_at', 'is', null)
       .groupBy(['sold', 'apart', 'gpus.healthy']),
   );
@@ -71,8 +71,15 @@ function countGpus(tx: Tx): Overview['gpus'] {
 }
 
 function countInstances(tx: Tx): Record<string, number> {
-  const rows = tx.all(query.selectFrom('instances').select(['status', COUNT]).groupBy('status'));
+  const live = query.selectFrom('instances').select(['status', COUNT]).where('status', '<>', sql.lit('destroyed'));
+  const rows = tx.all(live.groupBy('status'));
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}
+
+/** Returns the number of destroyed instances. Reads an entry of each: for the start of the process alone. */
+export function countDestroyed({ store }: Pick<Platform, 'store'>): number {
+  const destroyed = query.selectFrom('instances').select(COUNT).where('status', '=', 'destroyed');
+  return store.transact((tx) => tx.get(destroyed))?.count ?? 0;
 }
 
 function countCommands(tx: Tx): Overview['openCommands'] {
@@ -81,7 +88,7 @@ function countCommands(tx: Tx): Overview['openCommands'] {
     .selectFrom('commands')
     .innerJoin('machines', 'machines.id', 'commands.machine_id')
     .select(['kind', COUNT, oldest])
-    .where('state', '=', 'open')
+    .where('state', '=', sql.lit('open'))
     .where('machines.lost_at', 'is', null);
   return tx
     .all(open.groupBy('kind'))
@@ -100,6 +107,6 @@ function settlementLag(tx: Tx): number {
 }
 
 function countEmpty(tx: Tx): number {
-  const empty = query.selectFrom('organizations').select(COUNT).where('balance_micro', '<=', 0);
+  const empty = query.selectFrom('organizations').select(COUNT).where('balance_micro', '<=', sql.lit(0));
   return tx.get(empty)?.count ?? 0;
 }

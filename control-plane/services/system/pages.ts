@@ -11,9 +11,12 @@ export interface PageRequest {
 
 export interface Page<Item> {
   items: Item[];
-  /** Absent when the request has neither limit nor cursor; null on the last page. */
-  next_cursor?: string | null;
+  /** Null on the last page. */
+  next_cursor: string | null;
 }
+
+/** A page, or a whole list, which has no cursor. */
+export type ListOrPage<Item> = Pick<Page<Item>, 'items'> & Partial<Page<Item>>;
 
 type Direction = 'asc' | 'desc';
 type Key = readonly (string | number)[];
@@ -34,8 +37,8 @@ export function newestFirst<Item extends { created_at: number; id: string }>(): 
 }
 
 /**
- * Returns one page of a query, in order, or all rows if the request has neither limit nor cursor. A row that is added or removed
- * between two requests moves no other row to another page. Refuses a cursor of another list with VALIDATION_FAILED.
+ * Returns one page of a query, in order, of 100 rows if the request has no limit. A row that is added or removed between two
+ * requests moves no other row to another page. Refuses a cursor of another list with VALIDATION_FAILED.
  */
 export function pageOf<Tables extends keyof Schema, Item>(
   tx: Tx,
@@ -43,9 +46,7 @@ export function pageOf<Tables extends keyof Schema, Item>(
   request: PageRequest,
   { by, keyOf }: Order<Item>,
 ): Page<Item> {
-  const rest = restOf(rows, request, by);
-  if (!isPaged(request)) return { items: tx.all(rest) };
-  return cut(tx.all(rest.limit(sizeOf(request) + 1)), request, keyOf);
+  return cut(tx.all(restOf(rows, request, by).limit(sizeOf(request) + 1)), request, keyOf);
 }
 
 /** Returns the query for the rows after the cursor, in order. */
@@ -59,8 +60,8 @@ export function restOf<Tables extends keyof Schema, Item>(
   return cursor === undefined ? ordered : ordered.where(after(columns, readCursor(cursor, by)));
 }
 
-/** Returns one page of items that are already in order, like {@link pageOf}. */
-export function pageFrom<Item>(items: Item[], request: PageRequest, { by, keyOf }: Order<Item>): Page<Item> {
+/** Returns one page of items that are already in order, or all of them if the request has neither limit nor cursor. */
+export function pageFrom<Item>(items: Item[], request: PageRequest, { by, keyOf }: Order<Item>): ListOrPage<Item> {
   if (!isPaged(request)) return { items };
   if (request.cursor === undefined) return cut(items, request, keyOf);
   const key = readCursor(request.cursor, by);

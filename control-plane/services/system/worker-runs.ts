@@ -1,6 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import { messageOf } from '../../../shared/coded-error.js';
-import { pageFrom, type Page, type PageRequest } from './pages.js';
+import { pageFrom, type ListOrPage, type PageRequest } from './pages.js';
 
 /** The runs of a worker since this process started. Times are milliseconds since 1970 UTC; null: never. */
 export interface WorkerState {
@@ -59,6 +59,6 @@ export class WorkerRuns {
 }
 
 /** Lists the workers of this control plane for an operator, by name. */
-export function listWorkers({ workerRuns }: { workerRuns: WorkerRuns }, request: PageRequest): Page<WorkerState> {
+export function listWorkers({ workerRuns }: { workerRuns: WorkerRuns }, request: PageRequest): ListOrPage<WorkerState> {
   return pageFrom(workerRuns.list(), request, { by: { name: 'asc' }, keyOf: ({ name }) => [name] });
 }

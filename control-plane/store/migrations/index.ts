@@ -9,6 +9,7 @@ import { liveInstances } from './0008-live-instances.js';
 import { origin } from './0009-origin.js';
 import { plainNames } from './0010-plain-names.js';
 import { seams } from './0011-seams.js';
+import { boundedReads } from './0012-bounded-reads.js';
 
 export interface Migration {
   name: string;
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   { name: '0009-origin', sql: origin },
   { name: '0010-plain-names', sql: plainNames },
   { name: '0011-seams', sql: seams },
+  { name: '0012-bounded-reads', sql: boundedReads },
 ];

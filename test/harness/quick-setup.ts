@@ -1,0 +1,4 @@
+import { refuseGrowingStatements } from './query-plans.js';
+
+// Before every file of the quick tests.
+refuseGrowingStatements();
