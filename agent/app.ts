@@ -90,7 +90,7 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
     gpus,
     clock,
   );
-  const runsVms = (await support.obstacle()) === undefined;
+  const runsVms = (await support.whyUnsupported()) === undefined;
   const inventory = await readInventory(config, gpus, {
     root: (await engine.info()).DockerRootDir,
     hasDiskQuota,
@@ -214,10 +214,10 @@ export async function createAgent(
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   let told: string | undefined;
   const runsVms = async () => {
-    const obstacle = await support.obstacle();
-    if (obstacle !== undefined && obstacle !== told) logger.info(`this host runs no virtual machines: ${obstacle}`);
-    told = obstacle;
-    return obstacle === undefined;
+    const reason = await support.whyUnsupported();
+    if (reason !== undefined && reason !== told) logger.info(`this host runs no virtual machines: ${reason}`);
+    told = reason;
+    return reason === undefined;
   };
   const journal = new Journal(journalFile(config));
   const restoreJournal = async () => journal.restore();
@@ -272,7 +272,7 @@ export async function createAgent(
       await gpus.inventory();
       portGuard.start();
       // A boot takes its time, and what runs here is not to wait for it.
-      void support.obstacle().catch(() => undefined);
+      void support.whyUnsupported().catch(() => undefined);
     },
     diskFreeGb: async () => diskFreeGb(await root()),
     describe: async () =>

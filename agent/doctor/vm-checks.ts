@@ -16,7 +16,7 @@ export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus:
   const look = async () => {
     const engine = new Engine(dockerSocket, clock);
     const jobs = new RunnerJobs(engine, randomUUID(), vms.runner);
-    const obstacle = await new VmSupport(engine, jobs, vms, gpus, clock).obstacle();
+    const obstacle = await new VmSupport(engine, jobs, vms, gpus, clock).whyUnsupported();
     if (obstacle !== undefined)
       return [
         doubtful(

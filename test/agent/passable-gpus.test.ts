@@ -203,8 +203,8 @@ it('who has one open is read from the processes themselves', async () => {
 });
 
 it('a host whose GPUs share their groups, or whose kernel cannot give them away, says so', async () => {
-  expect(await make().passthrough.obstacle()).toBeUndefined();
+  expect(await make().passthrough.whyUnavailable()).toBeUndefined();
   tree.remove();
   tree = PciTree.of('msi-b450-gtx-1080-ti-iommu-off');
-  expect(await make(['0000:29:00']).passthrough.obstacle()).toMatch(/is in no IOMMU group/);
+  expect(await make(['0000:29:00']).passthrough.whyUnavailable()).toMatch(/is in no IOMMU group/);
 });

@@ -147,7 +147,7 @@ it('a machine runs on a Docker that remaps user namespaces, in the host’s own,
   const jobs = new RunnerJobs(engine, randomUUID(), VM_RUNNER);
   const settings = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 1 } as const;
   const support = new VmSupport(engine, jobs, settings, { passthrough: NO_PASSTHROUGH }, systemClock);
-  expect(await support.obstacle()).toBeUndefined();
+  expect(await support.whyUnsupported()).toBeUndefined();
 
   const remapped = await makeRuntime({ ports: { first: 22_126, last: 22_129 }, socket: own.socket });
   const id = randomUUID();
@@ -183,7 +183,7 @@ describe('a host runs no machines, and says why,', () => {
     const engine = new Engine(DOCKER_SOCKET, systemClock);
     const jobs = new RunnerJobs(engine, randomUUID(), runner);
     const gpus = { passthrough: NO_PASSTHROUGH };
-    return new VmSupport(engine, jobs, { accelerator, runner, stopSeconds: 1 }, gpus, systemClock).obstacle();
+    return new VmSupport(engine, jobs, { accelerator, runner, stopSeconds: 1 }, gpus, systemClock).whyUnsupported();
   };
 
   it('that is told not to', async () => {
@@ -208,7 +208,7 @@ describe('a host runs no machines, and says why,', () => {
     const passthrough = { ...NO_PASSTHROUGH, obstacle: async () => 'there is no IOMMU' };
     const settings = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 1 } as const;
     const jobs = new RunnerJobs(engine, randomUUID(), VM_RUNNER);
-    const obstacle = await new VmSupport(engine, jobs, settings, { passthrough }, systemClock).obstacle();
+    const obstacle = await new VmSupport(engine, jobs, settings, { passthrough }, systemClock).whyUnsupported();
     expect(obstacle).toBe('GPUs cannot be given to virtual machines: there is no IOMMU');
   });
 });

@@ -12,7 +12,7 @@ export class BusyGpus extends SimulatedGpus {
   /** Whether they do not come back. */
   stuck = false;
   override readonly passthrough: Passthrough = {
-    obstacle: async () => undefined,
+    whyUnavailable: async () => undefined,
     devices: async () => ({ paths: [], addresses: [] }),
     take: async (uuids) => uuids.forEach((uuid) => this.taken.add(uuid)),
     giveBack: async (uuids) => {

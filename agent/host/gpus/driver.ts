@@ -37,7 +37,7 @@ export interface PassedDevices {
 /** Moves whole GPUs into virtual machines and back. */
 export interface Passthrough {
   /** Returns why this host cannot pass its GPUs through, in words for the host owner; undefined if it can. */
-  obstacle(): Promise<string | undefined>;
+  whyUnavailable(): Promise<string | undefined>;
   /** Returns the devices of these GPUs. Throws Failure GPUS_UNAVAILABLE. */
   devices(uuids: readonly string[]): Promise<PassedDevices>;
   /** Takes GPUs from the host's driver. Throws Failure GPUS_UNAVAILABLE; the host then keeps them. */

@@ -2,7 +2,7 @@ import type { Passthrough } from './driver.js';
 
 /** The passthrough of simulated GPUs: virtual machines run without GPUs. */
 export const NO_PASSTHROUGH: Passthrough = {
-  obstacle: async () => undefined,
+  whyUnavailable: async () => undefined,
   devices: async () => ({ paths: [], addresses: [] }),
   take: async () => {},
   giveBack: async () => {},

@@ -52,7 +52,7 @@ export class VfioGpus implements GpuDriver {
 
   constructor(private readonly host: VfioHost) {
     this.passthrough = {
-      obstacle: () => this.obstacle(),
+      whyUnavailable: () => this.whyUnavailable(),
       devices: (uuids) => this.devices(uuids),
       take: (uuids) => this.take(uuids),
       giveBack: (uuids) => this.giveBack(uuids),
@@ -81,7 +81,7 @@ export class VfioGpus implements GpuDriver {
     return inventory;
   }
 
-  private async obstacle(): Promise<string | undefined> {
+  private async whyUnavailable(): Promise<string | undefined> {
     if (!(await this.host.bus.hasVfio()))
       return 'the kernel has not loaded vfio-pci: load it at every boot with "modprobe vfio-pci"';
     const [{ gpus }, functions] = await Promise.all([this.inventory(), this.host.bus.list()]);

@@ -42,11 +42,11 @@ export class VmSupport {
    * Returns why the host cannot run them, in words for the host owner; undefined if it can. A failure is remembered for
    * ten minutes.
    */
-  async obstacle(): Promise<string | undefined> {
+  async whyUnsupported(): Promise<string | undefined> {
     const { accelerator, runner } = this.settings;
     if (accelerator === null) return 'GPURENT_AGENT_VMS is "off"';
     if (!(await readImage(this.engine, runner))) return `the image ${runner} is not here: run scripts/build-vm-runner`;
-    const ofGpus = await this.gpus.passthrough.obstacle();
+    const ofGpus = await this.gpus.passthrough.whyUnavailable();
     if (ofGpus !== undefined) return `GPUs cannot be given to virtual machines: ${ofGpus}`;
     if (!this.probed || this.clock.monotonic() >= this.staleAt) {
       this.probed = this.probe(accelerator);
