@@ -118,7 +118,7 @@ const silentSsh = onAgent({ how: 'SSH is silent', summary: UNREACHABLE }, async 
   agent.runtime.sshUp = false;
   const template_id = await test.template({ image: 'image:1' });
   const { id } = await api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10, ssh_key_id });
-  await until(installation, 'it to find out', ({ obstacle }) => obstacle.startsWith('SSH of this host'));
+  await until(installation, 'it to find out', ({ obstacle }) => obstacle.startsWith('SSH to workloads on this host'));
   const { error_message } = await eventually('the start to be given up', async () => {
     await installation.pass(1_000);
     const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);

@@ -140,8 +140,8 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await world.sshKey(member);
     return of(operator(), `DELETE /v1/operator/users/${member.userId}`);
   },
-  'make an enrolment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
-  'revoke an enrolment token': async () =>
+  'make an enrollment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
+  'revoke an enrollment token': async () =>
     of(
       operator(),
       `DELETE /v1/operator/enrollment-tokens/${await made(operator(), '/v1/operator/enrollment-tokens', {})}`,

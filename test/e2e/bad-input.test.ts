@@ -75,7 +75,7 @@ it('a Docker that is stopped, or a second agent, ends the agent with one line', 
   expectOneLine(second.stderr, /another agent is running on this host/);
 });
 
-it('a wrong enrolment token, address or setting ends enrolment with one line, and nothing is written', async () => {
+it('a wrong enrollment token, address or setting ends enrollment with one line, and nothing is written', async () => {
   const fresh = { GPURENT_AGENT_STATE_DIR: real.path('fresh') };
   const refusals: [string, Record<string, string>, RegExp][] = [
     ['enr_wrong', fresh, /did not enroll this host: .*ask the operator/],

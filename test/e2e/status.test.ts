@@ -50,7 +50,7 @@ it('the doctor finds nothing bad on a sound host, and says what to do on another
   const sound = real.ask('doctor');
   expect(sound.stdout).not.toContain('BAD');
   expect(sound.code).toBe(0);
-  for (const line of ['enrolment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
+  for (const line of ['enrollment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
     expect(sound.stdout).toMatch(new RegExp(`^(ok|WARN) +${line}: `, 'm'));
   }
   expect(sound.stdout).toMatch(/WARN +disk quota: one renter can fill the disk of all\n +put Docker’s data on XFS/);

@@ -105,7 +105,7 @@ async function dial(where: 'api' | 'gateway'): Promise<Socket> {
 }
 
 /** Begins enrollments of a MiB each on one connection, and ends none. */
-function dripEnrolments(count: number): void {
+function dripEnrollments(count: number): void {
   const session = connectHttp2(`http://${addresses.grpc}`);
   session.on('error', () => undefined);
   sessions.push(session);
@@ -148,7 +148,7 @@ it('thousands of strangers cost little memory, and keep out no renter and no hos
       for (let index = 0; index < CROWD.halfOpen / 2; index++) (await dial(where)).write(BEGINNINGS[where]);
       for (let index = 0; index < CROWD.flooding / 2; index++) flood(await dial(where), BEGINNINGS[where]);
     }
-    dripEnrolments(ENROLLMENTS);
+    dripEnrollments(ENROLLMENTS);
     const took: number[] = [];
     for (let index = 0; index < REQUESTS; index++) {
       const begun = performance.now();

@@ -128,8 +128,8 @@ describe('a control plane', () => {
   });
   afterEach(() => test.stop());
 
-  /** An enrolment that never ends: its message says a mebibyte, and lacks a byte. */
-  function dripEnrolment(session: ClientHttp2Session): void {
+  /** An enrollment that never ends: its message says a mebibyte, and lacks a byte. */
+  function dripEnrollment(session: ClientHttp2Session): void {
     const path = '/gpurent.agent.v1.AgentService/Enroll';
     const stream = session.request({
       ':method': 'POST',
@@ -145,10 +145,10 @@ describe('a control plane', () => {
   }
 
   // What that costs is measured in test/load/strangers.test.ts, where the control plane is a process of its own.
-  it('cuts off who begins hundreds of enrolments, and serves an honest host meanwhile', async () => {
+  it('cuts off who begins hundreds of enrollments, and serves an honest host meanwhile', async () => {
     const session = connectHttp2(`http://${test.grpcAddress}`);
     session.on('error', () => undefined);
-    for (let index = 0; index < 400; index++) dripEnrolment(session);
+    for (let index = 0; index < 400; index++) dripEnrollment(session);
     await eventually('the cut', () => {
       test.clock.advance(100);
       return session.destroyed || session.closed;
@@ -169,7 +169,7 @@ describe('a control plane', () => {
     const token = await test.enrollmentToken();
     let agent: FakeAgent | undefined;
     const enrolling = FakeAgent.enroll(test.grpcAddress, token).then((enrolled) => (agent = enrolled));
-    await eventually('the enrolment', () => {
+    await eventually('the enrollment', () => {
       test.clock.advance(100);
       return agent;
     });

@@ -24,7 +24,7 @@ async function runningOn(agent: FakeAgent): Promise<string> {
   return id;
 }
 
-describe('enrolment', () => {
+describe('enrollment', () => {
   it('takes a token as often as it allows, and no other', async () => {
     const token = await test.enrollmentToken(2);
     for (const name of ['a', 'b']) (await FakeAgent.enroll(test.grpcAddress, token, { name })).close();
