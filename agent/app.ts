@@ -62,7 +62,7 @@ import { VmSupport } from './runtime/docker/vm/vm-support.js';
 import { portsOf } from './runtime/workload.js';
 
 const CANARY_IMAGE = `${OWN_IMAGES}canary:1`;
-/** The canary holds no disk that could be lost. */
+/** The canary has no disk that could be lost. */
 const NO_DATA_ROOT: DataRoots = {
   require: async () => undefined,
   confirm: async () => undefined,
@@ -71,8 +71,8 @@ const NO_DATA_ROOT: DataRoots = {
 };
 
 /**
- * What this host tells of itself on enrolling. Throws SetupError where an agent could not run on it: what is wrong is to be known
- * before a token is spent.
+ * Returns what this host reports about itself when it enrolls. Throws SetupError if an agent cannot run here, before a token is
+ * used up.
  */
 export async function inspectHost(config: AgentConfig, clock: Clock = systemClock): Promise<Introduction> {
   const engine = new Engine(config.dockerSocket, clock);
@@ -100,15 +100,18 @@ export async function inspectHost(config: AgentConfig, clock: Clock = systemCloc
 }
 
 /**
- * What this host leaves as it is when it becomes a new machine, in lines for its owner. Throws SetupError while the agent runs, which
- * holds the journal open that is put aside.
+ * Returns lines for the host owner about what stays on this host when it becomes a new machine. Throws SetupError while the agent
+ * runs, because it holds the journal open that is moved aside.
  */
 export async function describeLeaving(config: AgentConfig, clock: Clock = systemClock): Promise<string[]> {
   const isRunning = await askAgent(agentSocket(config), '/status').then(
     () => true,
     () => false,
   );
-  if (isRunning) throw new SetupError('the agent runs as the machine that it is: "systemctl stop gpurent-agent" first');
+  if (isRunning)
+    throw new SetupError(
+      'the agent is still running as the current machine; stop it first: "systemctl stop gpurent-agent"',
+    );
   const hostId = formerHostId(config.stateDir);
   const left = await foreignWorkloads(new Engine(config.dockerSocket, clock), null);
   return [
@@ -119,7 +122,7 @@ export async function describeLeaving(config: AgentConfig, clock: Clock = system
   ];
 }
 
-/** Docker, GPUs and network of this machine, with what runs workloads on them. */
+/** Creates the parts for Docker, GPUs and network of this host, and the runtime on top of them. */
 function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: Clock) {
   requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
@@ -164,7 +167,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
   const shared = { engine, clock, ports, guard };
   const runtime: DockerRuntime = new DockerRuntime({ ...shared, host, kinds, networks, dataRoot, accessFiles });
-  // Of another host in Docker's eyes: what belongs to it is no instance's.
+  // The canary has its own host id in its labels, so that its containers are not taken for instances.
   const canaryHost = { ...host, hostId: `${CANARY_OF}${hostId}` };
   const canaryFiles = new EtcFiles(resolve(config.stateDir, 'etc-canary'));
   const canaryAccess = new AccessFiles(resolve(config.stateDir, 'access-canary'));
@@ -172,7 +175,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const canaryRuntime = new DockerRuntime({
     ...shared,
     host: canaryHost,
-    // Never the kind of the instances: what it finds of them it would take for its own, left by a crash.
+    // Not the kinds of the instances: the canary would treat their containers as its own leftovers of a crash.
     kinds: { container: canaryKind, vm: canaryKind },
     networks: new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
     dataRoot: NO_DATA_ROOT,
@@ -183,8 +186,8 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
 }
 
 /**
- * Removes what the agent has set up on this host beside workloads: packet rules, and what {@link removeTraces} names. With `look` it
- * only looks. Throws SetupError while workloads of renters are here, or where Docker does not answer.
+ * Removes what the agent has set up on this host: packet rules and what {@link removeTraces} lists. With `look` it only checks.
+ * Throws SetupError while workloads of renters are on the host, or if Docker does not answer.
  */
 export async function cleanHost(config: AgentConfig, options: { images: boolean; look: boolean }): Promise<void> {
   const engine = new Engine(config.dockerSocket, systemClock);
@@ -195,12 +198,12 @@ export async function cleanHost(config: AgentConfig, options: { images: boolean;
   await removeEgressRules();
 }
 
-/** The runtime alone, for a process that brings one workload down. */
+/** Creates only the runtime, for a process that stops or removes one workload. */
 export function createRuntime(config: AgentConfig, { hostId }: Identity, logger: Logger): Remover {
   return dockerHost(config, hostId, logger, systemClock).runtime;
 }
 
-/** An agent on this machine's Docker and GPUs. Rejects with SetupError where its certificate cannot be used. */
+/** Creates an agent on this host's Docker and GPUs. Rejects with SetupError if its certificate cannot be used. */
 export async function createAgent(
   config: AgentConfig,
   identity: Identity,
@@ -234,7 +237,7 @@ export async function createAgent(
     gpus,
     web: {
       portGuard,
-      // Cookies of one instance's pages are then none of another's.
+      // With a host name per instance, browsers do not share cookies between instances.
       addressOf: async (instanceId) =>
         config.namePerInstance ? `${instanceId}.${config.publicAddress}` : host.publicAddress(),
       answers: speaksHttp,
@@ -266,12 +269,14 @@ export async function createAgent(
       await canary.prepare();
       await jobs.prune((message) => logger.warn(message));
       quota.isEnforced = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
-        logger.warn(`whether disks are held to their size cannot be found out: ${messageOf(error)}`);
+        logger.warn(
+          `cannot find out whether Docker enforces disk quotas; the agent assumes that it does not: ${messageOf(error)}`,
+        );
         return false;
       });
       await gpus.inventory();
       portGuard.start();
-      // A boot takes its time, and what runs here is not to wait for it.
+      // Booting the test machine takes long, and running workloads must not wait for it.
       void support.whyUnsupported().catch(() => undefined);
     },
     diskFreeGb: async () => diskFreeGb(await root()),
@@ -298,7 +303,7 @@ export async function createAgent(
   return whole;
 }
 
-/** What `gpurent-agent doctor` looks at. */
+/** Returns the checks of `gpurent-agent doctor`. */
 export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
   const gpus = gpuDriver(config, clock);
   return [
@@ -312,7 +317,7 @@ export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check
   ];
 }
 
-/** Where Docker keeps its containers; asked once, for a heartbeat must not wait for it. */
+/** Returns a function for Docker's data root. It asks Docker only once, because a heartbeat must not wait for the answer. */
 function rootOf(engine: Engine): () => Promise<string> {
   let root: string | undefined;
   return async () => (root ??= (await engine.info()).DockerRootDir);

@@ -27,24 +27,24 @@ import { Watcher } from './watch/watcher.js';
 
 const STOP_PATIENCE_MS = 5_000;
 const NO_PID_FILE =
-  'when Docker was started cannot be read, so a restart of it while the agent is down is taken for the end of its workloads: set GPURENT_AGENT_DOCKER_PID_FILE to its pid file';
+  'the start time of Docker cannot be read, so workloads that go down with Docker while the agent is down count as ended: set GPURENT_AGENT_DOCKER_PID_FILE to the pid file of Docker';
 
 export interface Agent {
   /**
-   * Compares with Docker, then dials the control plane. Where Docker does not answer it dials first, if the control plane of this host
-   * understands that, and compares later. Throws SetupError when this host cannot be used.
+   * Compares the journal with Docker, then dials the control plane. If Docker does not answer and the control plane understands
+   * `unseen`, it dials first and compares later. Throws SetupError if this host cannot be used.
    */
   start(): Promise<void>;
-  /** Ends the stream and leaves every workload as it is. */
+  /** Closes the stream and leaves every workload as it is. */
   stop(): Promise<void>;
-  /** How the host stands now. */
+  /** Returns the current state of the host. */
   snapshot(): Promise<Snapshot>;
 }
 
-/** What the agent stands on: the host, Docker, the way to the control plane. */
+/** The parts that an agent needs: the host, Docker and the connection to the control plane. */
 export interface Parts {
   runtime: Runtime;
-  /** What of it brings workloads down, in a process of its own. */
+  /** Stops and removes workloads, each in its own process. */
   isolated: Remover;
   docker: DockerWatch;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
@@ -55,21 +55,21 @@ export interface Parts {
   random: () => number;
   logger: Logger;
   journal: Journal;
-  /** How workloads' web pages are guarded and found. */
+  /** The guards and addresses of workloads' web ports. */
   web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers'>;
-  /** What the host needs done again and again. */
+  /** The upkeep tasks, by the name that log lines show. */
   upkeep: Record<string, () => Promise<void>>;
-  /** Rejects with SetupError when Docker or the GPUs cannot be used; may be called again where Docker does not answer. */
+  /** Prepares the host. Rejects with SetupError if Docker or the GPUs cannot be used; can be repeated if Docker did not answer. */
   prepare(): Promise<void>;
-  /** A start that has waited for Docker has failed for another reason. */
+  /** Called if a start that waited for Docker fails for another reason. */
   fail(error: unknown): void;
   describe: () => Promise<Inventory>;
-  /** What renters' disks may still take, in GB of 10^9 bytes. */
+  /** Returns the space left for renters' disks, in GB of 10^9 bytes. */
   diskFreeGb: () => Promise<number>;
   boot(): Promise<{ id: string; at: number }>;
 }
 
-/** The agent, whatever its host is made of. */
+/** Assembles an agent from its parts, which can be real or fakes. */
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
@@ -149,7 +149,7 @@ export function assembleAgent(parts: Parts): Agent {
       watcher?.stop();
       guardedPorts.stop();
       logs.stopAll();
-      // What Docker is doing is not waited for long: the command is in the journal, and will be sent again.
+      // Do not wait long for Docker: the command is in the journal, and the control plane sends it again.
       await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
       journal.close();
     },
@@ -174,7 +174,7 @@ export function assembleAgent(parts: Parts): Agent {
   };
 }
 
-/** Docker's labels are the truth about what is here; a lost journal is made again from them. */
+/** Adds workloads that the journal does not know to it, from Docker's labels. This restores a lost journal. */
 async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger): Promise<void> {
   for (const workload of await runtime.list()) {
     if (journal.instance(workload.instanceId)) continue;
@@ -182,12 +182,12 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
     journal.remember({ instanceId: workload.instanceId, sequence: workload.sequence, desired });
     logger.warn(
       { instanceId: workload.instanceId },
-      'a workload that the journal does not know was found by its label',
+      'a workload that is not in the journal was found by its Docker label and added',
     );
   }
 }
 
-/** How the host stands with the control plane. */
+/** Returns the state of the connection to the control plane. */
 function standingOf(link: Link | undefined): Pick<Snapshot, 'connected' | 'disconnected' | 'refusal'> {
   const dated = ({ at, reason }: DatedFailure) => ({ at: new Date(at).toISOString(), reason });
   const { failure, refusal } = link ?? {};
@@ -198,7 +198,7 @@ function standingOf(link: Link | undefined): Pick<Snapshot, 'connected' | 'disco
   };
 }
 
-/** How many commands of each kind have ended how. */
+/** Counts finished commands by kind and outcome. */
 function countCommands(executor: Executor): ReadonlyMap<string, CommandCount> {
   const counts = new Map<string, CommandCount>();
   executor.onFinished = (kind, outcome) => {
@@ -208,5 +208,5 @@ function countCommands(executor: Executor): ReadonlyMap<string, CommandCount> {
   return counts;
 }
 
-/** What a workload is taken to be meant for that no journal knows of. */
+/** The desired state of a workload that is not in the journal, by its actual state. */
 const WITHOUT_JOURNAL = { created: 'absent', running: 'running', stopped: 'unsure' } as const;

@@ -19,46 +19,46 @@ export type GpuSource = { kind: 'nvidia'; attach: NvidiaAttach } | { kind: 'simu
 export interface AgentConfig {
   /** Holds the host's identity and the journal. */
   stateDir: string;
-  /** A folder that `scripts/build-guest-tools` made. */
+  /** The folder with the output of `scripts/build-guest-tools`. */
   guestTools: string;
   /** Path of Docker's socket. */
   dockerSocket: string;
-  /** Path of the file in which Docker notes its process id. */
+  /** Path of Docker's pid file. */
   dockerPidFile: string;
-  /** What Docker runs renters' containers with, by the name that it knows; null: its default. */
+  /** The name of the Docker runtime for renters' containers; null: Docker's default. */
   containerRuntime: string | null;
   name: string;
   region: string;
-  /** Where renters reach this host; empty: the address of the default route. */
+  /** The address at which renters reach this host; empty: the address of the default route. */
   publicAddress: string;
-  /** Whether links to an instance have a name of its own: INSTANCE.publicAddress. */
+  /** Whether links to an instance use its own host name: INSTANCE.publicAddress. */
   namePerInstance: boolean;
   /** The host address that ports are published on. */
   bindAddress: string;
-  /** For the guarded ports; null: they speak plain HTTP. */
+  /** The certificate of the guarded ports; null: plain HTTP. */
   tls: CertificateFiles | null;
-  /** The socket of the unit that guards ports; null: the agent starts a process of its own for that. */
+  /** The socket of the access proxy; null: the agent starts the access proxy itself. */
   proxySocket: string | null;
   /** The socket behind which each connection is a pull relay; null: the agent starts them itself. */
   pullSocket: string | null;
   ports: PortRange;
-  /** Where instances' networks are taken from. */
+  /** The address range for the networks of instances. */
   subnet: Subnet;
   /** Name servers of instances. */
   resolvers: string[];
-  /** What renters may reach; null: they are not kept from anything. */
+  /** The networks that instances can reach; null: no restriction. */
   egress: EgressPolicy | null;
   gpus: GpuSource;
   vms: VmSettings;
   localImages: LocalImages;
-  /** What one pull of an image may take. */
+  /** The limits of one pull. */
   pulls: PullLimits;
-  /** What renters' disks may take together; null: nine tenths of the file system. */
+  /** The most that all renters' disks take together, in GB; null: nine tenths of the file system. */
   diskGb: number | null;
-  /** Where Prometheus scrapes; null: on the agent's own socket only. */
+  /** The address for Prometheus; null: metrics only on the agent's own socket. */
   metrics: { host: string; port: number } | null;
   logLevel: string;
-  /** Null: as whoever looks can read it. */
+  /** Null: chosen by where the log goes. */
   logFormat: LogFormat | null;
 }
 
@@ -103,13 +103,14 @@ const MIB = 1024 * 1024;
 const GB = 1_000_000_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** Judges the environment, command line options laid over it. Throws SetupError naming the setting and what to do. */
+/** Parses the settings; command line options override them. Throws SetupError that names the setting and its valid values. */
 export function parseConfig(
   environment: Record<string, string | undefined>,
   options: { gpus?: string } = {},
 ): AgentConfig {
   for (const name of Object.keys(environment)) {
-    if (name !== 'DOCKER_HOST' && !(name in DEFAULTS)) throw new SetupError(`${name} is not a setting of the agent`);
+    if (name !== 'DOCKER_HOST' && !(name in DEFAULTS))
+      throw new SetupError(`${name} is not a setting of the agent; remove it or correct its name`);
   }
   const get = (name: Setting) => environment[name] || DEFAULTS[name];
   const logLevel = get('GPURENT_AGENT_LOG_LEVEL');
@@ -170,12 +171,12 @@ export function journalFile(config: AgentConfig): string {
   return join(config.stateDir, 'journal.db');
 }
 
-/** Where it is noted under which data root of Docker each instance was made. */
+/** Returns the folder that records under which data root of Docker each instance was created. */
 export function dataRootFolder(config: AgentConfig): string {
   return join(config.stateDir, 'data-roots');
 }
 
-/** Where the agent answers its own command line. */
+/** Returns the socket on which the agent answers its own command line. */
 export function agentSocket(config: AgentConfig): string {
   return join(config.stateDir, 'agent.sock');
 }
@@ -195,7 +196,7 @@ function parseSocket(value: string): string {
   const path = value.replace(/^unix:\/\//, '');
   if (!path.startsWith('/')) {
     throw new SetupError(
-      `Docker is to be reached at "${value}"; the agent talks to a local socket only: give unix:///path`,
+      `the address of Docker is "${value}", but the agent uses only a local socket: set GPURENT_AGENT_DOCKER_SOCKET to unix:///path`,
     );
   }
   return path;
@@ -239,7 +240,7 @@ function parseResolvers(value: string): string[] {
 function parseEgress(guard: string, allow: string, rest: Omit<EgressPolicy, 'allowed'>): EgressPolicy | null {
   if (guard !== 'on' && guard !== 'off') {
     throw new SetupError(
-      `GPURENT_AGENT_EGRESS_GUARD is "${guard}"; give "on", or "off" where something else keeps renters away`,
+      `GPURENT_AGENT_EGRESS_GUARD is "${guard}"; give "on", or "off" if something else restricts what renters can reach`,
     );
   }
   const allowed = listOf(allow);
@@ -256,7 +257,7 @@ function parseLocalImages(value: string): LocalImages {
   const wrong = names.find((name) => !parseImageReference(name));
   if (wrong === undefined) return names;
   throw new SetupError(
-    `GPURENT_AGENT_LOCAL_IMAGES names "${wrong}"; give names of images as renters ask for them, "any" or "none"`,
+    `GPURENT_AGENT_LOCAL_IMAGES names "${wrong}"; give image names as in templates, "any" or "none"`,
   );
 }
 
@@ -277,7 +278,7 @@ function parseGpus(value: string, attach: string): GpuSource {
   }
   if (value === 'nvidia') return { kind: 'nvidia', attach };
   const count = Number(/^simulated:(\d{1,2})$/.exec(value)?.[1] ?? 0);
-  if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for trying out`);
+  if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for tests`);
   return { kind: 'simulated', count };
 }
 
@@ -298,7 +299,7 @@ function parseNames(value: string, publicAddress: string): boolean {
   if (value === 'off') return false;
   if (value === 'on' && publicAddress !== '' && isIP(publicAddress) === 0) return true;
   throw new SetupError(
-    `GPURENT_AGENT_NAME_PER_INSTANCE is "${value}"; give "off", or "on" with a host name in GPURENT_AGENT_PUBLIC_ADDRESS below which every name leads to this host`,
+    `GPURENT_AGENT_NAME_PER_INSTANCE is "${value}"; give "off", or "on" with a host name in GPURENT_AGENT_PUBLIC_ADDRESS whose subdomains all resolve to this host`,
   );
 }
 

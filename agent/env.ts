@@ -2,7 +2,7 @@ import { readSettingsFile } from '../shared/settings-file.js';
 
 type Settings = Record<string, string | undefined>;
 
-/** The only reader of the process environment. A file of NAME=value lines, if one is named, stands below it. */
+/** Returns the settings from the environment and, for those not set there, from the file GPURENT_AGENT_CONFIG (NAME=value lines). */
 export function readEnvironment(): Settings {
   const file = process.env['GPURENT_AGENT_CONFIG'];
   const names = Object.keys(process.env).filter((name) => name.startsWith('GPURENT_AGENT_') || name === 'DOCKER_HOST');
@@ -10,7 +10,7 @@ export function readEnvironment(): Settings {
   return { ...(file ? readSettingsFile('GPURENT_AGENT_CONFIG', file) : {}), ...set };
 }
 
-/** Where systemd waits to hear that this program is ready; undefined: nobody waits. */
+/** Returns the socket on which systemd waits for the readiness message, or undefined without systemd. */
 export function readNotifySocket(): string | undefined {
   return process.env['NOTIFY_SOCKET'];
 }

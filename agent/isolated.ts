@@ -5,13 +5,13 @@ import type { Remover } from './observation/run-recorder.js';
 import type { Workload } from './runtime/workload.js';
 
 const run = promisify(execFile);
-/** Longer than any deadline of Docker's within. */
+/** Longer than all deadlines of Docker calls in the process. */
 const DEADLINE_MS = 10 * MINUTE_MS;
 
 export const OPERATIONS = ['find', 'stop', 'remove'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Brings workloads down by `command` OPERATION INSTANCE, each in a process of its own: what crashes it, crashes nothing else. */
+/** Stops and removes workloads by running `command` OPERATION INSTANCE, so that a crash ends only that process. */
 export function isolatedBy(command: readonly string[]): Remover {
   const [program = '', ...args] = command;
   const ask = async (operation: Operation, instanceId: string) =>
@@ -27,7 +27,7 @@ export function isolatedBy(command: readonly string[]): Remover {
   };
 }
 
-/** Carries out one operation, in that process. Returns what it prints. */
+/** Carries out one operation in that process. Returns its output as JSON. */
 export async function carryOut(remover: Remover, operation: Operation, instanceId: string): Promise<string> {
   const result = await remover[operation](instanceId);
   return JSON.stringify(result ?? null);

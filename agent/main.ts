@@ -19,20 +19,23 @@ import { loadIdentity } from './link/identity.js';
 const program = new Command('gpurent-agent')
   .version(VERSION)
   .description("Rents out this host's GPUs under a gpurent control plane.");
-/** What an agent of the release before, which still runs, does not tell. */
+/** Defaults for fields that a running agent of the previous release does not have. */
 const OF_OLDER_AGENTS = { unanswered: [], disconnected: null, refusal: null };
-const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for trying out'] as const;
+const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for tests'] as const;
 
 program
   .command('enroll')
-  .description('make this host known to a control plane, once')
-  .requiredOption('--control-plane <host:port>', 'where the control plane takes agents')
+  .description('enroll this host with a control plane, once')
+  .requiredOption('--control-plane <host:port>', 'the address of the control plane for agents')
   .requiredOption('--token <token>', 'an enrollment token from the operator')
   .option(...gpuOption)
-  .option('--ca <file>', 'who vouches for the control plane, where neither the token nor a public authority does')
-  .option('--again', 'be the same host again, with a token of its machine')
-  .option('--new', 'be a new machine, where the operator has removed the one that this host was')
-  .option('--plain-text', 'speak without TLS, also over a network')
+  .option(
+    '--ca <file>',
+    'the CA certificate of the control plane, if neither the token nor a public authority covers it',
+  )
+  .option('--again', 'enroll as the same machine again, with a token of that machine')
+  .option('--new', 'enroll as a new machine, if the operator has removed the old one')
+  .option('--plain-text', 'use no TLS, even over a network')
   .action(async ({ ca, ...options }: Enrollment & { gpus?: string; ca?: string }) => {
     const config = parseConfig(readEnvironment(), options);
     const enrollment = { ...options, ...(ca === undefined ? {} : { authorityFile: ca }) };
@@ -55,7 +58,7 @@ program
     try {
       await agent.start();
       const stop = (signal: NodeJS.Signals) => {
-        logger.info({ signal }, 'stopping; workloads go on');
+        logger.info({ signal }, 'the agent is stopping; workloads keep running');
         void agent.stop();
       };
       process.once('SIGTERM', stop);
@@ -69,7 +72,7 @@ program
 
 program
   .command('carry-out', { hidden: true })
-  .description('bring one workload down, for an agent that has crashed over it')
+  .description('stop or remove one workload, for an agent that has crashed while handling it')
   .addArgument(new Argument('<operation>').choices(OPERATIONS))
   .argument('<instance>')
   .action(async (operation: Operation, instanceId: string) => {
@@ -82,19 +85,19 @@ program
 program
   .command('clean-host', { hidden: true })
   .description(
-    'remove what the agent has set up on this host, for who uninstalls it; refused while workloads of renters are here',
+    'remove what the agent has set up on this host, before an uninstall; refused while workloads of renters are on the host',
   )
-  .option('--images', 'also the images that it has pulled and made')
-  .option('--look', 'only look whether that may be')
+  .option('--images', 'also remove the images that the agent has pulled or built')
+  .option('--look', 'only check whether the removal is possible')
   .action(async ({ images = false, look = false }: { images?: boolean; look?: boolean }) => {
     await cleanHost(parseConfig(readEnvironment()), { images, look });
   });
 
 program
   .command('status')
-  .description('show how this host stands')
-  .option('--json', 'for scripts')
-  .option('--metrics', 'as Prometheus would see it')
+  .description('show the state of this host')
+  .option('--json', 'as JSON, for scripts')
+  .option('--metrics', 'as Prometheus metrics')
   .action(async ({ json, metrics }: { json?: boolean; metrics?: boolean }) => {
     const socket = agentSocket(parseConfig(readEnvironment()));
     const text = await askAgent(socket, metrics ? '/metrics' : '/status');
@@ -105,7 +108,7 @@ program
 
 program
   .command('doctor')
-  .description('look for what is wrong on this host, and say what to do')
+  .description('find faults of this host and say how to repair them')
   .option(...gpuOption)
   .action(async (options: { gpus?: string }) => {
     const results = await examine(checksOf(parseConfig(readEnvironment(), options)));

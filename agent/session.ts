@@ -24,20 +24,20 @@ import type { WorkloadSummary } from './runtime/workload.js';
 import type { Watcher } from './watch/watcher.js';
 
 const LOOK_MS = 5_000;
-/** For a Docker that is only slow, as it is after a boot; then the host connects without having seen its workloads. */
+/** How long hello waits for a slow Docker, for example after a boot, before it is sent as `unseen`. */
 const HELLO_LOOK_MS = 20_000;
 
-/** What Hello says of this host and its workloads. */
+/** The part of Hello about this host and its workloads. */
 type Sight = Pick<Hello, 'inventory' | 'instances' | 'unseen'>;
 
-/** What is down and meant to run was interrupted, and is about to be brought back, or its end is still to be reported. */
+/** Returns `starting` for a stopped workload that should run: the agent will start it again or still report its end. */
 function stateOf(listed: WorkloadSummary['state'] | undefined, desired: Desired): WorkloadState {
   if (listed === 'running') return WorkloadState.WORKLOAD_STATE_RUNNING;
   if (listed !== 'stopped') return WorkloadState.WORKLOAD_STATE_ABSENT;
   return desired === 'running' ? WorkloadState.WORKLOAD_STATE_STARTING : WorkloadState.WORKLOAD_STATE_STOPPED;
 }
 
-/** Why this host takes nothing new; empty: it does. */
+/** Returns why this host accepts no new work, or an empty string. */
 export function obstacleOf({ canary, journal }: Pick<Dependencies, 'canary' | 'journal'>): string {
   return [canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
 }
@@ -45,22 +45,22 @@ export function obstacleOf({ canary, journal }: Pick<Dependencies, 'canary' | 'j
 export interface HostFacts {
   bootId: string;
   describe: () => Promise<Inventory>;
-  /** What renters' disks may still take of the file system, in GB of 10^9 bytes. */
+  /** Returns the space left for renters' disks, in GB of 10^9 bytes. */
   diskFreeGb: () => Promise<number>;
 }
 
-/** Whether the control plane understands that a host says hello without having seen what it has. */
+/** Tells whether the control plane understands a hello that is `unseen`. */
 export function mayBeUnseen(journal: Journal): boolean {
   return journal.meta('takes_unseen') === 'yes';
 }
 
-/** The newest run of a control plane that this host has heard of: no older one, and no other one beside it, is obeyed. */
+/** Returns the latest term that this host has accepted. It refuses a lower epoch and another incarnation of the same epoch. */
 export function epochOf(journal: Journal): { epoch: number; incarnation: string } {
   const [epoch, incarnation] = JSON.parse(journal.meta('epoch') ?? '[0, ""]') as [number, string];
   return { epoch, incarnation };
 }
 
-/** Without a word on how they stand: a control plane that takes these for seen ends and stops nothing by them. */
+/** Returns the instances in the journal, without their actual state. Even if the control plane reads them as seen, it stops none. */
 export function instancesInJournal(journal: Journal): Hello['instances'] {
   const known = journal.instances().filter(({ desired }) => desired !== 'absent');
   return known.map(({ instanceId, sequence, desired }) => {
@@ -69,7 +69,7 @@ export function instancesInJournal(journal: Journal): Hello['instances'] {
   });
 }
 
-/** Notes which control plane this is. Throws SetupError for one that this host does not obey. */
+/** Records the term of the control plane. Throws SetupError for one with another protocol or a superseded term. */
 export function acceptWelcome(journal: Journal, welcome: Welcome): void {
   if (welcome.protocol < PROTOCOL_MIN || welcome.protocol > PROTOCOL_MAX) {
     throw new SetupError(
@@ -82,20 +82,20 @@ export function acceptWelcome(journal: Journal, welcome: Welcome): void {
     throw new SetupError(
       another
         ? `two control planes run on copies of one store, both at epoch ${seen.epoch}; this host obeys the one that it met first: stop the other, or restore its store with "gpurent-control-plane restore"`
-        : `the control plane is at epoch ${welcome.epoch}, but this host has heard of ${seen.epoch}: it runs on an older copy of its store; restore that with "gpurent-control-plane restore"`,
+        : `the control plane is at epoch ${welcome.epoch}, but this host has already accepted epoch ${seen.epoch}: it runs on an older copy of its store; restore that with "gpurent-control-plane restore"`,
     );
   }
   journal.setMeta('epoch', JSON.stringify([welcome.epoch, welcome.incarnation]));
   journal.setMeta('takes_unseen', welcome.takesUnseen ? 'yes' : 'no');
 }
 
-/** What this host says to its control plane, and what it does with what it hears. */
+/** Sends the state of this host to the control plane and handles its messages. */
 export class Session implements Subscriber {
   private gpus: Gpu[] = [];
   private inventory: Inventory | undefined;
-  /** Whether the last Hello was said without having seen the workloads. */
+  /** Whether the last Hello was `unseen`. */
   private isUnseen = false;
-  /** Under way since. */
+  /** The comparison with Docker that is in progress. */
   private looking: Promise<Sight> | undefined;
   private canSee = false;
 
@@ -110,8 +110,8 @@ export class Session implements Subscriber {
   ) {}
 
   /**
-   * Compares with Docker first: what stands in Hello is what the control plane acts upon. Where Docker does not answer soon, the host
-   * tells what it knows of by its journal, and says hello again once it can see.
+   * Compares the journal with Docker first, because the control plane acts on Hello. If Docker does not answer in time, Hello lists
+   * the instances in the journal as `unseen`, and the agent sends another one once Docker answers.
    */
   async hello(): Promise<Hello> {
     const sight = mayBeUnseen(this.journal) ? await this.sightOrJournal() : await this.look();
@@ -127,7 +127,7 @@ export class Session implements Subscriber {
     };
   }
 
-  /** One look at a time, however often somebody asks for it. */
+  /** Compares with Docker. Calls during a comparison share it. */
   private look(): Promise<Sight> {
     this.canSee = false;
     this.looking ??= (async () => {
@@ -152,12 +152,12 @@ export class Session implements Subscriber {
     return withTimeout(this.hands.clock, HELLO_LOOK_MS, this.look(), fromJournal).catch(fromJournal);
   }
 
-  /** Throws once the workloads can be seen of which the last Hello did not tell: the link dials again, and says hello anew. */
+  /** Throws once Docker answers after an `unseen` Hello, so that the link dials again and sends a new Hello. */
   private requireSight(dockerAnswers: boolean): void {
     if (!this.isUnseen || !dockerAnswers) return;
-    if (this.canSee) throw new Error('Docker answers again: the host says anew what it has');
+    if (this.canSee) throw new Error('Docker answers again: the agent reconnects to report its workloads');
     this.look().catch((error: unknown) => {
-      const message = `Docker cannot be looked at: ${messageOf(error)}`;
+      const message = `the workloads cannot be read from Docker: ${messageOf(error)}`;
       this.hands.paced.write('warn', message, {}, troubleOf(error, message));
     });
   }
@@ -170,8 +170,8 @@ export class Session implements Subscriber {
   }
 
   /**
-   * Also the moment at which reports that were not acknowledged go out again. Whatever hangs on this host, it is answered well before
-   * the control plane takes the host for gone: a Docker that does not answer soon is told of as one that does not answer.
+   * Returns the heartbeat and sends unacknowledged reports again. It resolves well before the control plane counts the host as
+   * disconnected, whatever hangs on the host. A slow Docker is reported as one that does not answer.
    */
   async heartbeat(): Promise<Heartbeat> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
@@ -187,12 +187,12 @@ export class Session implements Subscriber {
     return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: obstacleOf(this.hands) };
   }
 
-  /** What `look` comes to, or `otherwise` where that takes too long or fails. */
+  /** Resolves to the result of `look`, or to `otherwise` if `look` fails or takes too long. */
   private soon<T>(look: Promise<T>, otherwise: T): Promise<T> {
     return withTimeout(this.hands.clock, LOOK_MS, look, () => otherwise).catch(() => otherwise);
   }
 
-  /** As they were, where they cannot be seen soon: the host must stay within reach. */
+  /** Returns the GPUs, or the last known ones if they cannot be read in time, because the heartbeat must not be late. */
   private async latestGpus(): Promise<Gpu[]> {
     const { gpus, clock } = this.hands;
     this.gpus = await withTimeout(
@@ -204,7 +204,7 @@ export class Session implements Subscriber {
     return this.gpus;
   }
 
-  /** What cannot be seen at once is left out: it is attested later, or never. Undefined where Docker does not answer. */
+  /** Returns the running runs, without those that cannot be read in time. Undefined if Docker does not answer. */
   private async running(): Promise<Heartbeat['running'] | undefined> {
     const { runtime, observer } = this.hands;
     const listed = await this.soon<WorkloadSummary[] | undefined>(runtime.list(), undefined);
@@ -252,7 +252,7 @@ export class Session implements Subscriber {
 
   private async describeInstances(): Promise<Hello['instances']> {
     const listed = new Map((await this.hands.runtime.list()).map((workload) => [workload.instanceId, workload]));
-    // What is still there though it was to be removed is told of, too: an older copy of the store may not want that.
+    // Includes workloads whose removal is not done: an older copy of the store may still want them.
     const told = this.journal
       .instances()
       .filter(({ instanceId, desired }) => desired !== 'absent' || listed.has(instanceId));
@@ -270,14 +270,14 @@ export class Session implements Subscriber {
     );
   }
 
-  /** Where it is reached and what it was made from: a store that has never heard of it, or an older copy, has that from here. */
+  /** Returns the image, port and links of a running workload, for a database that does not know it or is an older copy. */
   private placeOf(workload: WorkloadSummary | undefined): Partial<Observation> {
     if (workload?.state !== 'running') return {};
     const { instanceId, image, sshPort } = workload;
     return { image, sshPort: sshPort ?? 0, ...this.hands.observer.latestLinks(instanceId) };
   }
 
-  /** Of a workload that has ended for good, and was reported: an older copy of the store may not have heard of it. */
+  /** Returns the end of a run that was already reported, because an older copy of the database may not have it. */
   private async endOf(instanceId: string): Promise<Observation | undefined> {
     const { runtime, clock, observer } = this.hands;
     const found = withTimeout(clock, LOOK_MS, runtime.find(instanceId), () => undefined).catch(() => undefined);

@@ -24,15 +24,15 @@ export interface UnseenParts {
   random: () => number;
   logger: Logger;
   paced: PacedLog;
-  /** Of this boot of the host. */
+  /** Returns the boot id of the host. */
   bootId: () => Promise<string>;
-  /** Makes the host ready. Where Docker is away it rejects, and may be called again. */
+  /** Prepares the host. Rejects while Docker does not answer, and can then be called again. */
   prepare: () => Promise<void>;
 }
 
 /**
- * An agent that starts while Docker does not answer: the host is connected and says so, so that its operator looks for the fault where
- * it is, and nobody is sent there. It does nothing that it is told: all of that is sent again once the host says hello by what it sees.
+ * The start of an agent while Docker does not answer. The agent connects and reports that, so that the operator sees the fault and
+ * no new instance is placed there. It ignores all commands; the control plane sends them again after a hello that is not `unseen`.
  */
 export class UnseenStart implements Subscriber {
   readonly link: Link;
@@ -44,7 +44,7 @@ export class UnseenStart implements Subscriber {
     this.link = new Link(dial, this, clock, random, logger, paced);
   }
 
-  /** Whether the host is ready; false: Docker is away, and the control plane of this host understands that. Rejects otherwise. */
+  /** Tells whether the host is ready. False: Docker does not answer, and the control plane understands `unseen`. Rejects otherwise. */
   async isReady(): Promise<boolean> {
     try {
       await this.parts.prepare();
@@ -52,20 +52,20 @@ export class UnseenStart implements Subscriber {
     } catch (error) {
       if (this.stopped) return NEVER;
       if (!isDockerAway(error) || !mayBeUnseen(this.parts.journal)) throw error;
-      const message = `the agent waits to start: ${messageOf(error)}`;
+      const message = `the agent waits for Docker before it starts: ${messageOf(error)}`;
       this.parts.paced.write('error', message, {}, troubleOf(error, message));
       return false;
     }
   }
 
-  /** Connects, and resolves once the host is ready and the connection has ended, or never after a stop. Rejects as isReady. */
+  /** Connects, and resolves once the host is ready and the connection is closed. Never resolves after a stop. Rejects as `isReady`. */
   async untilReady(): Promise<void> {
     this.link.start();
     do await new Promise<void>((resolve) => (this.timer = this.parts.clock.schedule(RETRY_MS, resolve)));
     while (!(await this.isReady()));
     this.link.stop();
     if (this.stopped) await NEVER;
-    this.parts.logger.info('Docker answers: the agent begins');
+    this.parts.logger.info('Docker answers: the agent starts');
   }
 
   stop(): void {
@@ -89,10 +89,10 @@ export class UnseenStart implements Subscriber {
     };
   }
 
-  /** Rejects where the GPUs cannot be read: that they were gone is not to be said. */
+  /** Rejects if the GPUs cannot be read, because an empty list would report them as missing. */
   async heartbeat(): Promise<Heartbeat> {
     const { gpus } = await withTimeout(this.parts.clock, GPUS_MS, this.parts.gpus.inventory(), () => {
-      throw new Error('the GPUs cannot be read');
+      throw new Error('the GPUs cannot be read in time');
     });
     return { dockerAvailable: false, gpus, running: [], diskFreeGb: 0, obstacle: '' };
   }
@@ -102,10 +102,10 @@ export class UnseenStart implements Subscriber {
   }
 
   disconnected(): void {
-    // Nothing was begun.
+    // Nothing has started.
   }
 
   receive(): void {
-    // Whatever it is, it is sent again.
+    // The control plane sends every message again.
   }
 }

@@ -1,13 +1,13 @@
 import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { OnProgress } from '../runtime/workload.js';
 
-/** One command under way. */
+/** One try of one command. */
 export class Attempt {
-  /** Whether the workload was made by this very attempt, so that undoing it loses no renter's disk. */
+  /** Whether this attempt created the workload, so that a roll back can remove it without losing a renter's disk. */
   created = false;
-  /** How often the agent's process has ended in the middle of this command. */
+  /** How often the agent has crashed during this command. */
   readonly crashes: number;
-  /** What of the command's access is in force, for its result. */
+  /** Which of the command's access is in force, for the result. */
   access = { accessRevision: 0, sshKeyStays: false };
   private begun: boolean;
   private runBefore: number | null;
@@ -16,9 +16,9 @@ export class Attempt {
 
   constructor(
     readonly command: Command,
-    /** What the journal has of an earlier attempt, which a crash has cut short: what that one did is not known. */
+    /** The journal's record of an earlier attempt that a crash interrupted. How far that attempt got is unknown. */
     earlier: { runBefore: number | null; crashes: number } | undefined,
-    /** Whether an earlier stop may still take the workload down. */
+    /** Tells whether an earlier stop can still take effect in Docker. */
     readonly stopMayBePending: () => boolean,
     private readonly says: {
       onAccept: () => void;
@@ -31,7 +31,7 @@ export class Attempt {
     this.runBefore = earlier?.runBefore ?? null;
   }
 
-  /** Whether it is taken for the cause of the crashes: an accident is not likely to happen twice. */
+  /** Whether this command is treated as the cause of crashes, because the agent has crashed at least twice during it. */
   get isDangerous(): boolean {
     return this.crashes >= 2;
   }
@@ -40,45 +40,45 @@ export class Attempt {
     return (kind, message) => this.says.onProgress(kind, message);
   }
 
-  /** It is still tried; `gpusFree`: whether nothing of the workload is on its GPUs any more. */
+  /** Reports that the command is still being tried. `gpusFree`: whether the workload no longer uses its GPUs. */
   tellOfTrying(kind: 'stop_attempt' | 'destroy_attempt', message: string, gpusFree: boolean): void {
     this.says.onProgress(kind, message, gpusFree);
   }
 
-  /** What it waits for, told once for each thing in a row. */
+  /** Reports what the command waits for. The same message is not reported twice in a row. */
   tellOfWaiting(message: string): void {
     if (message === this.waitsFor) return;
     this.waitsFor = message;
     this.says.onProgress('waiting', message);
   }
 
-  /** Aborted when the attempt is to give way; only what leaves no trace heeds it. */
+  /** Aborted if a newer command replaces this one or the agent stops. Only steps without side effects obey it. */
   get signal(): AbortSignal {
     return this.superseded.signal;
   }
 
-  /** Whether it may have touched anything. */
+  /** Whether this command can have changed anything on the host. */
   get mayHaveActed(): boolean {
     return this.begun;
   }
 
-  /** Everything was checked, the work begins. */
+  /** Reports that all checks have passed and the work begins. */
   accept(): void {
     this.begun = true;
     this.says.onAccept();
   }
 
-  /** Whether a workload that is down, and whose last run began at `startedAt`, has had its run under this very command. */
+  /** Tells whether this command has already started the last run of a stopped workload, which began at `startedAt`. */
   alreadyRan(startedAt: number): boolean {
     return this.runBefore !== null && this.runBefore !== startedAt;
   }
 
-  /** Whether this very command has started a run, which no earlier stop is out for. */
+  /** Whether this command has started a run. An earlier stop does not apply to that run. */
   get hasStartedRun(): boolean {
     return this.runBefore !== null;
   }
 
-  /** The run that began at `startedAt` is none of this command's, which is about to start one, or to end what it started. */
+  /** Records the run that began at `startedAt` before this command starts or rolls back a run, so that a repeat can tell them apart. */
   recordPreviousRun(startedAt: number): void {
     this.runBefore = startedAt;
     this.says.onStart(startedAt);

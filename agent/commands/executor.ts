@@ -14,11 +14,11 @@ import { retryWhileDockerIsDown, reconcile, rollBack, type Dependencies } from '
 
 interface Job {
   attempt: Attempt;
-  /** What the instance was meant to be before this command. */
+  /** The desired state of the instance before this command. */
   before: Desired | undefined;
 }
 
-/** One instance's work: one thing at a time, at most one command waiting. */
+/** The queue of one instance: one thing runs at a time, and at most one command waits. */
 interface Lane {
   current: Job | undefined;
   next: Job | undefined;
@@ -26,16 +26,16 @@ interface Lane {
 }
 
 /**
- * Carries out commands by their identity: each at most once, the newest of an instance last, whatever is lost, repeated or
- * late on the wire.
+ * Carries out commands: each at most once, and the newest of an instance last, even if messages are lost, repeated or late. It
+ * recognizes commands by their id and sequence.
  */
 export class Executor {
   private readonly lanes = new Map<string, Lane>();
   private readonly floors = new Map<string, number>();
   private stopping = false;
-  /** Commands in the middle of which the agent has crashed run one after another: so it shows which of them is the cause. */
+  /** The queue of commands during which the agent has crashed. They run one after another, so that the next crash has one cause. */
   private suspects: Promise<unknown> = Promise.resolve();
-  /** A command has got its last answer. */
+  /** Called when a command has its final answer. */
   onFinished: (kind: string, outcome: string) => void = () => {};
 
   constructor(
@@ -54,13 +54,13 @@ export class Executor {
     const highest = Math.max(this.journal.instance(instanceId)?.sequence ?? 0, this.floors.get(instanceId) ?? 0);
     if (sequence < highest) return this.outbox.result(staleResult(command, highest));
     const before = this.journal.instance(instanceId)?.desired;
-    // What can be done any number of times leaves no trace: while it waits to be sent again, nothing waits for it.
+    // A `kept` command can be repeated, so the journal does not record it; nothing waits for it before it is sent again.
     if (isKept(command)) this.journal.raise(instanceId, sequence, 0);
     else this.journal.begin(command, desiredBy(command));
     this.enqueue({ attempt: this.attempt(command, known), before });
   }
 
-  /** From Welcome: what is below never runs again, also on a host that lost its journal. */
+  /** Applies a floor from the welcome: commands below it never run again, even if the host has lost its journal. */
   raiseFloor({ instanceId, sequence, reportNumber, running, commandOpen }: SequenceFloor): void {
     this.floors.set(instanceId, sequence);
     this.journal.raise(instanceId, sequence, reportNumber);
@@ -69,7 +69,7 @@ export class Executor {
     if (isUnsure || isForgotten) this.journal.abandon(instanceId, running ? 'running' : 'stopped');
   }
 
-  /** Takes no more commands and lets go of what waits; what is cut short is done when it is sent again. */
+  /** Accepts no more commands and drops waiting ones. The control plane sends interrupted commands again. */
   async stop(): Promise<void> {
     this.stopping = true;
     this.journal.endAttempt();
@@ -78,18 +78,18 @@ export class Executor {
     await this.idle();
   }
 
-  /** Whether a command of the instance is waiting or under way. */
+  /** Tells whether a command of the instance is waiting or running. */
   isBusy(instanceId: string): boolean {
     const lane = this.lanes.get(instanceId);
     return lane?.current !== undefined || lane?.next !== undefined;
   }
 
-  /** Runs `work` between commands of the instance, never beside one. */
+  /** Runs `work` in the lane of the instance, so that no command of it runs at the same time. */
   exclusively(instanceId: string, work: () => Promise<void>): Promise<void> {
     return this.append(instanceId, work);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no lane has work. */
   async idle(): Promise<void> {
     await Promise.all([...this.lanes.values()].map(({ tail }) => tail));
   }
@@ -111,10 +111,10 @@ export class Executor {
     lane.next = job;
     const current = lane.current?.attempt;
     if (current && !isDestroy(current.command)) {
-      current.abort(new Failure('SUPERSEDED', 'a newer command of the instance has come'));
+      current.abort(new Failure('SUPERSEDED', 'a newer command of the instance has arrived'));
     }
     void this.append(command.instanceId, async () => {
-      // Another one has taken the place of this one while it waited.
+      // A newer command has replaced this one while it waited.
       if (lane.next !== job || this.stopping) return;
       lane.next = undefined;
       lane.current = job;
@@ -163,7 +163,7 @@ export class Executor {
     }
   }
 
-  /** What was achieved is answered outside of what undoes an attempt: an answer that cannot be kept takes nothing back. */
+  /** Runs an attempt and answers. The answer is sent outside of the try block: if the journal cannot record it, nothing is rolled back. */
   private async carryOut(job: Job): Promise<void> {
     const { attempt } = job;
     const { command } = attempt;
@@ -172,14 +172,14 @@ export class Executor {
       achieved = await this.achieve(attempt);
     } catch (error) {
       if (!attempt.signal.aborted) await this.fail(job, error);
-      // What comes next brings the instance to where it should be, whatever this one has left.
+      // The next command brings the instance to its desired state, whatever this one has left behind.
       if (attempt.signal.aborted && !this.stopping) this.answer(job, staleResult(command, this.highestOf(command)));
       return;
     }
     this.answer(job, achieved.result, achieved.desired);
   }
 
-  /** Brings the instance to where the command wants it. Returns the answer, and what the instance is meant to be from now on. */
+  /** Brings the instance to the state that the command wants. Returns the result and the new desired state. */
   private async achieve(attempt: Attempt): Promise<{ result: CommandResult; desired?: Desired }> {
     const { command } = attempt;
     const last = isDestroy(command) ? await this.lastRun(command.instanceId) : {};
@@ -189,9 +189,9 @@ export class Executor {
     if (isKept(command)) return { result: doneBy(attempt) };
     await this.dependencies.guardedPorts.note(command.instanceId, workload);
     const { observer, remover } = this.dependencies;
-    // One that ended while it was brought up has run all the same.
+    // A workload that ended during its start has had a run, too.
     if (workload.state === 'stopped') remover.note(command.instanceId, workload);
-    // What a dangerous one has printed is not read in this process either.
+    // The log of a dangerous workload could crash this process.
     const observation = attempt.isDangerous
       ? observer.observe(workload)
       : await observer.observeWithLog(command.instanceId, workload);
@@ -200,7 +200,7 @@ export class Executor {
     return { result, desired: desiredAfter(command, workload) };
   }
 
-  /** What is removed while it runs is paid for up to here. */
+  /** Returns the current run, because a workload is charged until it is removed. */
   private async lastRun(instanceId: string): Promise<{ runId?: string; runningMs?: number }> {
     const { runtime, observer } = this.dependencies;
     const workload = await runtime.find(instanceId).catch(() => undefined);
@@ -214,7 +214,7 @@ export class Executor {
     const failure =
       error instanceof Failure ? error : new Failure('CONTAINER_FAILED', messageOf(error), { cause: error });
     this.dependencies.logger.warn({ ...idsOf(command), code: failure.code }, failure.message);
-    // A stop or destroy has no other end than being done: left open, it is sent again.
+    // A stop or destroy cannot fail: it stays open, and the control plane sends it again.
     if (command.desired && command.desired.$case !== 'running') return;
     const reason = { code: failure.code, message: failure.message };
     if (!attempt.mayHaveActed && !isProvision(command)) {
@@ -238,7 +238,7 @@ export class Executor {
 
   private answer({ attempt: { command } }: Job, result: CommandResult, desired?: Desired): void {
     this.dependencies.logger.info({ ...idsOf(command), outcome: CommandOutcome[result.outcome] }, 'command finished');
-    // A newer command has said by now what the instance is meant to be.
+    // If a newer command has arrived, that one sets the desired state.
     const isNewest = this.highestOf(command) === command.sequence;
     this.journal.finish(result, isNewest ? desired : undefined);
     this.onFinished(kindOf(command), CommandOutcome[result.outcome].replace('COMMAND_OUTCOME_', '').toLowerCase());
@@ -246,7 +246,7 @@ export class Executor {
   }
 }
 
-/** What stands with each line in the log about a command. */
+/** Returns the ids for each log line about a command. */
 function idsOf({ requestId, instanceId, commandId }: Command) {
   return { ...(requestId === '' ? {} : { requestId }), instanceId, commandId };
 }

@@ -3,18 +3,18 @@ import { Failure } from '../domain/failure.js';
 import type { Gpu, GpuDriver } from '../host/gpus/driver.js';
 import type { Runtime } from '../runtime/workload.js';
 
-/** For so long a process that is ending may still show. */
+/** How long a process that is ending can still be listed on its GPU. */
 const LINGER_MS = 5_000;
 const POLL_MS = 500;
 
-/** Guards that no GPU is ever in two workloads of this host, or in one and in something else. */
+/** Ensures that no GPU is used by two workloads of this host, or by a workload and another process. */
 export class GpuAccess {
-  /** Those that a workload is being given at this moment. */
+  /** Per GPU, the instance that is acquiring it at this moment. */
   private readonly given = new Map<string, string>();
-  /** How often that has changed. */
+  /** How often `given` has changed. */
   private gives = 0;
   private tidying = false;
-  /** Those that go back to the host at this moment. */
+  /** The GPUs that VFIO is returning to the host at this moment. */
   private returning: { uuids: readonly string[]; done: Promise<void> } | undefined;
 
   constructor(
@@ -23,7 +23,7 @@ export class GpuAccess {
     private readonly clock: Clock,
   ) {}
 
-  /** Throws Failure GPUS_UNAVAILABLE unless every one of them is there, healthy, and used by nobody else. */
+  /** Throws Failure GPUS_UNAVAILABLE unless every wanted GPU is present, healthy and unused by others. */
   async check(instanceId: string, wanted: readonly string[]): Promise<void> {
     const [{ gpus: present }, workloads] = await Promise.all([this.gpus.inventory(), this.runtime.list()]);
     for (const uuid of wanted) {
@@ -39,8 +39,8 @@ export class GpuAccess {
   }
 
   /**
-   * Gives an instance GPUs by `work`, which brings its workload up, after a last check. Whoever else asks for one of them
-   * meanwhile is refused, and as long as a call of Docker may still land.
+   * Checks the GPUs once more and runs `work`, which starts the workload of the instance with them. Until `work` has ended and no
+   * Docker call of the instance can still take effect, other instances that acquire one of these GPUs get GPUS_UNAVAILABLE.
    */
   async acquire(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
     if (wanted.some((uuid) => this.returning?.uuids.includes(uuid))) await this.returning?.done;
@@ -63,8 +63,8 @@ export class GpuAccess {
   }
 
   /**
-   * Resolves when those that an instance had are with the host, and nothing computes on them any more. What others have by now
-   * is theirs. Throws Failure GPUS_UNAVAILABLE naming what is in the way.
+   * Returns the GPUs of an instance to the host, and resolves when no process uses them. Leaves out GPUs that another instance has
+   * by now. Throws Failure GPUS_UNAVAILABLE that names the obstacle.
    */
   async release(instanceId: string, uuids: readonly string[]): Promise<void> {
     const own = await this.withoutOthers(instanceId, uuids);
@@ -80,8 +80,8 @@ export class GpuAccess {
   }
 
   /**
-   * Gives the host back what is away for no virtual machine that runs, or that `isMeant` to. One look at a time: a GPU that does
-   * not come back must hold up nothing.
+   * Returns to the host all passed-through GPUs without a virtual machine that runs or, by `isMeant`, should run. Does nothing while
+   * an earlier call runs: a GPU that does not come back must not block anything.
    */
   async reclaim(isMeant: (instanceId: string) => boolean): Promise<void> {
     if (this.tidying) return;
@@ -104,7 +104,7 @@ export class GpuAccess {
       ({ state, instanceId }) => state === 'running' || isMeant(instanceId),
     );
     const held = new Set([...this.given.keys(), ...holders.flatMap(({ gpuUuids }) => gpuUuids)]);
-    // Whoever has been given one meanwhile may not have been seen: another look will do.
+    // An instance that has acquired a GPU meanwhile can be missing in `holders`. The next call reclaims the GPUs.
     return this.gives === gives ? taken.filter((uuid) => !held.has(uuid)) : [];
   }
 
@@ -118,7 +118,7 @@ export class GpuAccess {
   }
 }
 
-/** Of one that is not healthy nothing is known for certain, and it is not rented anyway. */
+/** Tells whether processes use a GPU. False for an unhealthy GPU: its processes are not reliable, and it is not rented. */
 function isUsed({ healthy, processes }: Gpu): boolean {
   return healthy && processes.length > 0;
 }

@@ -17,13 +17,13 @@ import type { Remover, RunRecorder } from '../observation/run-recorder.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
 import type { OutageTracker } from '../outages/outage-tracker.js';
 
-/** All of it but what brings workloads down. */
+/** The runtime without the methods that stop and remove workloads. */
 export type Bringer = Omit<Runtime, 'stop' | 'remove'>;
 
 export interface Dependencies {
   runtime: Bringer;
   remover: RunRecorder;
-  /** The same in a process of its own, which may crash. */
+  /** The same, but each operation runs in its own process, which can crash without harm. */
   isolated: RunRecorder;
   gpus: GpuDriver;
   gpuAccess: GpuAccess;
@@ -34,16 +34,16 @@ export interface Dependencies {
   journal: Pick<Journal, 'obstacle'>;
   clock: Clock;
   logger: Logger;
-  /** For what is tried again and again. */
+  /** The log for operations that are retried. */
   paced: PacedLog;
 }
 
-/** So long after its start a workload runs, whether or not SSH answers: what a renter's image controls holds no billing back. */
+/** How long after its start a workload counts as running even if SSH does not answer: a renter's image must not delay billing. */
 const REACHED_MS = { container: 10_000, vm: 5 * MINUTE_MS } as const;
-/** So long before that, a silent SSH has the canary asked. */
+/** How long before that the canary is started if SSH does not answer. */
 const CANARY_LEAD_MS = 7_000;
 const POLL_MS = 200;
-/** How often a stop or destroy that takes its time is told of. */
+/** How often a stop or destroy that is still being tried is reported. */
 const ATTEMPT_TOLD_MS = MINUTE_MS;
 const MINUTES_UNTIL_ERROR = 5;
 const DOCKER_PATIENCE_MS = MINUTE_MS;
@@ -54,13 +54,13 @@ interface Trying {
   words: string;
 }
 
-/** How it is told that a command, which has no end but being done, is still tried. */
+/** The progress of commands that are tried until they are done, by the desired state. */
 const TRYING: Partial<Record<string, Trying>> = {
   stopped: { kind: 'stop_attempt', words: 'the host has tried to stop the workload' },
   absent: { kind: 'destroy_attempt', words: 'the host has tried to remove the workload' },
 };
 
-/** Brings the instance to what the command wants and answers how it stands then. Throws Failure. */
+/** Brings the instance to the state that the command wants and returns the workload. Throws Failure. */
 export async function reconcile(dependencies: Dependencies, attempt: Attempt): Promise<Workload> {
   const trying = TRYING[attempt.command.desired?.$case ?? 'kept'];
   return trying
@@ -77,10 +77,7 @@ async function bringToDesired(dependencies: Dependencies, attempt: Attempt): Pro
   switch (desired?.$case) {
     case 'running':
       if (attempt.isDangerous)
-        throw new Failure(
-          'AGENT_CRASHED',
-          'the agent of this host has ended twice while it was bringing the workload up',
-        );
+        throw new Failure('AGENT_CRASHED', 'the agent of this host has ended twice while it was starting the workload');
       return toRunning(dependencies, attempt, desired.value);
     case 'stopped':
       return untilDone(dependencies, attempt, (remover) =>
@@ -98,7 +95,7 @@ async function bringToDesired(dependencies: Dependencies, attempt: Attempt): Pro
   }
 }
 
-/** Whatever else the command wants: from here on nobody gets in by what was replaced. */
+/** Replaces the access of the workload first, so that the old keys and tokens stop working whatever else the command wants. */
 async function replaceAccess({ runtime, guardedPorts, logger }: Dependencies, attempt: Attempt): Promise<void> {
   const { instanceId, access, desired } = attempt.command;
   if (!access) return;
@@ -107,15 +104,15 @@ async function replaceAccess({ runtime, guardedPorts, logger }: Dependencies, at
     await guardedPorts.note(instanceId, await runtime.find(instanceId));
     attempt.access = { accessRevision: access.revision, sshKeyStays };
   } catch (error) {
-    // What is to end ends all the same, and takes its ports with it; the next start brings the access along.
+    // A stop continues, because it closes the ports anyway. The next start brings the new access.
     if (desired?.$case !== 'stopped') throw error;
-    logger.warn({ instanceId }, `access is not replaced yet: ${messageOf(error)}`);
+    logger.warn({ instanceId }, `access cannot be replaced before the stop: ${messageOf(error)}`);
   }
 }
 
 /**
- * What a failed attempt has begun is undone: a workload that it has made, or that has never started, is removed; any other
- * may hold a renter's disk and is stopped.
+ * Undoes a failed attempt. Removes the workload if this attempt created it or if it has never started. Stops any other workload,
+ * because it can hold a renter's disk.
  */
 export async function rollBack(dependencies: Dependencies, attempt: Attempt): Promise<void> {
   const { instanceId, desired } = attempt.command;
@@ -136,14 +133,14 @@ async function toRunning(
   const { runtime, remover } = dependencies;
   const { command, signal, onProgress } = attempt;
   const { instanceId, sequence } = command;
-  if (!spec) throw new Failure('CONTAINER_FAILED', 'the command does not say what to run');
+  if (!spec) throw new Failure('CONTAINER_FAILED', 'the command contains no spec of the workload');
 
   if (attempt.stopMayBePending() && !attempt.hasStartedRun) await remover.stop(instanceId);
   const found = await runtime.find(instanceId);
   if (found.state === 'running') {
     attempt.accept();
   } else if (found.state === 'stopped') {
-    // What is sent again after its workload has run and ended has taken effect.
+    // If the workload has run under this command and ended, the command has been carried out.
     const hasRun = mayCreate || attempt.alreadyRan(found.startedAt);
     if (hasRun && (await dependencies.outages.judge(found, signal)) === 'ended') return found;
     requireJournal(dependencies);
@@ -175,17 +172,17 @@ async function toRunning(
   return untilReached(dependencies, attempt, spec.sshAuthorizedKey !== '');
 }
 
-/** What is brought up without a record of it, an agent that restarts would take for something that should not be there. */
+/** Throws Failure JOURNAL_UNWRITABLE: after a restart, the agent would treat a workload without a record as a leftover. */
 function requireJournal({ journal, logger }: Dependencies): void {
   if (journal.obstacle === '') return;
   logger.error(journal.obstacle);
   throw new Failure(
     'JOURNAL_UNWRITABLE',
-    'the host cannot keep its records at the moment, for its own disk is full or broken, and takes nothing new; nothing is charged: take another machine, or try again later',
+    'the host cannot write its journal, because its own disk is full or broken, and accepts no new work; nothing is charged: take another machine, or try again later',
   );
 }
 
-/** GPUs go back to the market only when nothing computes on them any more. */
+/** Stops the workload and, if wanted, waits until no process uses its GPUs. Only then are they offered again. */
 async function toStopped(
   remover: Remover,
   gpuAccess: GpuAccess,
@@ -197,7 +194,7 @@ async function toStopped(
   if (releasesGpus && found.state !== 'absent') await gpuAccess.release(instanceId, found.gpuUuids);
 }
 
-/** Removes the workload; also when that is tried again, what it had is known. */
+/** Returns a function that removes the workload and releases its GPUs. It remembers the GPUs for further tries. */
 function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) => Promise<void> {
   let gpuUuids: string[] = [];
   return async (remover) => {
@@ -209,8 +206,8 @@ function absence(gpuAccess: GpuAccess, instanceId: string): (remover: Remover) =
 }
 
 /**
- * Up, and reached or old enough to be taken for running; or ended before. Throws Failure HOST_UNREACHABLE where SSH is silent
- * because of this host: then nothing is charged.
+ * Waits until SSH of the workload answers, {@link REACHED_MS} have passed, or the workload has ended. Throws Failure
+ * HOST_UNREACHABLE if SSH is silent because of this host; then nothing is charged.
  */
 async function untilReached(
   { runtime, remover, outages, observer, canary, clock }: Dependencies,
@@ -226,7 +223,7 @@ async function untilReached(
       continue;
     }
     if (workload.state !== 'running')
-      throw new Failure('CONTAINER_FAILED', 'the container has vanished while it came up');
+      throw new Failure('CONTAINER_FAILED', 'the container disappeared from Docker while it was starting');
     if (!hasSsh || workload.sshPort === null) return workload;
     if (await runtime.sshAnswers(workload.sshPort)) {
       observer.noteReached(workload);
@@ -243,7 +240,7 @@ async function untilReached(
   }
 }
 
-/** Stopping and removing never fail: they are tried until Docker has done them, or a newer command takes over. */
+/** Tries a stop or removal until Docker has done it or a newer command replaces it. It never fails. */
 async function untilDone(
   { runtime, remover: own, isolated, clock, logger, paced }: Dependencies,
   attempt: Attempt,
@@ -255,25 +252,25 @@ async function untilDone(
   if (isDangerous) {
     logger.error(
       { commandId, instanceId, crashes },
-      'the agent crashed over this instance: it is handled in a process of its own',
+      'the agent has crashed while handling this instance, so it now stops and removes it in a separate process',
     );
   }
   for (let delayMs = 1_000; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
     try {
-      // A call that has passed its deadline may still land: nothing is done before its outcome is known.
+      // An unanswered call can still take effect, so wait until its outcome is known.
       await runtime.whenIdle(instanceId);
       await act(remover);
       return await remover.find(instanceId);
     } catch (error) {
       tellOfDocker(attempt, error);
-      const message = `will try again: ${messageOf(error)}`;
+      const message = `the command failed and will be tried again: ${messageOf(error)}`;
       paced.write('warn', message, { commandId, instanceId }, troubleOf(error, `${instanceId} ${message}`));
       await sleep(clock, delayMs, signal);
     }
   }
 }
 
-/** Says every minute that a stop or destroy is still tried: a host that says nothing is taken for one that does nothing. */
+/** Reports every minute that a stop or destroy is still being tried, so that the host does not look idle. */
 async function tellingOfTrying<T>(
   dependencies: Dependencies,
   attempt: Attempt,
@@ -303,18 +300,18 @@ async function tellingOfTrying<T>(
   }
 }
 
-/** Tells the renter what the command waits for, at once. */
+/** Reports to the renter at once that the command waits for Docker. */
 function tellOfDocker(attempt: Attempt, error: unknown): void {
   if (troubleOf(error, '') !== '') attempt.tellOfWaiting(`it waits for Docker of the host: ${messageOf(error)}`);
 }
 
-/** What is in the way, and what to do about it. */
+/** Returns the reason for a delay and the remedy, as the end of a sentence. */
 function obstacleOf({ runtime, outages }: Dependencies, instanceId: string, gpusFree: boolean): string {
   const [call] = callsOf({ runtime }, instanceId);
   if (call)
-    return `; Docker of the host does not ${call.what} and has not said so for ${Math.floor(call.ms / MINUTE_MS)} minutes: its owner has to restart it ("systemctl restart docker")`;
+    return `; Docker of the host does not ${call.what} and has not answered for ${Math.floor(call.ms / MINUTE_MS)} minutes: the host owner must restart it ("systemctl restart docker")`;
   if (!outages.dockerAvailable)
-    return '; Docker of the host does not answer: its owner has to look ("systemctl status docker")';
+    return '; Docker of the host does not answer: the host owner must check it ("systemctl status docker")';
   return gpusFree ? '; nothing of it is on its GPUs any more' : '';
 }
 
@@ -322,7 +319,7 @@ function callsOf({ runtime }: Pick<Dependencies, 'runtime'>, instanceId: string)
   return runtime.unansweredCalls().filter((each) => each.instanceId === instanceId);
 }
 
-/** Whether no process of the workload is left, and none can come up: Docker answers for it, and owes no answer. */
+/** Tells whether the workload has no process and cannot get one: Docker answers, and no call is unanswered. */
 async function hasLeftGpus({ runtime, gpuAccess }: Dependencies, instanceId: string): Promise<boolean> {
   try {
     const found = await runtime.find(instanceId);
@@ -334,7 +331,7 @@ async function hasLeftGpus({ runtime, gpuAccess }: Dependencies, instanceId: str
   }
 }
 
-/** Runs `work` again while Docker is away for a short time, as it is when it restarts. */
+/** Retries `work` for up to a minute while Docker does not answer, for example during its restart. */
 export async function retryWhileDockerIsDown<T>(
   { clock, runtime }: Dependencies,
   attempt: Attempt,

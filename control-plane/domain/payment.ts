@@ -69,18 +69,18 @@ export interface PaymentWebhook {
 
 /** A service through which renters pay, chosen by the setting GPURENT_PAYMENTS. */
 export interface PaymentProvider {
-  /** Lower-case letters: stands in each payment, in the path of the webhook and in GPURENT_PAYMENTS. */
+  /** Lower-case letters. Part of each payment, of the webhook's path and of GPURENT_PAYMENTS. */
   readonly name: string;
-  /** Absent where the provider sends nothing. */
+  /** Absent if the provider sends no events. */
   readonly webhook?: PaymentWebhook;
   /**
-   * Opens a page on which `amountMicro` is paid. Refuses with CHECKOUT_UNAVAILABLE where there is no such page, UNAVAILABLE where
-   * the provider does not answer, VALIDATION_FAILED, IDEMPOTENCY_KEY_REUSED.
+   * Opens a page for paying `amountMicro`. Refuses with CHECKOUT_UNAVAILABLE if the provider has no such page, UNAVAILABLE if it
+   * does not answer, VALIDATION_FAILED, or IDEMPOTENCY_KEY_REUSED.
    */
   openCheckout(request: CheckoutRequest): Promise<Checkout>;
   /**
-   * So many entries of a payout, a hundred at most, from where the page before has ended, and where this one ends; null on the last.
-   * Refuses with NOT_FOUND, UNAVAILABLE, VALIDATION_FAILED. Absent where nothing is paid out.
+   * Returns up to `limit` entries of a payout, at most 100, from `cursor` on. `next` is the cursor of the next page, or null on the
+   * last. Refuses with NOT_FOUND, UNAVAILABLE or VALIDATION_FAILED. Absent if the provider pays nothing out.
    */
   readPayout?(id: string, limit: number, cursor: string | undefined): Promise<PayoutPage>;
 }

@@ -3,17 +3,17 @@ import type { FastifyInstance } from 'fastify';
 
 const requests = new AsyncLocalStorage<string>();
 
-/** The id of the request that is being carried out; null outside of any. */
+/** Returns the id of the current request, or null outside of requests. */
 export function currentRequest(): string | null {
   return requests.getStore() ?? null;
 }
 
-/** Runs what nobody asked for: work that a request has put off is not the request's. */
+/** Runs work outside of the current request, so that log lines of deferred work do not carry its id. */
 export function outsideRequests(run: () => void): void {
   requests.exit(run);
 }
 
-/** From here on, what a request does knows which one it is. */
+/** Makes `currentRequest` return the id of each request while it is handled. */
 export function followRequests(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => requests.run(request.id, done));
 }

@@ -2,17 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../shared/clock.js';
 
-/** For so long a client that was answered may go on sending. */
+/** How long an answered client can continue to send its body. */
 const LINGER_MS = 5_000;
 
 /**
- * Answers before a body has been read (it is too large, or nobody may send it) reach their clients: many read nothing before they
- * have sent everything, and a connection that is closed meanwhile is reset. What still comes is thrown away, for five seconds.
+ * Keeps a connection open for five seconds after an answer that was sent before the whole body arrived, for example because the
+ * body is too large or the caller is not allowed to send it. The rest of the body is discarded. Many clients read the answer only
+ * after they have sent everything; without this, the closed connection is reset and they never see the answer.
  */
 export function lingerAfterEarlyAnswers(app: FastifyInstance, clock: Clock): void {
   app.addHook('onSend', async ({ raw }, reply) => {
     if (!isArriving(raw)) return;
-    // Else Node closes the connection as soon as the answer is written.
+    // Otherwise Node closes the connection as soon as the answer is written.
     reply.raw.shouldKeepAlive = true;
     void reply.removeHeader('connection');
   });

@@ -6,7 +6,7 @@ import { Refusal } from '../domain/refusal.js';
 import { ERRORS, type ErrorCode } from './error-codes.js';
 import { detailOf, refuseFields } from './validation.js';
 
-/** What the framework itself turns down, by its own error code. */
+/** The errors that Fastify raises itself, by its own code. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'UNSUPPORTED_MEDIA_TYPE',
@@ -15,18 +15,21 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: stri
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'PAYLOAD_TOO_LARGE', message: 'the body is too large' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     code: 'MALFORMED_JSON',
-    message: 'the body is not as long as Content-Length says',
+    message: 'the length of the body differs from Content-Length',
   },
   MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
 };
 
-/** Who asks may be anybody; the operator reads the log. */
-const unavailable = new Refusal('UNAVAILABLE', 'the database cannot be written now; what is only read is answered');
+/** Does not say why the database cannot be written, because anybody can see it; the log has the reason. */
+const unavailable = new Refusal(
+  'UNAVAILABLE',
+  'the database cannot be written now; requests that only read still work',
+);
 
 const FAREWELL_MS = 2_000;
 const RETRY_AFTER_S = 5;
 
-/** What Node's parser turns down, by its own error code. */
+/** The errors that Node's HTTP parser raises, by its own code. */
 const CLIENT_ERRORS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
@@ -51,18 +54,18 @@ export function handleErrors(app: FastifyInstance): void {
     request.log.error({ err: error }, 'request failed');
     return sendError(reply, request, {
       code: 'INTERNAL',
-      message: 'something went wrong; give the request id when you report it',
+      message: 'an internal error occurred; report it to the operator with the request_id',
     });
   });
 }
 
-/** Answers with a refusal, from wherever one can be had. */
+/** Sends a refusal, with `Retry-After` if it is RATE_LIMITED. */
 export function sendRefusal({ code, message, extra }: Refusal, request: FastifyRequest, reply: FastifyReply) {
   if (code === 'RATE_LIMITED') void reply.header('Retry-After', extra['retry_after_seconds']);
   return sendError(reply, request, { code, message, ...extra });
 }
 
-/** Answers with an error of the table, with its status. */
+/** Sends an error with its status from {@link ERRORS} and the headers that belong to the status. */
 export function sendError(reply: FastifyReply, request: FastifyRequest, body: Omit<ErrorBody, 'request_id'>) {
   const { status } = ERRORS[body.code];
   if (status === 401) void reply.header('WWW-Authenticate', 'Bearer');
@@ -73,11 +76,11 @@ export function sendError(reply: FastifyReply, request: FastifyRequest, body: Om
     .send({ ...body, request_id: request.id });
 }
 
-/** What could not even be read as a request: answered in the same words, as far as the socket allows. */
+/** Returns a handler that answers requests which Node cannot parse, with the usual error body if the socket still takes one. */
 export function answerClientErrors(ids: Ids) {
   return (error: ConnectionError, socket: Socket): void => {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
-    // An error of TLS or of the network: before its handshake has ended a socket would wait for ever to pass an answer on.
+    // An error of TLS or of the network. A socket whose TLS handshake has not ended would never send an answer.
     if (!/^(HPE|ERR_HTTP)_/.test(error.code)) return void socket.destroy();
     const code = CLIENT_ERRORS[error.code] ?? 'MALFORMED_REQUEST';
     const { status, meaning } = ERRORS[code];
@@ -91,7 +94,7 @@ export function answerClientErrors(ids: Ids) {
       'Connection: close',
     ];
     if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
-    // Whoever does not read the answer is not waited for.
+    // A client that does not read the answer must not keep the socket open.
     socket.setTimeout(FAREWELL_MS, () => socket.destroy());
     socket.destroySoon();
   };

@@ -2,12 +2,12 @@ import type { Clock } from '../../shared/clock.js';
 import { MINUTE_MS } from '../../shared/time.js';
 
 const WINDOW_MS = 15 * MINUTE_MS;
-/** What fails for one or two renters may be theirs; what fails for three is their host's. */
+/** One or two organizations can cause their own failures; if commands of three fail, the host is the likely cause. */
 const SEVERAL = 3;
 
-/** On which hosts commands of several organizations have failed lately. In memory: a restart forgets. */
+/** Counts hosts on which commands of three organizations failed in the last 15 minutes. Kept in memory; a restart clears it. */
 export class FailingHosts {
-  /** By machine: when a command of each organization has failed there last, the oldest first; no more than tell. */
+  /** Per machine, the last failure of each organization, oldest first. At most {@link SEVERAL} organizations per machine. */
   private readonly failed = new Map<string, Map<string, number>>();
 
   constructor(private readonly clock: Pick<Clock, 'monotonic'>) {}

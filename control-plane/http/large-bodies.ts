@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal } from '../domain/refusal.js';
 
-/** So many large bodies are held in memory at once, and so many of one caller. */
+/** The most large bodies that are in memory at once, in total and of one caller. */
 const AT_ONCE = 16;
 const OF_ONE_CALLER = 4;
 
 /**
- * Bounds the memory that bodies take which are longer than `bytes`: few routes take them, and few deploys are that long. One too
- * many is UNAVAILABLE, before it is read.
+ * Bounds the memory of request bodies that are longer than `bytes`. Refuses one too many with UNAVAILABLE before it is read. Few
+ * routes accept such bodies, and few deploys are that long.
  */
 export function boundLargeBodies(app: FastifyInstance, bytes: number): void {
   const held = new Map<string, number>();
@@ -17,7 +17,7 @@ export function boundLargeBodies(app: FastifyInstance, bytes: number): void {
     const own = held.get(caller) ?? 0;
     const all = [...held.values()].reduce((sum, count) => sum + count, 0);
     if (own >= OF_ONE_CALLER || all >= AT_ONCE)
-      throw new Refusal('UNAVAILABLE', 'too many large bodies are being sent at this moment; try again shortly');
+      throw new Refusal('UNAVAILABLE', 'too many requests with large bodies at this moment; try again shortly');
     held.set(caller, own + 1);
     reply.raw.once('close', () => {
       const left = (held.get(caller) ?? 1) - 1;
@@ -27,7 +27,7 @@ export function boundLargeBodies(app: FastifyInstance, bytes: number): void {
   });
 }
 
-/** Where a route takes no more than `bytes`, a longer one is refused in any case. */
+/** Tells whether a body counts as large. If the route accepts at most `bytes`, a longer body is refused anyway. */
 function isLarge({ headers, routeOptions }: FastifyRequest, bytes: number): boolean {
   if (routeOptions.bodyLimit <= bytes) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bytes;

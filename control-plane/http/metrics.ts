@@ -11,20 +11,20 @@ import { FailingHosts } from './failing-hosts.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 
-/** What Prometheus scrapes: counts since the start, and gauges that are set at each scrape. */
+/** The metrics for Prometheus: counters since the start, and gauges that are set at each scrape. */
 export class Metrics {
   private readonly registry = new Registry();
   private readonly failingHosts: FailingHosts;
   private readonly requests = new Histogram({
     name: 'gpurent_http_request_seconds',
-    help: 'How long requests took',
+    help: 'Duration of HTTP requests',
     labelNames: ['method', 'route', 'status'],
     buckets: SECONDS,
     registers: [this.registry],
   });
   private readonly commands = this.counter(
     'commands_finished_total',
-    'Commands since the start',
+    'Commands with a final answer since the start',
     'kind',
     'outcome',
     'code',
@@ -36,28 +36,35 @@ export class Metrics {
   );
   private readonly workers = {
     runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
-    failures: this.counter('worker_failures_total', 'Runs of those that failed since the start', 'worker'),
+    failures: this.counter('worker_failures_total', 'Failed runs of background workers since the start', 'worker'),
   };
   private readonly gauges = {
-    info: this.gauge('control_plane_info', 'The version', 'version'),
-    ready: this.gauge('ready', 'Whether the database can be written'),
-    backupOverdue: this.gauge('backup_overdue_seconds', 'For how long a scheduled backup has not been made'),
-    hostsFailing: this.gauge('hosts_failing', 'Hosts on which commands of several organizations failed lately'),
-    hosts: this.gauge('hosts', 'Hosts that are not removed', 'state'),
-    gpus: this.gauge('gpus', 'GPUs of those hosts', 'state'),
+    info: this.gauge('control_plane_info', 'The version of the control plane; the value is always 1', 'version'),
+    ready: this.gauge('ready', '1 if the database can be written, else 0'),
+    backupOverdue: this.gauge('backup_overdue_seconds', 'How many seconds the scheduled backup is overdue'),
+    hostsFailing: this.gauge(
+      'hosts_failing',
+      'Hosts on which commands of at least three organizations failed in the last 15 minutes',
+    ),
+    hosts: this.gauge('hosts', 'Machines that are not removed, by state', 'state'),
+    gpus: this.gauge('gpus', 'GPUs of machines that are not removed, by state', 'state'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
-    workerFailing: this.gauge('worker_failing', 'Whether the last run of a background worker failed', 'worker'),
-    workerSeconds: this.gauge('worker_last_run_seconds', 'How long that run took', 'worker'),
-    workerTime: this.gauge('worker_last_run_timestamp_seconds', 'When that run began', 'worker'),
-    openCommands: this.gauge('commands_open', 'What hosts are still to do', 'kind'),
-    oldestCommand: this.gauge('commands_oldest_seconds', 'For how long the oldest of those has waited', 'kind'),
-    settlementLag: this.gauge('settlement_lag_seconds', 'For how long the settlement that is due longest has waited'),
-    withoutBalance: this.gauge('organizations_without_balance', 'Organizations that have nothing left'),
-    quarantined: this.gauge('workloads_quarantined', 'Workloads on hosts that the store cannot explain'),
-    ignoredStops: this.gauge('stops_ignored', 'Instances that are charged though their stop has timed out'),
+    workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),
+    workerSeconds: this.gauge('worker_last_run_seconds', 'Duration of the last run of a background worker', 'worker'),
+    workerTime: this.gauge(
+      'worker_last_run_timestamp_seconds',
+      'Start time of the last run of a background worker',
+      'worker',
+    ),
+    openCommands: this.gauge('commands_open', 'Commands that hosts have not finished', 'kind'),
+    oldestCommand: this.gauge('commands_oldest_seconds', 'Age of the oldest open command', 'kind'),
+    settlementLag: this.gauge('settlement_lag_seconds', 'How long the most overdue settlement has been due'),
+    withoutBalance: this.gauge('organizations_without_balance', 'Organizations whose balance is exhausted'),
+    quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
+    ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
   };
 
-  /** `backupOverdueMs`: for how long a scheduled backup has not been made. `destroyed`: the number of destroyed instances at the start. */
+  /** `backupOverdueMs` returns how long the scheduled backup is overdue; `destroyed` is the number of destroyed instances at the start. */
   constructor(
     private readonly backupOverdueMs: () => number,
     clock: Pick<Clock, 'monotonic'>,
@@ -65,7 +72,7 @@ export class Metrics {
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
-    // Prometheus sees no increase in what it sees for the first time.
+    // Prometheus counts no increase from the first value of a series, so each series starts at 0.
     for (const kind of COMMAND_KINDS)
       for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);
   }
@@ -82,7 +89,7 @@ export class Metrics {
     if (failure?.organizationId) this.failingHosts.note(failure.machineId, failure.organizationId);
   }
 
-  /** Notes every request by its route; what has none is one. */
+  /** Observes the duration of every request by route; all unknown addresses share the route `none`. */
   observe(app: FastifyInstance): void {
     app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
       const labels = { method, route: routeOptions.url ?? 'none', status: String(reply.statusCode) };
@@ -90,7 +97,7 @@ export class Metrics {
     });
   }
 
-  /** In Prometheus' text format; without an overview: that there can be none now. */
+  /** Returns all metrics in the Prometheus text format. Without an overview, `gpurent_ready` is 0, because the database is unusable. */
   async render(overview: Overview | undefined, workers: readonly WorkerState[]): Promise<string> {
     const { info, ready, backupOverdue } = this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();

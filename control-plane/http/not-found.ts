@@ -4,7 +4,7 @@ import type { Platform } from '../services/system/platform.js';
 import { sendError, sendRefusal } from './errors.js';
 import { noteApiKey, notFound, refuseUnknownToOperators } from './policy.js';
 
-/** 404 for an address that is none, 405 for one that is another method's. */
+/** Answers 404 for an unknown address, and 405 for a known address with another method. */
 export function answerUnknownRoutes(app: FastifyInstance, platform: Platform): void {
   const methods = new Map<string, { pattern: RegExp; allowed: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -19,11 +19,11 @@ export function answerUnknownRoutes(app: FastifyInstance, platform: Platform): v
     if (!known) throw notFound();
     const allowed = [...known.allowed].join(', ');
     void reply.header('Allow', allowed);
-    return sendError(reply, request, { code: 'METHOD_NOT_ALLOWED', message: `this address takes ${allowed}` });
+    return sendError(reply, request, { code: 'METHOD_NOT_ALLOWED', message: `this address accepts only ${allowed}` });
   });
 }
 
-/** Answers a request whose address the router cannot read: no hook of ours sees it. */
+/** Answers a request whose address the router cannot parse, for which Fastify runs no hooks. */
 export function answerUnreadable(platform: Platform) {
   return (_error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     void sendRefusal(refusalOf(platform, request), request, reply);

@@ -3,8 +3,8 @@ import type { OpenAPIV3_1 } from 'openapi-types';
 export type Document = Partial<OpenAPIV3_1.Document>;
 
 /**
- * Moves every schema that has a title to the document's components, where readers and generators look for it. What it means in
- * the place where it is used stays there, beside the reference.
+ * Moves every schema that has a title to the document's components, where readers and generators look for it. The description of
+ * a use stays beside its reference.
  */
 export function nameModels(document: Document): Document {
   const schemas: Record<string, unknown> = { ...document.components?.schemas };

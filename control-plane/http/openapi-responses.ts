@@ -8,30 +8,30 @@ import { choice, text, uuid } from './schemas.js';
 type Header = OpenAPIV3_1.HeaderObject;
 type Response = OpenAPIV3_1.ResponseObject;
 
-/** What answers carry beside their bodies; those that are required are on every answer that names them. */
+/** The response headers. A required one is on every response that lists it. */
 const HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
-    description: 'The id of the request: say it when you report something',
+    description: 'The id of the request; include it when you report a problem',
     required: true,
     schema: { type: 'string', format: 'uuid' },
   },
   'Retry-After': {
-    description: 'After how many seconds it is worth trying again',
+    description: 'The number of seconds to wait before another try',
     required: true,
     schema: { type: 'integer', minimum: 1 },
   },
   'WWW-Authenticate': {
-    description: 'How to say who you are: `Authorization: Bearer TOKEN`',
+    description: 'How to authenticate: `Authorization: Bearer TOKEN`',
     required: true,
     schema: { type: 'string', enum: ['Bearer'] },
   },
   Allow: {
-    description: 'The methods that the address takes, with commas between them',
+    description: 'The methods that the address accepts, separated by commas',
     required: true,
     schema: { type: 'string' },
   },
   'Idempotent-Replayed': {
-    description: '`true` where the `Idempotency-Key` was used before: this is what that request has made',
+    description: '`true` if the `Idempotency-Key` was used before; the body is what the first request created',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -42,7 +42,7 @@ const HEADERS_BY_STATUS: Readonly<Record<string, string>> = {
   503: 'Retry-After',
 };
 
-/** The components of every error's body, by the code. */
+/** Returns the schemas of all error bodies for the components, by name. */
 export function errorSchemas(): Record<string, object> {
   return Object.fromEntries((Object.keys(ERRORS) as ErrorCode[]).map((code) => [nameOf(code), errorBody(code)]));
 }
@@ -55,9 +55,9 @@ function errorBody(code: ErrorCode): object {
   const { status, meaning, extra = {} } = ERRORS[code];
   return Type.Object(
     {
-      code: choice([code], 'Which error it is'),
-      message: text('What is wrong, for people to read'),
-      request_id: uuid('The id of the request: say it when you report something'),
+      code: choice([code], 'The error code'),
+      message: text('What is wrong, in words for people'),
+      request_id: uuid('The id of the request; include it when you report a problem'),
       ...extra,
     },
     { description: `${status}: ${meaning}` },
@@ -87,7 +87,7 @@ function errorResponse(codes: readonly ErrorCode[]): Response {
   return { description: [...codes].sort().join(', '), content: { 'application/json': { schema } } };
 }
 
-/** Adds the headers to every response, and moves those that are one error alone to the components. */
+/** Adds the headers to every response, and moves responses with only one error code to the components. */
 export function shareResponses(document: Document): Document {
   const responses: Record<string, Response> = {};
   for (const operation of operationsOf(document)) {

@@ -12,11 +12,11 @@ import { mayBeEmpty } from './validation.js';
 
 const DOCUMENT = '/v1/openapi.json';
 const PAGE = '/docs';
-/** The page loads nothing from elsewhere. */
+/** Allows the page to load only files of this server. */
 const CONTENT_POLICY =
   "default-src 'self'; base-uri 'self'; object-src 'none'; frame-ancestors 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
 
-/** What any request can meet. */
+/** The errors that every route can answer. */
 const ANYWHERE: readonly ErrorCode[] = [
   'HEADERS_TOO_LARGE',
   'INTERNAL',
@@ -35,31 +35,31 @@ const WITH_BODY: readonly ErrorCode[] = [
 
 const DESCRIPTION = `Rents slices of GPU machines by the second.
 
-Requests and answers are JSON. Times are ISO 8601 in UTC with milliseconds; fields that end in \`_micro\` are integers in
-micro-dollars. Every answer carries \`X-Request-Id\`; every error is one of those under Schemas whose names begin with
+Requests and responses are JSON. Times are ISO 8601 in UTC with milliseconds; fields that end in \`_micro\` are integers in
+micro-dollars. Every response has \`X-Request-Id\`. Every error body is one of the schemas whose names begin with
 \`error.\`.`;
 
-/** A group of routes for each first part of a path. */
+/** The tags, by the first segment of a path after `/v1`. */
 const TAGS: Readonly<Record<string, string>> = {
   auth: 'Accounts, sessions and passwords',
   me: 'The signed-in user',
   orgs: 'Organizations, their members and their invitations',
-  invites: 'Invitations, for those who are invited',
+  invites: 'Invitations, for invited users',
   'api-keys': 'API keys: credentials for scripts',
-  'ssh-keys': 'SSH keys, with which to log in to instances',
-  catalog: 'How much of which GPU model there is',
-  offers: 'What can be rented',
-  templates: 'What can be run',
+  'ssh-keys': 'SSH keys for logging in to instances',
+  catalog: 'GPU models and how many of each exist',
+  offers: 'Offers that can be rented',
+  templates: 'Templates that can be deployed',
   instances: 'Rented offers that run a template',
-  billing: 'What was paid and what was charged',
-  webhooks: 'What payment providers tell',
+  billing: 'Balance, payments and charges',
+  webhooks: 'Events of payment providers',
   operator: 'For operators: machines, offers, organizations',
-  health: 'Whether the control plane is well',
+  health: 'The health of the control plane',
 };
 
 /**
- * Serves the OpenAPI document, 3.1, as JSON and as a page to read and to try. It is made of the very schemas that validate and
- * serialise: routes that are registered after this call are in it.
+ * Serves the OpenAPI 3.1 document as JSON and as an interactive page. It is generated from the schemas that validate requests and
+ * serialise responses. Only routes that are registered after this call are in it.
  */
 export async function documentApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -90,7 +90,7 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
   app.get(DOCUMENT, { schema: { hide: true } }, () => app.swagger());
 }
 
-/** A POST whose body has no field that must be given may come without one. */
+/** Marks the body of a POST as optional if none of its fields is required. */
 function freeBodies(document: Document): Document {
   for (const path of Object.values(document.paths ?? {}) as { post?: { requestBody?: RequestBody } }[]) {
     const { requestBody } = path.post ?? {};
@@ -104,7 +104,7 @@ interface RequestBody {
   content: Record<string, { schema: unknown }>;
 }
 
-/** A route as the document shows it: tagged by its resource, with who may call it, and with every refusal that it can answer. */
+/** Returns a route as the document shows it: with its tag, its allowed callers, and every error that it can answer. */
 function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
   const { policy = PUBLIC } = route.config ?? {};
   return {
@@ -125,7 +125,7 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
 function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<ErrorCode> {
   const { policy = PUBLIC, refusals = [] } = route.config ?? {};
   const codes = new Set<ErrorCode>([...ANYWHERE, ...refusalsOf(policy), ...refusals]);
-  // Who is no operator is not told which addresses there are, so nobody is.
+  // A 405 would reveal which operator routes exist, so these routes never answer it.
   if (policy === PUBLIC || policy.session !== 'operator') codes.add('METHOD_NOT_ALLOWED');
   if (route.method !== 'GET') for (const code of WITH_BODY) codes.add(code);
   if (schema.querystring || schema.headers) codes.add('VALIDATION_FAILED');
@@ -133,13 +133,13 @@ function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<Error
 }
 
 function callersOf(policy: Policy | typeof PUBLIC): string {
-  if (policy === PUBLIC) return 'Takes no credential.';
-  if (policy.session === 'operator') return 'For operators; for every other caller it does not exist.';
-  if (policy.session === 'admin') return 'For the session of an admin.';
+  if (policy === PUBLIC) return 'Needs no credential.';
+  if (policy.session === 'operator') return 'For operators. Every other caller gets a 404.';
+  if (policy.session === 'admin') return 'For sessions of admins.';
   return policy.apiKey === 'allowed' ? 'For sessions and API keys.' : 'For sessions.';
 }
 
-/** A request as its sender sees it: what has a default may be left out. */
+/** Returns a schema as the client sees it: fields with a default are optional. */
 function asSent(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asSent);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -151,6 +151,8 @@ function asSent(schema: unknown): unknown {
 
 function withOrganization(headers: TSchema | undefined): TSchema {
   const properties = (headers as { properties?: Record<string, TSchema> } | undefined)?.properties ?? {};
-  const organization = text('The id of the organization to act in; without it, the one joined first');
+  const organization = text(
+    'The id of the organization to act in. Default: the organization that the user joined first',
+  );
   return Type.Object({ ...properties, 'x-org-id': Type.Optional(organization) });
 }

@@ -4,31 +4,31 @@ import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { authenticate } from '../services/accounts/authenticate.js';
 import type { Platform } from '../services/system/platform.js';
 
-/** Who may call a route, and what an API key hears where it may not. */
+/** Who may call a route, and the refusal of an API key if it may not. */
 export interface Policy {
   session: 'any' | 'admin' | 'operator';
   apiKey: 'allowed' | 'TOKEN_INVALID' | 'ADMIN_REQUIRED' | 'NOT_FOUND';
-  /** Whether a user who belongs to no organization may call it, too. */
+  /** Whether a user without an organization may also call it. */
   noOrganization: 'allowed' | 'refused';
 }
 
 export const PUBLIC = 'public';
-/** Any member, also a script. */
+/** Any member, with a session or an API key. */
 export const MEMBER: Policy = { session: 'any', apiKey: 'allowed', noOrganization: 'refused' };
 /** The signed-in user's own account. */
 export const ACCOUNT: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', noOrganization: 'allowed' };
-/** A member who is signed in: no script. */
+/** A member with a session, not an API key. */
 export const MEMBER_SESSION: Policy = { session: 'any', apiKey: 'TOKEN_INVALID', noOrganization: 'refused' };
-/** Credentials: sessions only, and a key is told that it takes more than itself. */
+/** Credentials: sessions only. An API key gets ADMIN_REQUIRED. */
 export const CREDENTIALS: Policy = { session: 'any', apiKey: 'ADMIN_REQUIRED', noOrganization: 'refused' };
 export const ADMIN: Policy = { session: 'admin', apiKey: 'ADMIN_REQUIRED', noOrganization: 'refused' };
-/** For every other caller these routes do not exist. */
+/** Operators. Every other caller gets NOT_FOUND, as for an unknown address. */
 export const OPERATOR: Policy = { session: 'operator', apiKey: 'NOT_FOUND', noOrganization: 'allowed' };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     policy?: Policy | typeof PUBLIC;
-    /** What the route itself can refuse with, beyond its policy and its schema. */
+    /** The codes with which the route itself refuses, in addition to those of its policy and schema. */
     refusals?: readonly RefusalCode[];
   }
   interface FastifyRequest {
@@ -40,15 +40,15 @@ export function notFound(): Refusal {
   return new Refusal('NOT_FOUND', 'there is nothing at this address');
 }
 
-/** Every route declares who may call it; one that does not stops the boot. */
+/** Checks the policy of each route before each request. Throws at startup if a route is declared incompletely. */
 export function enforcePolicies(app: FastifyInstance, platform: Platform): void {
   app.decorateRequest('caller', undefined);
   app.addHook('onRoute', ({ config, method, schema, url }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} declares no policy`);
-    // It is what keeps columns that are nobody's business out of an answer.
+    // The response schema keeps undeclared columns out of the response.
     if (!schema?.response) throw new Error(`${String(method)} ${url} declares no response`);
     if (!schema.summary) throw new Error(`${String(method)} ${url} does not say what it does`);
-    // Generated clients call it by this name.
+    // Generated clients name their function after it.
     if (!schema.operationId) throw new Error(`${String(method)} ${url} names no operation`);
   });
   app.addHook('onRequest', async (request) => {
@@ -59,7 +59,7 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
   });
 }
 
-/** What a policy itself can answer with. */
+/** Returns the codes with which a policy itself can refuse. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return ['ORG_MISMATCH'];
   if (policy.session === 'operator') return ['TOKEN_INVALID', 'NOT_FOUND', 'ORG_MISMATCH'];
@@ -76,12 +76,12 @@ function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): 
   const caller = identify(platform, request);
   if (caller.kind === 'no_organization') {
     if (policy.noOrganization === 'allowed') return caller;
-    throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one, or accept an invitation');
+    throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one or accept an invitation');
   }
   if (caller.kind === 'api_key') {
     if (policy.apiKey !== 'allowed') throw new Refusal(policy.apiKey, refusalsOfKeys[policy.apiKey]);
   } else if (policy.session === 'admin' && caller.role !== 'admin') {
-    throw new Refusal('ADMIN_REQUIRED', 'this takes an admin of the organization');
+    throw new Refusal('ADMIN_REQUIRED', 'only an admin of the organization can do this');
   }
   return caller;
 }
@@ -97,20 +97,23 @@ function operatorOf(platform: Platform, request: FastifyRequest): AccountCaller 
   throw notFound();
 }
 
-/** Which addresses there are for operators is nobody else's business: refuses with TOKEN_INVALID who is nobody, with NOT_FOUND who is somebody. */
+/**
+ * Refuses an unknown operator address. A caller without a valid credential gets TOKEN_INVALID, as for a known operator address, so
+ * that nobody else can find out which ones exist. Everyone else gets NOT_FOUND.
+ */
 export function refuseUnknownToOperators(platform: Platform, request: FastifyRequest): never {
   operatorOf(platform, request);
   throw notFound();
 }
 
 /**
- * An API key is used by whatever it asks for, also where anybody may ask, or where nothing is. One that is used for another
- * organization hears of that before anything else: refuses with ORG_MISMATCH.
+ * Records the use of an API key, also on public routes and unknown addresses. Refuses with ORG_MISMATCH, before any other
+ * refusal, if the request names another organization than the key's.
  */
 export function noteApiKey(platform: Platform, request: FastifyRequest): void {
   if (!hasApiKey(request) || !request.url.startsWith('/v1/')) return;
   try {
-    // Who asks is nobody's business here: attempts at passwords are counted for the account that they name.
+    // The caller is not stored: login attempts are counted for the account that they name.
     identify(platform, request);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'ORG_MISMATCH') throw error;
@@ -129,25 +132,25 @@ function identify(platform: Platform, request: FastifyRequest): Caller | Account
 
 const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {
   TOKEN_INVALID: 'an API key cannot be used here; sign in',
-  ADMIN_REQUIRED: 'an API key cannot do this; it takes a signed-in session',
+  ADMIN_REQUIRED: 'an API key cannot do this; sign in',
   NOT_FOUND: 'there is nothing at this address',
 };
 
-/** The caller of a route whose policy lets members in. */
+/** Returns the caller of a route whose policy requires a member. */
 export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (!caller || caller.kind === 'no_organization') throw new Error('this route has no caller');
   return caller;
 }
 
-/** The user of a route that is about the user's own account. */
+/** Returns the user of a route about the user's own account. */
 export function accountOf(request: FastifyRequest): AccountCaller {
   const { caller } = request;
   if (!caller || caller.kind === 'api_key') throw new Error('this route has no account');
   return caller;
 }
 
-/** The caller of a route whose policy lets only sessions in. */
+/** Returns the caller of a route whose policy requires a session. */
 export function sessionOf(request: FastifyRequest): SessionCaller {
   const caller = callerOf(request);
   if (caller.kind !== 'session') throw new Error('this route has no session');

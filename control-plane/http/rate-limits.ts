@@ -13,18 +13,21 @@ const QUARTER_HOUR_MS = 15 * MINUTE_MS;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route checks a password or makes an account: few attempts per address, and per account that it names. */
+    /**
+     * Set if the route checks a password or creates an account: attempts are limited per network and per account that the body
+     * names, with 'per address' only per network.
+     */
     guessable?: true | 'per address';
   }
 }
 
-/** Guesses at one account from everywhere: so many times what one network may guess at it. */
+/** The limit for attempts at one account from all networks together, as a multiple of the limit for one network. */
 const EVERYWHERE = 20;
 
 /**
- * Counts requests per network, then per credential, and attempts at passwords per network and per account. Who guesses at an
- * account uses up the attempts of its own network; where many networks guess, those that the account is signed in from go on.
- * More than allowed: RATE_LIMITED, with the seconds until it is worth trying again. The counts are kept in memory and bounded.
+ * Limits requests per network and per credential, and login attempts per network and per account. Refuses with RATE_LIMITED and
+ * the seconds to wait. An attacker uses up only the attempts of the attacking network; if many networks attack one account,
+ * networks with a session of that account can still log in. The counts are kept in memory and bounded.
  */
 export async function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): Promise<void> {
   await app.register(rateLimit, { global: false });
@@ -75,7 +78,7 @@ function credentialOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
   return caller?.kind === 'api_key' ? caller.keyId : (caller?.userId ?? '');
 }
 
-/** Whoever is signed in is not locked out by what others guess. */
+/** Returns the account that a request is about. For a signed-in caller it is a key of its own, so that attackers cannot lock it out. */
 function accountNamed({ caller, body }: FastifyRequest): string {
   if (caller) return credentialOf({ caller });
   const email = (body as { email?: unknown } | undefined)?.email;

@@ -1,6 +1,6 @@
 import { Type, type TOptional, type TSchema } from 'typebox';
 
-/** As an option of a schema: what its field means, for the OpenAPI document. */
+/** Further options of a JSON schema, such as `minLength`. */
 type Options = Record<string, unknown>;
 
 export function text(description: string, options: Options = {}) {
@@ -19,17 +19,17 @@ export function uuid(description: string) {
   return text(description, { format: 'uuid' });
 }
 
-/** ISO 8601, in UTC, with milliseconds. */
+/** A time in ISO 8601, in UTC, with milliseconds. */
 export function timestamp(description: string) {
   return text(description, { pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
 }
 
-/** Micro-dollars. */
+/** An integer amount in micro-dollars. */
 export function micro(description: string, options: Options = {}) {
   return integer(`${description}, in micro-dollars`, options);
 }
 
-/** One of a closed list of words. */
+/** One of a fixed list of words. */
 export function choice<const Words extends string[]>(
   words: readonly [...Words],
   description: string,
@@ -42,31 +42,31 @@ export function list<T extends TSchema>(schema: T, description: string, options:
   return Type.Array(schema, { description, ...options });
 }
 
-/** The schema as it is used for one field, in the words of that field. */
+/** Returns the schema with another description, for one use of it. */
 export function meaning<T extends TSchema>(schema: T, description: string): T {
   return Type.With(schema, { description }) as unknown as T;
 }
 
-/** Neither control characters, nor those that reorder the text around them. */
+/** Text without control characters and without characters that reorder the text around them. */
 const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
 
-/** What people are shown as the name of something: it cannot pass for another, or break the line that it stands in. */
+/** A name that is shown to people. It cannot imitate another name or break the line that contains it. */
 export function nameOf(description: string, maxLength: number, options: Options = {}) {
   return text(description, { minLength: 1, maxLength, pattern: PLAIN_TEXT, ...options });
 }
 
-/** The schema or null, under the schema's description. */
+/** The schema or null, with the schema's description. */
 export function nullable<T extends TSchema>(schema: T) {
   const { description, ...bare } = schema as T & { description?: string };
   return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description });
 }
 
-/** A request body: unknown fields are errors. */
+/** A request body in which unknown fields are errors. */
 export function body<T extends Record<string, TSchema>>(properties: T) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** Properties that may be left out. */
+/** Makes properties optional. */
 export function optional<T extends Record<string, TSchema>>(properties: T): { [K in keyof T]: TOptional<T[K]> } {
   const entries = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)]);
   return Object.fromEntries(entries) as { [K in keyof T]: TOptional<T[K]> };
@@ -80,10 +80,10 @@ export function isoOrNull(time: number | null): string | null {
   return time === null ? null : iso(time);
 }
 
-/** What makes repetitions of a request one. */
+/** The header with which a client can safely repeat a request. */
 export const IdempotencyHeaders = Type.Object(
   optional({
-    'idempotency-key': text('Makes repetitions of this request, within 24 hours, one', {
+    'idempotency-key': text('Requests with the same key within 24 hours count as one request', {
       minLength: 1,
       maxLength: 255,
     }),

@@ -47,13 +47,13 @@ import { validateStrictly } from './validation.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Any that fits into a request: what is no id of an object is answered as an id of none. */
+/** The longest parameter that fits into a request, so that a malformed id of any length gets the same answer as an unknown id. */
 const MAX_PARAMETER_CHARS = MAX_HEADER_BYTES;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const HANDSHAKE_MS = 5_000;
 
-/** The REST API, by TLS where there is an identity to show. Not listening yet. */
+/** Creates the server of the REST API, with TLS if there is an identity. It does not listen yet. */
 export async function createHttpServer(
   platform: Platform,
   logger: Logger,
@@ -67,13 +67,13 @@ export async function createHttpServer(
     bodyLimit: BODY_LIMIT_BYTES,
     ...transportOf(identity),
     clientErrorHandler: answerClientErrors(platform.ids),
-    // A proxy that ends TLS on this machine says whose request it is.
+    // A reverse proxy on this machine names the client's address.
     trustProxy: 'loopback',
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    // With the policy of its GET.
+    // Each HEAD route has the policy of its GET route.
     exposeHeadRoutes: true,
     schemaController: { compilersFactory: { buildSerializer: serializersLater } },
     return503OnClosing: false,
@@ -85,7 +85,7 @@ export async function createHttpServer(
   );
   app.addHook('onSend', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
-    // What is answered here is one caller's own, and is what it says it is.
+    // Responses are for one caller only and must not be cached; browsers must not guess another content type.
     if (request.url.startsWith('/v1'))
       void reply.headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
   });
@@ -141,7 +141,7 @@ export async function createHttpServer(
   return app;
 }
 
-/** TLS where there is a certificate to show. */
+/** Returns the options of Node's server: HTTPS if there is a certificate, else HTTP. */
 function transportOf(identity?: ServerIdentity): { http: object } {
   if (!identity) return { http: { maxHeaderSize: MAX_HEADER_BYTES } };
   const { certificate, key } = identity.current;
@@ -157,7 +157,7 @@ const serializersLater: SerializerFactory = (externalSchemas, options) => {
   };
 };
 
-/** A POST or DELETE without a body is fine, whatever its content type says. */
+/** Parses JSON bodies. Accepts an empty body with any content type. */
 function parseJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   const parse = app.getDefaultJsonParser('error', 'error');
@@ -173,7 +173,7 @@ function parseJson(app: FastifyInstance): void {
   });
 }
 
-/** Requests under way are answered; further ones are told to come back. */
+/** Refuses new requests with UNAVAILABLE while the server closes. Requests in progress are answered. */
 function refuseWhileClosing(app: FastifyInstance): void {
   let closing = false;
   app.addHook('preClose', async () => {
@@ -203,15 +203,15 @@ function logRequests(app: FastifyInstance): void {
   });
 }
 
-/** What only reads, and gets its answer, is most of a day, and nothing that somebody would look for. */
+/** Returns the log level of a request. Successful reads are frequent and of little interest, so they are logged at `debug`. */
 function levelOf({ method, routeOptions }: FastifyRequest, { statusCode }: FastifyReply): 'debug' | 'info' {
   const reads = method === 'GET' || method === 'HEAD';
-  // Strangers ask for addresses that are none all day long.
+  // Scanners request unknown addresses all the time.
   const isNothing = routeOptions.url === undefined && statusCode === 404;
   return (reads && statusCode < 400) || isNothing ? 'debug' : 'info';
 }
 
-/** Which account, and with which key, from which address. */
+/** Returns the log fields that identify the caller: address, user or key, and organization. */
 function whoAsked({ caller, ip }: FastifyRequest): object {
   if (!caller) return { address: ip };
   const key = caller.kind === 'api_key' ? { keyId: caller.keyId } : {};

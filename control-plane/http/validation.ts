@@ -10,22 +10,22 @@ declare module 'fastify' {
   }
 }
 
-/** As RFC 9562 writes it, and as nothing else: the library's own format takes URNs, too. */
+/** A UUID as in RFC 9562. The library's own format also accepts URNs. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** How a query string writes a whole number: what JavaScript also reads as one (1e2, +5, 0x10) may be meant otherwise. */
+/** A whole number in a query string. JavaScript also accepts 1e2, +5 and 0x10, which the caller may mean otherwise. */
 const PLAIN_INTEGER = /^-?\d+$/;
-/** In a body of more values only the first fault is looked for: to find all would cost too much. */
+/** In a body with more values, only the first invalid field is reported, because finding all would cost too much. */
 const MAX_SEARCHED_VALUES = 2_000;
 const MAX_DETAILS = 20;
 const MAX_PATH_CHARS = 200;
 
-/** A field that is not valid: its path, dotted, empty for the whole. */
+/** An invalid field. `path` has dots between its parts and is empty for the whole request. */
 export interface Detail {
   path: string;
   message: string;
 }
 
-/** Bodies as they are; what comes as text in a query string is read as what the schema says. */
+/** Validates requests by their schemas. Bodies are not converted; text in the query string is converted to the type in the schema. */
 export function validateStrictly(app: FastifyInstance): void {
   const options: Options = { useDefaults: true, removeAdditional: false, strict: false };
   const [body, text] = [new Validators(options, false), new Validators(options, true)];
@@ -43,7 +43,7 @@ export function validateStrictly(app: FastifyInstance): void {
   });
 }
 
-/** Whether a body by this schema has no field that must be given: then the whole may be left out of a POST. */
+/** Tells whether no field of this schema is required, so that a POST needs no body. */
 export function mayBeEmpty(schema: unknown): boolean {
   const { type, properties = {}, required = [] } = (schema ?? {}) as BodySchema;
   return type === 'object' && required.every((name) => 'default' in (properties[name] ?? {}));
@@ -55,7 +55,7 @@ interface BodySchema {
   required?: string[];
 }
 
-/** What is wrong with a request, each field once, as far as a caller can be expected to read on. */
+/** Returns VALIDATION_FAILED with each invalid field once, at most {@link MAX_DETAILS} fields. */
 export function refuseFields(details: readonly Detail[]): Refusal {
   const fields = new Map<string, Detail>();
   for (const { path, message } of details) {
@@ -67,7 +67,7 @@ export function refuseFields(details: readonly Detail[]): Refusal {
   return new Refusal('VALIDATION_FAILED', message, { details: [...fields.values()] });
 }
 
-/** A schema's own error, as callers read it. */
+/** Converts an error of the schema validator to a {@link Detail}. */
 export function detailOf({ instancePath, params, message, keyword }: SchemaError): Detail {
   const unknown = keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined;
   const missing = keyword === 'required' ? String(params['missingProperty']) : undefined;
@@ -86,16 +86,16 @@ interface SchemaError {
   message?: string;
 }
 
-/** A field that a route does not know may be one that changes what is done, such as a dry run: also where a route knows none. */
+/** Refuses a body on a route that takes none. An unknown field could be meant to change the action, such as `dry_run`. */
 function refuseUnaskedBody(body: unknown): void {
   if (body === undefined || body === null) return;
   if (typeof body !== 'object' || Array.isArray(body))
-    throw refuseFields([{ path: '', message: 'this address takes no body' }]);
+    throw refuseFields([{ path: '', message: 'this address takes no body; send none' }]);
   const details = Object.keys(body).map((path) => ({ path, message: UNKNOWN }));
   if (details.length > 0) throw refuseFields(details);
 }
 
-/** A UUID is the same in capital letters; what is stored has small ones. */
+/** Converts UUIDs to lower case, as they are stored. */
 function unifyIds(fields: unknown, isId: (name: string) => boolean): void {
   if (typeof fields !== 'object' || fields === null) return;
   const values = fields as Record<string, unknown>;
@@ -110,7 +110,7 @@ interface Validate {
   errors?: ErrorObject[] | null;
 }
 
-/** Validators for one part of requests. */
+/** Compiles validators for bodies or for the text parts of requests. */
 class Validators {
   private readonly one: Ajv;
   private readonly all: Ajv;
@@ -120,7 +120,7 @@ class Validators {
     this.all = ajvOf({ ...options, coerceTypes, allErrors: true });
   }
 
-  /** Most of a start would go into what is compiled of schemas; so each is when it is used first. */
+  /** Returns a validator that is compiled at its first use. Compiling all at startup would take most of the startup time. */
   compile(schema: object): Validate {
     let one: ValidateFunction | undefined;
     let all: ValidateFunction | undefined;
@@ -145,7 +145,7 @@ function ajvOf(options: Options): Ajv {
   return ajv;
 }
 
-/** Whether there are at most so many values in it. */
+/** Tells whether `data` contains at most `most` values, at all depths. */
 function hasAtMost(most: number, data: unknown): boolean {
   const open = [data];
   let count = 0;
@@ -168,7 +168,7 @@ interface QuerySchema {
 function withPlainIntegers({ properties = {} }: QuerySchema, validate: Validate): Validate {
   const integers = Object.keys(properties).filter((name) => properties[name]?.type === 'integer');
   const checked: Validate = (data) => {
-    // Looked at before they are read as numbers.
+    // Checked before the validator converts them to numbers.
     const odd = integers.filter((name) => isOdd((data as Record<string, unknown>)[name]));
     const isValid = validate(data);
     checked.errors = [...odd.map(notPlain), ...(isValid ? [] : (validate.errors ?? []))];

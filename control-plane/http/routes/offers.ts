@@ -128,7 +128,10 @@ export const offerRoutes: Routes = (app, platform) => {
         summary: 'Get the connected GPUs, free GPUs and lowest price of each GPU model',
         querystring: PageQuery,
         response: {
-          200: Type.Object({ ...listOrPage(ModelStatus).properties, updated_at: timestamp('When these numbers were read') }),
+          200: Type.Object({
+            ...listOrPage(ModelStatus).properties,
+            updated_at: timestamp('When these numbers were read'),
+          }),
         },
       },
     },

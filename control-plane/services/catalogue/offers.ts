@@ -5,7 +5,15 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { availableDiskGb, findGpus, findMachine, type GpuDetails } from '../machines/machines.js';
-import { newestFirst, pageFrom, pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
+import {
+  newestFirst,
+  pageFrom,
+  pageOf,
+  type Order,
+  type ListOrPage,
+  type Page,
+  type PageRequest,
+} from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { gpusOfOffers, isFree, obstacleOfOffer } from './offer-obstacle.js';
 
@@ -143,7 +151,10 @@ export interface ModelStatus {
 }
 
 /** Lists the GPU models of connected machines with the number of machines, GPUs and free GPUs, and the lowest price. */
-export function catalogStatus(platform: Platform, request: PageRequest): ListOrPage<ModelStatus> & { updatedAt: number } {
+export function catalogStatus(
+  platform: Platform,
+  request: PageRequest,
+): ListOrPage<ModelStatus> & { updatedAt: number } {
   const { models, updatedAt } = modelsOf(platform);
   const order = { by: { gpu_model: 'asc' }, keyOf: ({ gpu_model }: ModelStatus) => [gpu_model] } as const;
   return { ...pageFrom(models, request, order), updatedAt };

@@ -47,8 +47,7 @@ export class VirtualMachines implements WorkloadKind {
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
     const reason = await this.parts.support.whyUnsupported();
-    if (reason !== undefined)
-      throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${reason}`);
+    if (reason !== undefined) throw new Failure('CONTAINER_FAILED', `this host cannot run virtual machines: ${reason}`);
     const image = await this.parts.images.fetch({ spec, onProgress, signal });
     onProgress('preparing', 'preparing the disk from the image');
     const { size } = await orAborted(this.parts.disks.ensure(image, spec.diskGb * GB), signal);
