@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { VERSION } from '../../shared/version.js';
 import { RELEASES } from '../harness/releases.js';
 import { knownFailure } from '../../control-plane/domain/command-failure.js';
 
@@ -22,6 +23,13 @@ it.each<[string, number]>([
   const settings = [...settingsIn(read(file))];
   expect(settings.length).toBeGreaterThan(least);
   expect(settings.filter((name) => !documented.has(name) && !UNDOCUMENTED.includes(name))).toEqual([]);
+});
+
+it('the guides name this release', () => {
+  const named = ['README.md', 'docs/operator.md', 'docs/host-owner.md'].flatMap((file) =>
+    [...read(file).matchAll(/gpurent-(\d+\.\d+\.\d+)-linux/g)].map(([, version]) => version),
+  );
+  expect(new Set(named)).toEqual(new Set([VERSION]));
 });
 
 it('every release of the changelog has left its fixture, and no other', () => {

@@ -1,11 +1,14 @@
 import { basename } from 'node:path';
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
+import { VERSION } from '../../shared/version.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { inlineOf } from '../harness/guide-blocks.js';
 import { type GuideWalk, type OpenBlock, type Placeholders, Reader } from '../rig/guide-walk.js';
 import { type SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 
+/** What the guides call the release. */
+export const RELEASE_NAME = `gpurent-${VERSION}-linux-x64`;
 const PATIENCE_MS = 60_000;
 /** `docker pull` finds no registry on the test's machine: this image is called as the one that the guide names. */
 const IMAGE_OF_GUIDE = 'debian:12';
@@ -44,7 +47,7 @@ export class GuideMarket {
   ) {
     // The name itself leads to this machine by its /etc/hosts.
     this.usual = {
-      'gpurent-0.1.0-linux-x64': basename(releaseTarball(), '.tar.gz'),
+      [RELEASE_NAME]: basename(releaseTarball(), '.tar.gz'),
       'https://gpurent.example.com': api,
     };
     this.operator = new Reader(on, 'operator', this.usual);

@@ -3,7 +3,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { inlineOf } from '../harness/guide-blocks.js';
 import { GuideWalk } from '../rig/guide-walk.js';
 import { SystemdMachine } from '../rig/systemd-machine.js';
-import { GuideMarket } from './guide-market.js';
+import { GuideMarket, RELEASE_NAME } from './guide-market.js';
 import { BY_DAY } from './guide-plan.js';
 
 const PATIENCE_MS = 60_000;
@@ -139,7 +139,7 @@ describe('operator.md, where something went wrong,', () => {
       'etc/gpurent/control-plane.conf',
     );
     const installer = inlineOf('docs/operator.md', 'scripts/install-control-plane --uninstall');
-    await market.operator.paste(`gpurent-0.1.0-linux-x64/${installer} --purge; cd new`);
+    await market.operator.paste(`${RELEASE_NAME}/${installer} --purge; cd new`);
     await walk.follow(market.operator, 'operator.md: Install');
     await walk.follow(market.operator, 'operator.md: Backups (2)');
     await market.isConnected();
@@ -205,7 +205,7 @@ describe('a host leaves', () => {
 
   it('and is cleaned', async () => {
     const uninstall = inlineOf('docs/host-owner.md', 'scripts/install-agent --uninstall --purge');
-    await market.owner.paste(`gpurent-0.1.0-linux-x64/${uninstall}`);
+    await market.owner.paste(`${RELEASE_NAME}/${uninstall}`);
     expect(await machine.sh('{ iptables-save; ip link; } | grep -iE "gpurent|gpr" || true')).toBe('');
     expect(await machine.sh('ls -d /var/lib/gpurent-agent /etc/gpurent/agent.conf 2>/dev/null || true')).toBe('');
   });
