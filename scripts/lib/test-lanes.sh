@@ -44,6 +44,13 @@ halves() {
 simulate() { halves npm run --silent simulate -- "$@"; }
 step_test() { halves npm run --silent simulate-steps -- "$@"; }
 
+# Checks the sources while the SQLite driver is compiled, which the served document needs.
+check_built() {
+  npm run --silent check:sources
+  after program
+  npm run --silent check:openapi
+}
+
 # Builds, then computes at a lower priority than the tests on Docker.
 computing_lane() { # [MODE]
   local mode=${1:-}
@@ -51,12 +58,12 @@ computing_lane() { # [MODE]
   phase compile compile_packages &
   local compiling=$! checking
   phase build npm run --silent build
-  wait "$compiling"
   # From here the tests on Docker have priority.
-  reached program
   renice -n 10 $BASHPID >/dev/null
-  phase check npm run --silent check:built &
+  phase check check_built &
   checking=$!
+  wait "$compiling"
+  reached program
   phase quick vitest quick
   wait "$checking"
   if [ "$mode" = --nightly ]; then nodes_of_tests; fi

@@ -205,11 +205,11 @@ describe('a host runs no machines, and says why,', () => {
 
   it('whose GPUs cannot be given to one', async () => {
     const engine = new Engine(DOCKER_SOCKET, systemClock);
-    const passthrough = { ...NO_PASSTHROUGH, obstacle: async () => 'there is no IOMMU' };
+    const passthrough = { ...NO_PASSTHROUGH, whyUnavailable: async () => 'there is no IOMMU' };
     const settings = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 1 } as const;
     const jobs = new RunnerJobs(engine, randomUUID(), VM_RUNNER);
-    const obstacle = await new VmSupport(engine, jobs, settings, { passthrough }, systemClock).whyUnsupported();
-    expect(obstacle).toBe('GPUs cannot be given to virtual machines: there is no IOMMU');
+    const reason = await new VmSupport(engine, jobs, settings, { passthrough }, systemClock).whyUnsupported();
+    expect(reason).toBe('GPUs cannot be given to virtual machines: there is no IOMMU');
   });
 });
 
