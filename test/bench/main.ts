@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import type { Benchmark } from './benchmark.js';
+import { growth } from './growth.js';
+import { ledger } from './ledger.js';
 import { settlement } from './settlement.js';
 
-const BENCHMARKS: Readonly<Record<string, Benchmark>> = { settlement };
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = { growth, ledger, settlement };
 
 const program = new Command('bench')
   .description(`Measures on this machine: ${Object.keys(BENCHMARKS).join(', ')}.`)
@@ -19,7 +21,7 @@ const program = new Command('bench')
     if (json) return void process.stdout.write(`${JSON.stringify(results)}\n`);
     for (const [name, numbers] of Object.entries(results)) {
       process.stdout.write(`${name}\n`);
-      for (const [what, value] of Object.entries(numbers)) process.stdout.write(`  ${what.padEnd(28)}${value}\n`);
+      for (const [what, value] of Object.entries(numbers)) process.stdout.write(`  ${what.padEnd(52)}${value}\n`);
     }
   });
 

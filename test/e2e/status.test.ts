@@ -66,7 +66,7 @@ const enroll = async () => {
 };
 
 it('an agent that does not run is said so', async () => {
-  expect((await enroll()).stderr).toContain('"systemctl stop gpurent-agent" first');
+  expect((await enroll()).stderr).toContain('stop it first: "systemctl stop gpurent-agent"');
   await real.killAgent();
   expect(real.ask('status').code).toBe(1);
   expect(real.ask('doctor').stdout).toMatch(

@@ -1,0 +1,61 @@
+import type BetterSqlite3 from 'better-sqlite3';
+import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { FakeAgent } from '../harness/fake-agent.js';
+import { MeasuredControlPlane } from './measured-control-plane.js';
+
+/** One organization with one running instance, on one machine. */
+export interface Market {
+  controlPlane: MeasuredControlPlane;
+  agent: FakeAgent;
+  renter: ApiClient;
+  instanceId: string;
+}
+
+/** Founds a market whose renter has had one instance, and has another that runs. */
+export async function foundMarket(): Promise<Market> {
+  const controlPlane = await MeasuredControlPlane.start();
+  const { operator, api } = controlPlane;
+  const { token: enrollment } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+  const agent = await FakeAgent.enroll(controlPlane.grpcAddress, enrollment, { gpus: 8 });
+  await agent.connect();
+  const offer = { machine_id: agent.hostId, num_gpus: 1, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 };
+  const { id: offer_id } = await operator.post<{ id: string }>('/v1/operator/offers', offer);
+  const template = { name: 'Bench', image: 'bench:1' };
+  const { id: template_id } = await operator.post<{ id: string }>('/v1/operator/templates', template);
+  const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
+    email: 'renter@example.com',
+    password: 'a renter password',
+    name: 'Renter',
+  });
+  const credits = `/v1/operator/organizations/${account.organization.id}/credits`;
+  await operator.post(credits, { amount_micro: 100_000_000, reason: 'bench' });
+  const renter = api.as(account.token);
+  const deploy = async () => {
+    const { id } = await renter.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
+    return eventually('the instance to run', async () => {
+      const { status } = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+      return status === 'running' && id;
+    });
+  };
+  const past = await deploy();
+  await renter.delete(`/v1/instances/${past}`);
+  return { controlPlane, agent, renter, instanceId: await deploy() };
+}
+
+/** Copies the past instance and its interval, and the credit, each copy with an id of its own. */
+export function addPast(database: BetterSqlite3.Database, instances: number, ledgerRows: number): void {
+  const copy = (table: string, where: string, count: number, values: Record<string, string>) => {
+    const columns = database.pragma(`table_info(${table})`) as { name: string }[];
+    const names = columns.map(({ name }) => name).filter((name) => !(name in values && values[name] === ''));
+    const chosen = names.map((name) => values[name] ?? name).join(', ');
+    database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO ${table} (${names.join(', ')})
+      SELECT ${chosen} FROM n, (SELECT * FROM ${table} WHERE ${where} LIMIT 1)`);
+  };
+  const id = (base: number) => `printf('00000000-0000-4000-%04d-%012d', ${base}, i)`;
+  const past = "(SELECT id FROM instances WHERE status = 'destroyed' LIMIT 1)";
+  copy('meter_intervals', `instance_id = ${past}`, instances, { id: '', instance_id: past });
+  copy('instances', "status = 'destroyed'", instances, { id: id(1), created_at: 'created_at - i' });
+  copy('transactions', "kind = 'credit'", ledgerRows, { id: id(2) });
+}
