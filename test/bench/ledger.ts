@@ -39,10 +39,9 @@ async function readBeside({ controlPlane, renter }: Market, name: string, path: 
   const authorization = `Bearer ${renter.token ?? ''}`;
   const args = ['--input-type=module', '-e', READER, `${controlPlane.url}${path}`, authorization];
   const reader = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let isOver = false;
-  const over = once(reader, 'exit').then(() => (isOver = true));
+  const over = once(reader, 'exit');
   const answers: number[] = [];
-  while (!isOver) {
+  while (reader.exitCode === null) {
     const asked = performance.now();
     await (await fetch(`${controlPlane.url}/healthz`)).arrayBuffer();
     answers.push(performance.now() - asked);
