@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
 /** What takes much processor time without Docker, and guards what quick tests look at, too. */
-const DEEP = ['test/simulation/{bugs,money-bugs}.test.ts', 'test/contract/clients.test.ts'];
+const DEEP = [
+  'test/simulation/{bugs,money-bugs,simulation}.test.ts',
+  'test/contract/clients.test.ts',
+  'test/check/import-rules.test.ts',
+];
 
 /** Virtual machines: a processor that is emulated takes a core. */
 const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
