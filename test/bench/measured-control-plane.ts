@@ -8,7 +8,7 @@ import { ApiClient } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import type { Addresses } from '../../control-plane/app.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../control-plane/main.js', import.meta.url));
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 const UNLIMITED = '999999999';
 
