@@ -17,7 +17,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const bash = (script: string, env: Record<string, string> = {}) =>
-  spawnSync('bash', ['-euc', script], { cwd: root, env: { ...process.env, ...env }, encoding: 'utf8' });
+  spawnSync('bash', ['-euc', script], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    // A bash whose standard input is a socket takes itself for a remote shell, and runs the files of one.
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 
 it('says at once that it needs root, and why', () => {
   const { status, stderr } = bash(`id() { echo ${SOMEBODY}; }; export -f id; scripts/quickstart --once`);

@@ -12,6 +12,9 @@ it.each([
   ['SELECT * FROM instances WHERE organization_id = ?', 'unbounded: SEARCH instances'],
   ["SELECT * FROM instances WHERE status = 'stopped'", 'SCAN instances'],
   ['SELECT * FROM transactions WHERE organization_id = ? ORDER BY created_at LIMIT 10', 'unbounded'],
+  ["SELECT * FROM instances WHERE label = 'x' LIMIT 1", 'SCAN instances'],
+  ['SELECT * FROM commands WHERE machine_id = ?', 'unbounded: SEARCH commands'],
+  ['SELECT * FROM "instances" as "one" WHERE organization_id = ?', 'unbounded: SEARCH one'],
   ["UPDATE instances SET label = '' WHERE machine_id = ?", 'SCAN instances'],
 ])('%s costs more with age', (sql, fault) => {
   expect(faultOf(database, sql)).toContain(fault);

@@ -44,15 +44,17 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
     };
     tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
     const quarantined = hello.unseen ? [] : reconcile(tx, machine, hello.instances);
-    tx.run(
+    const due = tx.all(
       query
         .updateTable('commands')
         .set({ next_send_at: tx.now })
         .where('machine_id', '=', machineId)
-        .where('state', '=', sql.lit('open')),
+        .where('state', '=', sql.lit('open'))
+        .returning('instance_id'),
     );
     tx.nudge('dispatch');
-    return { floors: floorsOf(tx, machineId), quarantined };
+    const withCommand = new Set(due.map(({ instance_id }) => instance_id));
+    return { floors: floorsOf(tx, machineId, withCommand), quarantined };
   });
 }
 
@@ -73,26 +75,23 @@ function reconcile(
   return quarantined;
 }
 
-/** Returns the sequence floors of a host: commands below them must not run again, even on a host that lost its journal. */
-function floorsOf(tx: Tx, machineId: string): SequenceFloor[] {
+/**
+ * Returns the sequence floors of a host: commands below them must not run again, even on a host that lost its journal. `withCommand`:
+ * the instances that have an open command.
+ */
+function floorsOf(tx: Tx, machineId: string, withCommand: ReadonlySet<string>): SequenceFloor[] {
   const live = tx.all(
     query
       .selectFrom('instances')
-      .leftJoin('commands', (join) =>
-        join
-          .onRef('commands.instance_id', '=', 'instances.id')
-          .onRef('commands.machine_id', '=', 'instances.machine_id')
-          .on('commands.state', '=', sql.lit('open')),
-      )
-      .select(['instances.id', 'instances.sequence', 'report_number', 'status', 'commands.id as command_id'])
-      .where('instances.machine_id', '=', machineId)
+      .select(['id', 'sequence', 'report_number', 'status'])
+      .where('machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed')),
   );
-  return live.map(({ id, sequence, report_number, status, command_id }) => ({
+  return live.map(({ id, sequence, report_number, status }) => ({
     instanceId: id,
     sequence,
     reportNumber: report_number,
     running: status === 'running',
-    commandOpen: command_id !== null,
+    commandOpen: withCommand.has(id),
   }));
 }

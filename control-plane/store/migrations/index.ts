@@ -10,6 +10,7 @@ import { origin } from './0009-origin.js';
 import { plainNames } from './0010-plain-names.js';
 import { seams } from './0011-seams.js';
 import { boundedReads } from './0012-bounded-reads.js';
+import { openCommands } from './0013-open-commands.js';
 
 export interface Migration {
   name: string;
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   { name: '0010-plain-names', sql: plainNames },
   { name: '0011-seams', sql: seams },
   { name: '0012-bounded-reads', sql: boundedReads },
+  { name: '0013-open-commands', sql: openCommands },
 ];
