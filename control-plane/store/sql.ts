@@ -34,29 +34,71 @@ export function listOf(values: readonly string[]): RawBuilder<string> {
   return sql<string>`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
 }
 
+/** A value in a statement that is compiled once. */
+class Placeholder {
+  constructor(readonly name: string) {}
+
+  toJSON(): never {
+    throw new Error(`"${this.name}" is only known when the statement runs: pass it as text`);
+  }
+}
+
+/** What a statement can be given each time it runs. */
+type Parameters = Readonly<Record<string, string | number | Buffer | null>>;
+
+/**
+ * Returns a function that makes a statement from its parameters. `build` runs once, and must use each parameter as a value only:
+ * building and compiling a statement takes longer than most take to run.
+ */
+export function compileOnce<P extends Parameters, Row>(
+  build: (parameters: P) => Compilable<Row>,
+): (parameters: P) => Compilable<Row> {
+  let compiled: CompiledQuery<Row> | undefined;
+  let fixed: readonly unknown[] = [];
+  return (given) => {
+    if (!compiled) {
+      compiled = build(new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as P).compile();
+      fixed = compiled.parameters;
+    }
+    const parameters = fixed.map((value) => (value instanceof Placeholder ? given[value.name] : value));
+    const statement = { ...compiled, parameters };
+    return { compile: () => statement };
+  };
+}
+
 const MAX_PREPARED = 1_000;
 
 /** Runs compiled statements synchronously through a cache of prepared ones. */
 export class SqlRunner {
   private readonly prepared = new Map<string, BetterSqlite3.Statement>();
 
-  constructor(private readonly connection: BetterSqlite3.Database) {}
+  /** `beforeWrite` is called before each statement that writes. */
+  constructor(
+    private readonly connection: BetterSqlite3.Database,
+    private readonly beforeWrite: () => void = () => {},
+  ) {}
 
   all<Row>(statement: Compilable<Row>): Row[] {
     const { sql, parameters }: CompiledQuery<Row> = statement.compile();
-    return this.prepare(sql).all(...parameters) as Row[];
+    return this.ready(sql).all(...parameters) as Row[];
   }
 
   /** Returns the first row, or undefined. */
   get<Row>(statement: Compilable<Row>): Row | undefined {
     const { sql, parameters }: CompiledQuery<Row> = statement.compile();
-    return this.prepare(sql).get(...parameters) as Row | undefined;
+    return this.ready(sql).get(...parameters) as Row | undefined;
   }
 
   /** Returns the number of changed rows. */
   run(statement: Compilable): number {
     const { sql, parameters }: CompiledQuery = statement.compile();
-    return this.prepare(sql).run(...parameters).changes;
+    return this.ready(sql).run(...parameters).changes;
+  }
+
+  private ready(sql: string): BetterSqlite3.Statement {
+    const statement = this.prepare(sql);
+    if (!statement.readonly) this.beforeWrite();
+    return statement;
   }
 
   /** Returns the prepared statement. The cache is bounded, because some statements differ with each request. */

@@ -69,6 +69,9 @@ export class Store {
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
+  private readonly statements: Record<'begin' | 'commit' | 'rollback', BetterSqlite3.Statement>;
+  /** Why the present use case must not write; undefined: it may. */
+  private unprepared: StoreUnavailable | undefined;
   /** The number of rows written until the last call of {@link truncateIdleLog}. */
   private changes = 0;
 
@@ -92,15 +95,21 @@ export class Store {
       this.lock.close();
       throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
     }
-    this.runner = new SqlRunner(this.connection);
+    this.runner = new SqlRunner(this.connection, () => this.beforeWrite());
+    this.statements = {
+      begin: this.connection.prepare('BEGIN IMMEDIATE'),
+      commit: this.connection.prepare('COMMIT'),
+      rollback: this.connection.prepare('ROLLBACK'),
+    };
   }
 
   /**
    * Runs `work` in one durable transaction and rolls it back when `work` throws. Throws StoreUnavailable when the database cannot
-   * be written; a transaction that only reads then still works.
+   * be written; a use case that only reads then still works. The transaction begins with the first write: nothing else uses this
+   * connection meanwhile, so what was read before has not changed.
    */
   transact<T>(work: (tx: Tx) => T): T {
-    const unprepared = this.prepare();
+    this.unprepared = this.prepare();
     const nudged = new Set<WorkerName>();
     const committed: (() => void)[] = [];
     const tx: Tx = {
@@ -109,18 +118,37 @@ export class Store {
       id: () => this.options.ids.uuid(),
       all: (statement) => this.runner.all(statement),
       get: (statement) => this.runner.get(statement),
-      run: (statement: Compilable) => {
-        if (unprepared) throw unprepared;
-        return this.runner.run(statement);
-      },
+      run: (statement: Compilable) => this.runner.run(statement),
       nudge: (worker) => nudged.add(worker),
       afterCommit: (run) => committed.push(run),
       count: (counted) => committed.push(() => this.options.onCount(counted)),
     };
-    const result = unlessUnavailable(() => this.connection.transaction(() => work(tx)).deferred());
+    const result = unlessUnavailable(() => this.commitOrUndo(() => work(tx)));
     for (const run of committed) run();
     for (const worker of nudged) this.options.onNudge(worker);
     return result;
+  }
+
+  private commitOrUndo<T>(work: () => T): T {
+    if (this.isWriting()) throw new Error('a use case began within another');
+    try {
+      const result = work();
+      if (this.isWriting()) this.statements.commit.run();
+      return result;
+    } catch (error) {
+      // SQLite itself rolls back after some errors.
+      if (this.isWriting()) this.statements.rollback.run();
+      throw error;
+    }
+  }
+
+  private beforeWrite(): void {
+    if (this.unprepared) throw this.unprepared;
+    if (!this.isWriting()) this.statements.begin.run();
+  }
+
+  private isWriting(): boolean {
+    return this.connection.inTransaction;
   }
 
   /** Calls {@link beforeEach}. If that cannot write, the transaction must not write either: returns the error for it to throw. */
