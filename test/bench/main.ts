@@ -2,9 +2,10 @@ import { Command } from 'commander';
 import type { Benchmark } from './benchmark.js';
 import { growth } from './growth.js';
 import { ledger } from './ledger.js';
+import { reads } from './reads.js';
 import { settlement } from './settlement.js';
 
-const BENCHMARKS: Readonly<Record<string, Benchmark>> = { growth, ledger, settlement };
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = { growth, ledger, reads, settlement };
 
 const program = new Command('bench')
   .description(`Measures on this machine: ${Object.keys(BENCHMARKS).join(', ')}.`)

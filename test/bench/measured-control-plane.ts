@@ -59,9 +59,11 @@ export class MeasuredControlPlane {
 
   /** Returns the processor time of all threads since the start, in milliseconds. */
   cpuMs(): number {
-    const tasks = `/proc/${this.daemon?.pid}/task`;
-    const spent = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]);
-    return spent.reduce((sum, ns) => sum + Number(ns), 0) / 1e6;
+    return cpuMsOf(this.pid);
+  }
+
+  get pid(): number {
+    return this.daemon?.pid ?? 0;
   }
 
   async stop(): Promise<void> {
@@ -84,4 +86,11 @@ export class MeasuredControlPlane {
     this.daemon = Daemon.start('the control plane', PROGRAM, ['serve'], this.env, log);
     this.addresses = await this.daemon.firstLine();
   }
+}
+
+/** Returns the processor time that all threads of a process have used, in milliseconds. */
+export function cpuMsOf(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  const spent = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return spent.reduce((sum, ns) => sum + Number(ns), 0) / 1e6;
 }
