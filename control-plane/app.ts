@@ -11,7 +11,7 @@ import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
-import { currentRequest, outsideRequests } from './http/current-request.js';
+import { currentRequest } from './http/current-request.js';
 import { createHttpServer } from './http/server.js';
 import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
@@ -125,7 +125,7 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
 
 /** Connects the parts of the control plane; contains no rules. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
-  const { clock = systemClock, ids = randomIds, defer = (run) => void setImmediate(outsideRequests, run) } = overrides;
+  const { clock = systemClock, ids = randomIds, defer = setImmediate } = overrides;
   const store = new Store(config.database, clock, {
     ids,
     onNudge: (worker) => workers.nudge(worker),

@@ -11,13 +11,16 @@ const LINGER_MS = 5_000;
  * after they have sent everything; without this, the closed connection is reset and they never see the answer.
  */
 export function lingerAfterEarlyAnswers(app: FastifyInstance, clock: Clock): void {
-  app.addHook('onSend', async ({ raw }, reply) => {
-    if (!isArriving(raw)) return;
-    // Otherwise Node closes the connection as soon as the answer is written.
-    reply.raw.shouldKeepAlive = true;
-    void reply.removeHeader('connection');
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
+    if (isArriving(raw)) {
+      // Otherwise Node closes the connection as soon as the answer is written.
+      reply.raw.shouldKeepAlive = true;
+      void reply.removeHeader('connection');
+    }
+    done(null, payload);
   });
-  app.addHook('onResponse', async ({ raw }) => {
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    done();
     if (!isArriving(raw)) return;
     const timer = clock.schedule(LINGER_MS, () => raw.socket.destroy());
     raw.once('close', () => timer.cancel());
@@ -29,6 +32,6 @@ export function lingerAfterEarlyAnswers(app: FastifyInstance, clock: Clock): voi
 }
 
 function isArriving({ complete, headers, destroyed }: IncomingMessage): boolean {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return hasBody && !complete && !destroyed;
+  if (complete || destroyed) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -51,12 +51,20 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
     // Generated clients name their function after it.
     if (!schema.operationId) throw new Error(`${String(method)} ${url} names no operation`);
   });
-  app.addHook('onRequest', async (request) => {
-    const { policy } = request.routeOptions.config;
-    if (policy === undefined || policy === PUBLIC) return noteApiKey(platform, request);
-    request.caller =
-      policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
+  app.addHook('onRequest', (request, _reply, done) => {
+    try {
+      admit(platform, request);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
   });
+}
+
+function admit(platform: Platform, request: FastifyRequest): void {
+  const { policy } = request.routeOptions.config;
+  if (policy === undefined || policy === PUBLIC) return noteApiKey(platform, request);
+  request.caller = policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
 }
 
 /** Returns the codes with which a policy itself can refuse. */

@@ -1,13 +1,11 @@
 import { MINUTE_MS } from '../../shared/time.js';
-import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RateLimits } from '../config.js';
 import { networkOf } from '../domain/network.js';
 import { Refusal } from '../domain/refusal.js';
 import { hasSessionFrom } from '../services/accounts/sessions.js';
 import type { Platform } from '../services/system/platform.js';
-
-type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
+import { WindowCounter } from './window-counter.js';
 
 const QUARTER_HOUR_MS = 15 * MINUTE_MS;
 
@@ -29,35 +27,38 @@ const EVERYWHERE = 20;
  * the seconds to wait. An attacker uses up only the attempts of the attacking network; if many networks attack one account,
  * networks with a session of that account can still log in. The counts are kept in memory and bounded.
  */
-export async function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): Promise<void> {
-  await app.register(rateLimit, { global: false });
-  const limiter = (max: number, timeWindow: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
-    app.createRateLimit({ max, timeWindow, keyGenerator });
+export function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): void {
+  const counter = (most: number, windowMs: number) => new WindowCounter(platform.clock, windowMs, most);
+  const perAddress = counter(limits.perAddress, MINUTE_MS);
+  const perCredential = counter(limits.perCredential, MINUTE_MS);
+  const attemptsPerAddress = counter(limits.attemptsPerAddress, QUARTER_HOUR_MS);
+  const attemptsAtAccount = counter(limits.attemptsPerAccount, QUARTER_HOUR_MS);
+  const attemptsEverywhere = counter(EVERYWHERE * limits.attemptsPerAccount, QUARTER_HOUR_MS);
 
-  const perAddress = limiter(limits.perAddress, MINUTE_MS, addressOf);
-  const perCredential = limiter(limits.perCredential, MINUTE_MS, credentialOf);
-  const attemptsPerAddress = limiter(limits.attemptsPerAddress, QUARTER_HOUR_MS, addressOf);
-  const attemptsAtAccount = limiter(limits.attemptsPerAccount, QUARTER_HOUR_MS, accountAndNetwork);
-  const attemptsEverywhere = limiter(EVERYWHERE * limits.attemptsPerAccount, QUARTER_HOUR_MS, accountNamed);
-
-  app.addHook('onRequest', (request) => count(perAddress, request, 'from this address'));
-  app.addHook('preParsing', async (request) => {
-    if (request.caller) await count(perCredential, request, 'with this credential');
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(refusalOf(perAddress.count(addressOf(request)), 'from this address'));
   });
-  app.addHook('preHandler', async (request) => {
-    if (!request.routeOptions.config.guessable) return;
-    await count(attemptsPerAddress, request, 'at passwords from this address');
-    if (request.routeOptions.config.guessable !== true) return;
-    await count(attemptsAtAccount, request, 'at the password of this account');
-    if (!isKnown(platform, request)) await count(attemptsEverywhere, request, 'at the password of this account');
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const { caller } = request;
+    done(caller && refusalOf(perCredential.count(credentialOf({ caller })), 'with this credential'));
+  });
+  const countAttempt = (request: FastifyRequest): Refusal | undefined => {
+    const fromAddress = refusalOf(attemptsPerAddress.count(addressOf(request)), 'at passwords from this address');
+    if (fromAddress || request.routeOptions.config.guessable !== true) return fromAddress;
+    const what = 'at the password of this account';
+    const fromNetwork = refusalOf(attemptsAtAccount.count(accountAndNetwork(request)), what);
+    if (fromNetwork || isKnown(platform, request)) return fromNetwork;
+    return refusalOf(attemptsEverywhere.count(accountNamed(request)), what);
+  };
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.guessable) return;
+    route.preHandler = [...[route.preHandler ?? []].flat(), (request, _reply, done) => done(countAttempt(request))];
   });
 }
 
-async function count(limiter: Limiter, request: FastifyRequest, what: string): Promise<void> {
-  const answer = await limiter(request);
-  if (answer.isAllowed || !answer.isExceeded) return;
-  const seconds = Math.max(answer.ttlInSeconds, 1);
-  throw new Refusal('RATE_LIMITED', `too many attempts ${what}; try again in ${seconds} s`, {
+function refusalOf(seconds: number, what: string): Refusal | undefined {
+  if (seconds === 0) return undefined;
+  return new Refusal('RATE_LIMITED', `too many attempts ${what}; try again in ${seconds} s`, {
     retry_after_seconds: seconds,
   });
 }

@@ -17,6 +17,7 @@ import { documentApi } from './openapi.js';
 import { enforcePolicies } from './policy.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
@@ -72,6 +73,7 @@ export async function createHttpServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    childLoggerFactory: (parent, bindings) => new RequestLogger(parent, bindings),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // Each HEAD route has the policy of its GET route.
     exposeHeadRoutes: true,
@@ -83,22 +85,25 @@ export async function createHttpServer(
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
-    // Responses are for one caller only and must not be cached; browsers must not guess another content type.
-    if (request.url.startsWith('/v1'))
-      void reply.headers({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
+    if (request.url.startsWith('/v1')) {
+      // Responses are for one caller only and must not be cached; browsers must not guess another content type.
+      void reply.header('Cache-Control', 'no-store');
+      void reply.header('X-Content-Type-Options', 'nosniff');
+    }
+    done(null, payload);
   });
   lingerAfterEarlyAnswers(app, platform.clock);
   followRequests(app);
   refuseWhileClosing(app);
-  logRequests(app);
+  logRequests(app, logger);
   metrics.observe(app);
   validateStrictly(app);
   parseJson(app);
   handleErrors(app);
   answerUnknownRoutes(app, platform);
-  await limitRates(app, limits, platform);
+  limitRates(app, limits, platform);
   await documentApi(app);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
@@ -179,17 +184,20 @@ function refuseWhileClosing(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
     closing = true;
   });
-  app.addHook('onRequest', async () => {
-    if (closing) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
+  app.addHook('onRequest', (_request, _reply, done) => {
+    done(closing ? new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly') : undefined);
   });
 }
 
-function logRequests(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
+function logRequests(app: FastifyInstance, logger: Logger): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    done();
+    const level = levelOf(request, reply);
+    if (!logger.isLevelEnabled(level)) return;
     const { method, routeOptions } = request;
     const { id } = (request.params ?? {}) as { id?: string };
     const about = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined ? { instanceId: id } : {};
-    request.log[levelOf(request, reply)](
+    request.log[level](
       {
         ...about,
         ...whoAsked(request),

@@ -1,6 +1,6 @@
 import addFormats from 'ajv-formats';
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal } from '../domain/refusal.js';
 
 declare module 'fastify' {
@@ -33,15 +33,22 @@ export function validateStrictly(app: FastifyInstance): void {
     const validate = (httpPart === 'body' ? body : text).compile(schema);
     return httpPart === 'querystring' ? withPlainIntegers(schema as QuerySchema, validate) : validate;
   });
-  app.addHook('preValidation', async (request) => {
-    const { body, params, query, routeOptions } = request;
-    unifyIds(params, () => true);
-    for (const fields of [query, body]) unifyIds(fields, (name) => name.endsWith('_id'));
-    const { schema, config } = routeOptions;
-    if (body === undefined && request.method === 'POST' && mayBeEmpty(schema?.body)) request.body = {};
-    if (schema?.body === undefined && config.rawBody !== true) refuseUnaskedBody(body);
-  });
+  app.addHook('preValidation', (request, _reply, done) => done(prepareFields(request)));
 }
+
+/** Unifies ids and fills in an empty body. Returns the refusal of a body that the route does not take. */
+function prepareFields(request: FastifyRequest): Refusal | undefined {
+  const { body, params, query, routeOptions } = request;
+  unifyIds(params, () => true);
+  unifyIds(query, isIdName);
+  if (body === undefined && request.method === 'GET') return undefined;
+  unifyIds(body, isIdName);
+  const { schema, config } = routeOptions;
+  if (body === undefined && request.method === 'POST' && mayBeEmpty(schema?.body)) request.body = {};
+  return schema?.body === undefined && config.rawBody !== true ? refusalOfUnaskedBody(body) : undefined;
+}
+
+const isIdName = (name: string) => name.endsWith('_id');
 
 /** Tells whether no field of this schema is required, so that a POST needs no body. */
 export function mayBeEmpty(schema: unknown): boolean {
@@ -86,22 +93,22 @@ interface SchemaError {
   message?: string;
 }
 
-/** Refuses a body on a route that takes none. An unknown field could be meant to change the action, such as `dry_run`. */
-function refuseUnaskedBody(body: unknown): void {
-  if (body === undefined || body === null) return;
+/** Returns the refusal of a body on a route that takes none. An unknown field could be meant to change the action, such as `dry_run`. */
+function refusalOfUnaskedBody(body: unknown): Refusal | undefined {
+  if (body === undefined || body === null) return undefined;
   if (typeof body !== 'object' || Array.isArray(body))
-    throw refuseFields([{ path: '', message: 'this address takes no body; send none' }]);
+    return refuseFields([{ path: '', message: 'this address takes no body; send none' }]);
   const details = Object.keys(body).map((path) => ({ path, message: UNKNOWN }));
-  if (details.length > 0) throw refuseFields(details);
+  return details.length > 0 ? refuseFields(details) : undefined;
 }
 
 /** Converts UUIDs to lower case, as they are stored. */
 function unifyIds(fields: unknown, isId: (name: string) => boolean): void {
   if (typeof fields !== 'object' || fields === null) return;
   const values = fields as Record<string, unknown>;
-  for (const name of Object.keys(values).filter(isId)) {
+  for (const name of Object.keys(values)) {
     const value = values[name];
-    if (typeof value === 'string' && UUID.test(value)) values[name] = value.toLowerCase();
+    if (isId(name) && typeof value === 'string' && UUID.test(value)) values[name] = value.toLowerCase();
   }
 }
 

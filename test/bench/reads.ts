@@ -12,7 +12,10 @@ const BARE = fileURLToPath(new URL('./bare-fastify.js', import.meta.url));
 const MACHINES = 25;
 const CONNECTIONS = 50;
 const ROUNDS = 5;
-const REQUESTS = 2_000;
+/** Enough for the compiler of V8 to have done with what runs often. */
+const WARM_UP_MS = 1_000;
+const ROUND_MS = 300;
+const MOST_REQUESTS = 20_000;
 const US = 1_000;
 
 /**
@@ -71,13 +74,15 @@ async function compare(name: string, { market, bare }: Sides, path: string, etag
   const theirs: number[] = [];
   const credential = { Authorization: `Bearer ${market.renter.token ?? ''}` };
   const known = (tag: string) => (etag === undefined ? {} : { 'If-None-Match': tag });
-  for (let round = 0; round <= ROUNDS; round++) {
-    theirs.push(await cost(`${bare.url}${path}`, bare.pid, { ...credential, ...known('"same"') }));
-    const headers = { ...credential, ...known(etag ?? '') };
-    ours.push(await cost(`${market.controlPlane.url}${path}`, market.controlPlane.pid, headers));
+  const limit = caller(`${bare.url}${path}`, bare.pid, { ...credential, ...known('"same"') });
+  const { controlPlane } = market;
+  const own = caller(`${controlPlane.url}${path}`, controlPlane.pid, { ...credential, ...known(etag ?? '') });
+  const [ofLimit, ofOwn] = [await requestsFor(limit), await requestsFor(own)];
+  for (let round = 0; round < ROUNDS; round++) {
+    theirs.push(await limit(ofLimit));
+    ours.push(await own(ofOwn));
   }
-  // The first round warms up.
-  const [us, bareUs] = [median(ours.slice(1)), median(theirs.slice(1))];
+  const [us, bareUs] = [median(ours), median(theirs)];
   return {
     [`${name}, us`]: tenth(us),
     [`${name}, bare us`]: tenth(bareUs),
@@ -85,12 +90,24 @@ async function compare(name: string, { market, bare }: Sides, path: string, etag
   };
 }
 
-/** Returns the processor time of one request in us. */
-async function cost(url: string, pid: number, headers: Record<string, string>): Promise<number> {
-  const before = cpuMsOf(pid);
-  const result = await autocannon({ url, connections: CONNECTIONS, amount: REQUESTS, headers });
-  if (result.errors > 0 || result['4xx'] + result['5xx'] > 0) throw new Error(`${url} was not answered`);
-  return ((cpuMsOf(pid) - before) / REQUESTS) * US;
+/** Sends that many requests and returns the processor time of one in us. */
+type Call = (amount: number) => Promise<number>;
+
+function caller(url: string, pid: number, headers: Record<string, string>): Call {
+  return async (amount) => {
+    const before = cpuMsOf(pid);
+    const result = await autocannon({ url, connections: CONNECTIONS, amount, headers });
+    if (result.errors > 0 || result['4xx'] + result['5xx'] > 0) throw new Error(`${url} was not answered`);
+    return ((cpuMsOf(pid) - before) / amount) * US;
+  };
+}
+
+/** Warms up, and returns how many requests take one round. */
+async function requestsFor(call: Call): Promise<number> {
+  const within = (ms: number, us: number) =>
+    Math.min(Math.ceil((ms * US) / us / CONNECTIONS) * CONNECTIONS, MOST_REQUESTS);
+  const first = await call(2 * CONNECTIONS);
+  return within(ROUND_MS, await call(within(WARM_UP_MS, first)));
 }
 
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
