@@ -30,6 +30,10 @@ const HEADERS: Readonly<Record<string, Header>> = {
     required: true,
     schema: { type: 'string' },
   },
+  ETag: {
+    description: 'Changes when the body does; send it as `If-None-Match` to get 304 while it has not changed',
+    schema: { type: 'string' },
+  },
   'Idempotent-Replayed': {
     description: '`true` if the `Idempotency-Key` was used before; the body is what the first request created',
     schema: { type: 'string', enum: ['true'] },
@@ -110,8 +114,10 @@ function operationsOf({ paths = {} }: Document): OpenAPIV3_1.OperationObject[] {
 
 function headersOf(operation: OpenAPIV3_1.OperationObject, status: string): Record<string, { $ref: string }> {
   const parameters = (operation.parameters ?? []) as { name: string }[];
-  const isReplayable = status === '201' && parameters.some(({ name }) => name === 'idempotency-key');
-  const names = ['X-Request-Id', HEADERS_BY_STATUS[status], isReplayable && 'Idempotent-Replayed'];
+  const takes = (header: string) => parameters.some(({ name }) => name === header);
+  const isReplayable = status === '201' && takes('idempotency-key');
+  const hasETag = (status === '200' || status === '304') && takes('if-none-match');
+  const names = ['X-Request-Id', HEADERS_BY_STATUS[status], isReplayable && 'Idempotent-Replayed', hasETag && 'ETag'];
   return Object.fromEntries(
     names.flatMap((name) => (name ? [[name, { $ref: `#/components/headers/${name}` }] as const] : [])),
   );

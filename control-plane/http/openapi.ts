@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
 import type { ErrorCode } from './error-codes.js';
@@ -114,9 +114,10 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
     security: policy === PUBLIC ? [] : [{ bearer: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),
-    headers: policy === PUBLIC ? schema.headers : withOrganization(schema.headers as TSchema | undefined),
+    headers: headersOf(schema, route),
     response: {
       ...successResponses(schema.response as Record<string, object>),
+      ...(route.config?.hasETag ? successResponses({ 304: Type.Null() }) : {}),
       ...errorResponses(errorsOf(schema, route)),
     },
   };
@@ -149,10 +150,16 @@ function asSent(schema: unknown): unknown {
   return { ...copy, required: required.filter((name: string) => !('default' in (properties[name] ?? {}))) };
 }
 
-function withOrganization(headers: TSchema | undefined): TSchema {
+function headersOf({ headers }: FastifySchema, { config = {} }: RouteOptions): unknown {
   const properties = (headers as { properties?: Record<string, TSchema> } | undefined)?.properties ?? {};
+  if (config.policy === undefined || config.policy === PUBLIC) return headers;
   const organization = text(
     'The id of the organization to act in. Default: the organization that the user joined first',
   );
-  return Type.Object({ ...properties, 'x-org-id': Type.Optional(organization) });
+  const known = text('The `ETag` of the last answer; if it is still the same, the answer is 304 without a body');
+  return Type.Object({
+    ...properties,
+    'x-org-id': Type.Optional(organization),
+    ...(config.hasETag ? { 'if-none-match': Type.Optional(known) } : {}),
+  });
 }

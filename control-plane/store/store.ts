@@ -7,6 +7,7 @@ import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
 import { randomIds, type Ids } from '../../shared/ids.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { WorkerName } from '../domain/worker-name.js';
+import { Changes, type ChangeListener, type WatchedTable } from './changes.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
@@ -69,6 +70,8 @@ export class Store {
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
+  private readonly changed: Changes;
+  private readonly forgetters: (() => void)[] = [];
   private readonly statements: Record<'begin' | 'commit' | 'rollback', BetterSqlite3.Statement>;
   /** Why the present use case must not write; undefined: it may. */
   private unprepared: StoreUnavailable | undefined;
@@ -95,6 +98,7 @@ export class Store {
       this.lock.close();
       throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
     }
+    this.changed = new Changes(this.connection);
     this.runner = new SqlRunner(this.connection, () => this.beforeWrite());
     this.statements = {
       begin: this.connection.prepare('BEGIN IMMEDIATE'),
@@ -147,8 +151,24 @@ export class Store {
     if (!this.isWriting()) this.statements.begin.run();
   }
 
-  private isWriting(): boolean {
+  /** Tells whether a use case is running that has written. */
+  isWriting(): boolean {
     return this.connection.inTransaction;
+  }
+
+  /** Calls `listener` for each row of the table that changes, before the use case goes on. It must not use the store. */
+  onChange(table: WatchedTable, listener: ChangeListener): void {
+    this.changed.listen(table, listener);
+  }
+
+  /** Calls `listener` when rows have changed of which {@link onChange} has told nothing. */
+  onUnknownChange(listener: () => void): void {
+    this.forgetters.push(listener);
+  }
+
+  /** Must be called when rows have changed otherwise than by a statement on this connection. */
+  noteUnknownChange(): void {
+    for (const forget of this.forgetters) forget();
   }
 
   /** Calls {@link beforeEach}. If that cannot write, the transaction must not write either: returns the error for it to throw. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
-import { INSTANCE_ORDER, instancesOf } from '../../control-plane/services/actions/read.js';
+import { INSTANCE_ORDER, liveIdsOf } from '../../control-plane/services/actions/read.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
@@ -191,7 +191,7 @@ it('a CSV file that cannot be read to its end is cut off, and nothing else is', 
 });
 
 it('the instances of an organization are read without those that are destroyed, so that it takes no longer as these grow', () => {
-  const { sql, parameters } = restOf(instancesOf('o', false), {}, INSTANCE_ORDER.by).compile();
+  const { sql, parameters } = restOf(liveIdsOf('o'), {}, INSTANCE_ORDER.by).compile();
   const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
   const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
   database.close();

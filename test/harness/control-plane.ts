@@ -12,6 +12,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from './fake-agent.js';
 import { memoryFolder } from './memory-folder.js';
 import { ManualClock } from './manual-clock.js';
+import { staleOf } from './remembered.js';
 import { PLAIN_TEXT } from './plain-text.js';
 import { WatchedLog } from './watched-log.js';
 import type { FakeAgentOptions } from './fake-enrollment.js';
@@ -27,6 +28,9 @@ const UNLIMITED: RateLimits = {
   attemptsPerAddress: 1e9,
   attemptsPerAccount: 1e9,
 };
+
+/** After how many writes of a test the memory of the control plane is compared with its database. */
+const WRITES_TO_CHECK = 5;
 
 interface Options {
   /** Otherwise in plain text. The clock shows the present time then: certificates are judged by it. */
@@ -52,6 +56,7 @@ export class TestControlPlane {
   private addresses: Addresses = { http: '', grpc: '' };
   private operatorToken = '';
   private renters = 0;
+  private writes = 0;
   private readonly snapshots: BetterSqlite3.Database[] = [];
   readonly agents: FakeAgent[] = [];
   private readonly log = new WatchedLog();
@@ -60,6 +65,7 @@ export class TestControlPlane {
   private readonly inspect: Inspect = async (...heard) => {
     await this.log.inspect(...heard);
     await this.conformity(...heard);
+    if (heard[0] !== 'GET' && ++this.writes % WRITES_TO_CHECK === 0) this.checkMemory();
   };
 
   private constructor(
@@ -176,9 +182,16 @@ export class TestControlPlane {
   }
 
   async stop(): Promise<void> {
+    this.checkMemory();
     for (const agent of this.agents) agent.close();
     await this.core.stop();
     this.cleanUp();
+  }
+
+  /** Throws when the control plane remembers something that its database does not say. */
+  checkMemory(): void {
+    const stale = this.running ? staleOf(this.running.platform) : [];
+    if (stale.length > 0) throw new Error(`the control plane remembers what is over: ${stale.join('; ')}`);
   }
 
   /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret. */
@@ -225,6 +238,7 @@ export class TestControlPlane {
         for (const name of tables) database.exec(`INSERT INTO main.${name} SELECT * FROM saved.${name}`);
       });
       restore.immediate();
+      this.core.platform.store.noteUnknownChange();
     };
   }
 

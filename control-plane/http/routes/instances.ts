@@ -27,8 +27,9 @@ import {
   uuid,
 } from '../schemas.js';
 import { kindOf } from './api-keys.js';
+import { sendBody, textOf } from '../remembered-bodies.js';
 import { idOf, listOrPage, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
-import { answerList } from './whole-list.js';
+import { answerRememberedList } from './whole-list.js';
 import { EnvVariable, Template, templateView } from './templates.js';
 
 function holdPrice() {
@@ -287,12 +288,14 @@ export const instanceRoutes: Routes = (app, platform) => {
   );
 };
 
+const instanceText = textOf(Instance, instanceView);
+
 /** Routes that read instances, their logs and their events. */
 export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances',
     {
-      config: { policy: MEMBER },
+      config: { policy: MEMBER, hasETag: true },
       schema: {
         operationId: 'listInstances',
         summary: "List the organization's instances, newest first",
@@ -304,13 +307,13 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) =>
-      answerList(reply, request.query, (query) => listInstances(platform, callerOf(request), query), instanceView),
+      answerRememberedList(request, reply, (query) => listInstances(platform, callerOf(request), query), instanceText),
   );
 
   app.get(
     '/v1/instances/:id',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'], hasETag: true },
       schema: {
         operationId: 'getInstance',
         summary: 'Get an instance',
@@ -318,7 +321,10 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
         response: { 200: Instance },
       },
     },
-    (request) => instanceView(getInstance(platform, callerOf(request), request.params.id)),
+    (request, reply) => {
+      const instance = getInstance(platform, callerOf(request), request.params.id);
+      return sendBody(request.headers, reply, instance, () => instanceText(instance));
+    },
   );
 
   app.get(

@@ -1,7 +1,8 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListOrPage, Page, PageRequest } from '../../services/system/pages.js';
+import { pageText, sendBody } from '../remembered-bodies.js';
 import { viewPage } from './routes.js';
 
 /** Rows that are read and sent in one turn of the event loop: a few milliseconds of work. */
@@ -18,29 +19,56 @@ export function answerList<Query extends PageRequest, Item, View>(
   read: (query: Query) => Page<Item>,
   view: (item: Item) => View,
 ): ListOrPage<View> {
-  if (query.limit !== undefined || query.cursor !== undefined) return viewPage(read(query), view);
-  const slice = (cursor: Pick<PageRequest, 'cursor'>) => read({ ...query, limit: SLICE_ROWS, ...cursor });
-  const first = slice({});
+  if (!isWhole(query)) return viewPage(read(query), view);
+  const first = read({ ...query, limit: SLICE_ROWS });
   if (first.next_cursor === null) return { items: first.items.map(view) };
-  void reply.type('application/json; charset=utf-8');
-  const serialize = (items: readonly Item[]) => reply.serialize({ items: items.map(view) }) as string;
-  return Readable.from(inSlices(first, (cursor) => slice({ cursor }), serialize)) as never;
+  return sendSlices(reply, query, first, read, (items) =>
+    (reply.serialize({ items: items.map(view) }) as string).slice('{"items":['.length, -']}'.length),
+  );
 }
 
-const BEFORE = '{"items":[';
-const AFTER = ']}';
+/** Answers a list like {@link answerList}, with an ETag unless it is long. The service remembers its pages and items. */
+export function answerRememberedList<Query extends PageRequest, Item>(
+  { headers, query }: Pick<FastifyRequest, 'headers'> & { query: Query },
+  reply: FastifyReply,
+  read: (query: Query) => Page<Item>,
+  text: (item: Item) => string,
+): never {
+  const whole = isWhole(query);
+  const page = read(whole ? { ...query, limit: SLICE_ROWS } : query);
+  if (whole && page.next_cursor !== null)
+    return sendSlices(reply, query, page, read, (items) => items.map(text).join(','));
+  return sendBody(headers, reply, page, () => pageText(page, text, whole), whole ? 'whole' : 'page');
+}
+
+function isWhole({ limit, cursor }: PageRequest): boolean {
+  return limit === undefined && cursor === undefined;
+}
+
+/** Sends a list that begins with the page `first`, the text of each page by `textOf`. */
+function sendSlices<Query extends PageRequest, Item>(
+  reply: FastifyReply,
+  query: Query,
+  first: Page<Item>,
+  read: (query: Query) => Page<Item>,
+  textOf: (items: readonly Item[]) => string,
+): never {
+  void reply.type('application/json; charset=utf-8');
+  const after = (cursor: string) => read({ ...query, limit: SLICE_ROWS, cursor });
+  return Readable.from(inSlices(first, after, textOf)) as never;
+}
 
 /** Yields the text of `{"items": [...]}`, a slice in each turn of the event loop. */
 async function* inSlices<Item>(
   first: Page<Item>,
   after: (cursor: string) => Page<Item>,
-  serialize: (items: readonly Item[]) => string,
+  textOf: (items: readonly Item[]) => string,
 ): AsyncGenerator<string> {
-  yield BEFORE;
+  yield '{"items":[';
   for (let page = first; ; page = after(page.next_cursor)) {
-    yield (page === first ? '' : ',') + serialize(page.items).slice(BEFORE.length, -AFTER.length);
+    yield (page === first ? '' : ',') + textOf(page.items);
     if (page.next_cursor === null) break;
     await nextTurn();
   }
-  yield AFTER;
+  yield ']}';
 }

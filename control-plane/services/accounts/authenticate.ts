@@ -1,10 +1,40 @@
-import type { AccountCaller, ApiKeyCaller, Caller } from '../../domain/caller.js';
+import type { AccountCaller, ApiKeyCaller, Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
+import { Remembered, oncePer } from '../../store/remembered.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
 import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from './tokens.js';
+
+/** The credentials that are remembered at once: those of busy clients. */
+const MOST_CREDENTIALS = 10_000;
+
+/** A session with what its user may do, or an API key. */
+type Credential =
+  | { kind: 'key'; userId: string; key: ApiKeyCaller }
+  | { kind: 'session'; userId: string; session: FoundSession; callers: SessionCallers };
+
+/** Credentials by the hash of their token, each remembered until a row changes that says what it may do. */
+export const credentialsOf = oncePer(({ store }: Platform) => {
+  const credentials = new Remembered(store, MOST_CREDENTIALS, (hash) =>
+    store.transact((tx) => readCredential(tx, hash)),
+  );
+  const forget = (hash: string) => credentials.forget(hash);
+  store.onChange('api_keys', forget);
+  store.onChange('sessions', forget);
+  const forgetUser = (id: string) => credentials.forgetIf(({ userId }) => userId === id);
+  store.onChange('memberships', forgetUser);
+  store.onChange('users', forgetUser);
+  return credentials;
+});
+
+function readCredential(tx: Tx, hash: string): Credential | undefined {
+  const key = findApiKey(tx, hash);
+  if (key) return { kind: 'key', userId: key.creatorId, key };
+  const session = findSession(tx, hash);
+  return session && { kind: 'session', userId: session.userId, session, callers: callersOf(tx, session) };
+}
 
 /**
  * Returns the caller that a bearer token belongs to. Refuses with TOKEN_INVALID, the same for a token that is missing, malformed,
@@ -16,14 +46,24 @@ export function authenticate(
   organizationId: string | undefined,
 ): Caller | AccountCaller {
   if (!token) throw invalidToken();
-  const caller = token.startsWith('svc_')
-    ? platform.store.transact((tx) => findApiKey(tx, token))
-    : findUser(platform, token, organizationId);
-  if (!caller) throw invalidToken();
-  if (caller.kind === 'api_key') {
-    platform.lastUsed.touch(caller.keyId, platform.clock.now());
-    if (organizationId !== undefined && organizationId !== caller.organizationId) throw otherOrganization();
-  }
+  const credential = credentialsOf(platform).of(hashToken(token));
+  if (!credential) throw invalidToken();
+  if (credential.kind === 'session') return useSession(platform, credential, organizationId);
+  const { key } = credential;
+  platform.lastUsed.touch(key.keyId, platform.clock.now());
+  if (organizationId !== undefined && organizationId !== key.organizationId) throw otherOrganization();
+  return key;
+}
+
+function useSession(
+  platform: Platform,
+  { session, callers }: Credential & { kind: 'session' },
+  organizationId: string | undefined,
+): AccountCaller {
+  if (session.expires_at <= platform.clock.now()) throw invalidToken();
+  prolongSession(platform, session);
+  const caller = organizationId === undefined ? callers.first : callers.ofOrganization.get(organizationId);
+  if (!caller) throw otherOrganization();
   return caller;
 }
 
@@ -35,14 +75,14 @@ function otherOrganization(): Refusal {
   return new Refusal('ORG_MISMATCH', 'X-Org-Id names an organization that this credential does not belong to');
 }
 
-function findApiKey(tx: Tx, token: string): ApiKeyCaller | undefined {
+function findApiKey(tx: Tx, hash: string): ApiKeyCaller | undefined {
   const key = tx.get(
     query
       .selectFrom('api_keys')
       .innerJoin('users', 'users.id', 'api_keys.creator_id')
       .selectAll('api_keys')
       .select('users.email')
-      .where('secret_hash', '=', hashToken(token))
+      .where('secret_hash', '=', hash)
       .where('revoked_at', 'is', null),
   );
   if (!key) return undefined;
@@ -58,29 +98,30 @@ function findApiKey(tx: Tx, token: string): ApiKeyCaller | undefined {
   };
 }
 
-function findUser(platform: Platform, token: string, organizationId: string | undefined): AccountCaller | undefined {
-  const found = platform.store.transact((tx) => {
-    const session = findSession(tx, token);
-    return session && { session, caller: userOf(tx, session, organizationId) };
-  });
-  if (found) prolongSession(platform, found.session);
-  return found?.caller;
+interface SessionCallers {
+  /** The caller of a request that names no organization. */
+  first: AccountCaller;
+  ofOrganization: ReadonlyMap<string, AccountCaller>;
 }
 
-function userOf(tx: Tx, session: FoundSession, organizationId: string | undefined): AccountCaller {
+function callersOf(tx: Tx, { id: sessionId, userId, email, is_operator }: FoundSession): SessionCallers {
   const memberships = tx.all(
     query
       .selectFrom('memberships')
       .selectAll()
-      .where('user_id', '=', session.userId)
+      .where('user_id', '=', userId)
       .orderBy('joined_at')
       .orderBy('organization_id'),
   );
-  const active =
-    organizationId === undefined ? memberships[0] : memberships.find((m) => m.organization_id === organizationId);
-  const { id: sessionId, userId, email } = session;
-  const user = { sessionId, userId, email, isOperator: session.is_operator === 1 };
-  if (active) return { ...user, kind: 'session', organizationId: active.organization_id, role: active.role };
-  if (organizationId !== undefined) throw otherOrganization();
-  return { ...user, kind: 'no_organization' };
+  const user = { sessionId, userId, email, isOperator: is_operator === 1 };
+  const callers = memberships.map(({ organization_id, role }): SessionCaller => ({
+    ...user,
+    kind: 'session',
+    organizationId: organization_id,
+    role,
+  }));
+  return {
+    first: callers[0] ?? { ...user, kind: 'no_organization' },
+    ofOrganization: new Map(callers.map((caller) => [caller.organizationId, caller])),
+  };
 }

@@ -38,15 +38,14 @@ export interface FoundSession {
   expires_at: number;
 }
 
-/** Returns the session of a token, or undefined when there is none or it has expired. */
-export function findSession(tx: Tx, token: string): FoundSession | undefined {
+/** Returns the session with this hash of its token, which can have expired, or undefined. */
+export function findSession(tx: Tx, hash: string): FoundSession | undefined {
   return tx.get(
     query
       .selectFrom('sessions')
       .innerJoin('users', 'users.id', 'sessions.user_id')
       .select(['sessions.id', 'sessions.expires_at', 'users.id as userId', 'users.email', 'users.is_operator'])
-      .where('token_hash', '=', hashToken(token))
-      .where('expires_at', '>', tx.now),
+      .where('token_hash', '=', hash),
   );
 }
 

@@ -1,14 +1,16 @@
 import type { ApiKeyKind, Caller } from '../../domain/caller.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
-import type { Row } from '../../store/schema.js';
+import type { SelectQueryBuilder } from 'kysely';
+import { Remembered, oncePer } from '../../store/remembered.js';
+import type { Row, Schema } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
-import { getOwnInstance, type Instance } from '../instances/queries.js';
+import { findInstance, getOwnInstance, unknownInstance, type Instance } from '../instances/queries.js';
 
 export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_encrypted' | 'access_token_encrypted'> & {
   access_token: string | null;
@@ -18,37 +20,99 @@ export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_enc
   template: TemplateDetails;
 };
 
-/** Returns an instance of the caller's organization. Refuses with INSTANCE_NOT_FOUND. */
+/** The instances, and the organizations with their first pages, that are remembered at once. */
+const MOST_INSTANCES = 10_000;
+const MOST_ORGANIZATIONS = 1_000;
+
+/** Instances by id, each remembered until a row changes that its renter sees. */
+export const instanceViews = oncePer((platform: Platform) => {
+  const { store } = platform;
+  const views = new Remembered(store, MOST_INSTANCES, (id) =>
+    store.transact((tx) => {
+      const instance = findInstance(tx, id);
+      return instance && describeInstance(platform, tx, instance);
+    }),
+  );
+  store.onChange('instances', (id) => views.forget(id));
+  const forgetAllOf = (organizationId: string) => views.forgetIf((view) => view.organization_id === organizationId);
+  store.onChange('organizations', forgetAllOf);
+  store.onChange('api_keys', (_, organizationId) => forgetAllOf(organizationId));
+  return views;
+});
+
+/** The first pages of the instances that are not destroyed, by organization and limit: the lists that clients poll. */
+export const instancePages = oncePer((platform: Platform) => {
+  const { store } = platform;
+  const pages = new Remembered(store, MOST_ORGANIZATIONS, (organizationId, limit) =>
+    readInstances(platform, organizationId, { include_destroyed: false, limit: Number(limit) }),
+  );
+  store.onChange('instances', (_, organizationId) => pages.forget(organizationId));
+  store.onChange('organizations', (organizationId) => pages.forget(organizationId));
+  store.onChange('api_keys', (_, organizationId) => pages.forget(organizationId));
+  return pages;
+});
+
+/** Returns an instance of the caller's organization; the same object while nothing changes. Refuses with INSTANCE_NOT_FOUND. */
 export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
-  return platform.store.transact((tx) => describeInstance(platform, tx, getOwnInstance(tx, caller, id)));
+  const instance = instanceViews(platform).of(id);
+  if (instance?.organization_id !== caller.organizationId) throw unknownInstance();
+  return instance;
 }
 
-/** Lists the instances of the caller's organization, newest first; destroyed ones only with `include_destroyed`. */
-export function listInstances(
+type InstanceQuery = PageRequest & { include_destroyed: boolean };
+
+/**
+ * Lists the instances of the caller's organization, newest first; destroyed ones only with `include_destroyed`. A first page is the same
+ * object while nothing changes.
+ */
+export function listInstances(platform: Platform, caller: Caller, request: InstanceQuery): Page<InstanceDetails> {
+  const { organizationId } = caller;
+  const { include_destroyed, limit, cursor } = request;
+  const isPolled = !include_destroyed && cursor === undefined && limit !== undefined;
+  const known = isPolled ? instancePages(platform).of(organizationId, String(limit)) : undefined;
+  return known ?? readInstances(platform, organizationId, request);
+}
+
+function readInstances(
   platform: Platform,
-  caller: Caller,
-  { include_destroyed, ...request }: PageRequest & { include_destroyed: boolean },
+  organizationId: string,
+  { include_destroyed, ...request }: InstanceQuery,
 ): Page<InstanceDetails> {
-  return platform.store.transact((tx) => {
-    const rows = instancesOf(caller.organizationId, include_destroyed);
-    const { items, ...rest } = pageOf(tx, rows, request, INSTANCE_ORDER);
-    return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
-  });
+  const { store } = platform;
+  if (include_destroyed) {
+    // Of the past ones, which can be many, none is remembered.
+    return store.transact((tx) => {
+      const { items, ...rest } = pageOf(tx, withPosition(allOf(organizationId)), request, INSTANCE_ORDER);
+      return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
+    });
+  }
+  const views = instanceViews(platform);
+  const { items, ...rest } = store.transact((tx) =>
+    pageOf(tx, withPosition(liveIdsOf(organizationId)), request, INSTANCE_ORDER),
+  );
+  return { ...rest, items: items.map(({ id }) => views.of(id)).filter((view) => view !== undefined) };
 }
 
 /** The order of the index that the query uses. */
-export const INSTANCE_ORDER: Order<Row<'instances'> & { position: number }> = {
+export const INSTANCE_ORDER: Order<Pick<Row<'instances'>, 'created_at'> & { position: number }> = {
   by: { created_at: 'desc', rowid: 'desc' },
   keyOf: ({ created_at, position }) => [created_at, position],
 };
 
-export function instancesOf(organizationId: string, includeDestroyed: boolean) {
-  const all = query
+function allOf(organizationId: string) {
+  return query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
+}
+
+export function liveIdsOf(organizationId: string) {
+  return query
     .selectFrom('instances')
-    .selectAll()
-    .select(sql<number>`rowid`.as('position'))
-    .where('organization_id', '=', organizationId);
-  return includeDestroyed ? all : all.where('status', '<>', sql.lit('destroyed'));
+    .select(['id', 'created_at'])
+    .where('organization_id', '=', organizationId)
+    .where('status', '<>', sql.lit('destroyed'));
+}
+
+function withPosition<Item>(rows: SelectQueryBuilder<Schema, 'instances', Item>) {
+  return rows.select(sql<number>`rowid`.as('position'));
 }
 
 const SHOWN_EVENTS = 500;

@@ -3,22 +3,28 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type Instance = Row<'instances'>;
 
+const instanceById = compileOnce(({ id }: { id: string }) =>
+  query.selectFrom('instances').selectAll().where('id', '=', id),
+);
+
 export function findInstance(tx: Tx, id: string): Instance | undefined {
-  return tx.get(query.selectFrom('instances').selectAll().where('id', '=', id));
+  return tx.get(instanceById({ id }));
 }
 
 /** Returns an instance of the caller's organization. Refuses an unknown and a foreign id alike, with INSTANCE_NOT_FOUND. */
 export function getOwnInstance(tx: Tx, caller: Caller, id: string): Instance {
   const instance = findInstance(tx, id);
-  if (instance?.organization_id !== caller.organizationId) {
-    throw new Refusal('INSTANCE_NOT_FOUND', 'no instance of this organization has this id');
-  }
+  if (instance?.organization_id !== caller.organizationId) throw unknownInstance();
   return instance;
+}
+
+export function unknownInstance(): Refusal {
+  return new Refusal('INSTANCE_NOT_FOUND', 'no instance of this organization has this id');
 }
 
 /** Returns the instances of an organization in one status, which is not `destroyed`. */

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto';
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import type { Page } from '../services/system/pages.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set if the answer has an `ETag`, and `If-None-Match` is answered with 304. */
+    hasETag?: true;
+  }
+}
+
+interface Body {
+  bytes: Buffer;
+  etag: string;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** The bodies of an object that a service remembers, by form. They are kept for as long as the object. */
+const bodies = new WeakMap<object, Map<string, Body>>();
+
+/** Returns a function that returns the JSON text of a service's object, and keeps it for as long as the object. */
+export function textOf<Item extends object>(schema: TSchema, view: (item: Item) => unknown): (item: Item) => string {
+  let serialize: ((value: unknown) => string) | undefined;
+  const texts = new WeakMap<Item, string>();
+  return (item) => {
+    const known = texts.get(item);
+    if (known !== undefined) return known;
+    serialize ??= SerializerSelector()({}, {})({ schema, method: 'GET', url: '', httpStatus: '200' }) as (
+      value: unknown,
+    ) => string;
+    const text = serialize(view(item));
+    texts.set(item, text);
+    return text;
+  };
+}
+
+/** Returns the JSON text of a page; `isWhole`: of a list that was not asked for in pages, which has no cursor. */
+export function pageText<Item>(
+  { items, next_cursor }: Page<Item>,
+  text: (item: Item) => string,
+  isWhole: boolean,
+): string {
+  const cursor = isWhole ? '' : `,"next_cursor":${JSON.stringify(next_cursor)}`;
+  return `{"items":[${items.map(text).join(',')}]${cursor}}`;
+}
+
+/**
+ * Sends the body of an object that a service remembers, or 304 if the client has it: `make` makes its text once for each `form`. The
+ * `ETag` is a hash of the body, so an object that is made again, and is the same, has the same.
+ */
+export function sendBody(
+  headers: FastifyRequest['headers'],
+  reply: FastifyReply,
+  source: object,
+  make: () => string,
+  form = '',
+): never {
+  const { bytes, etag } = bodyOf(source, form, make);
+  void reply.header('ETag', etag);
+  const known = headers['if-none-match'];
+  if (known !== undefined && names(known, etag)) return reply.code(304).send() as never;
+  return reply.type(JSON_TYPE).send(bytes) as never;
+}
+
+function bodyOf(source: object, form: string, make: () => string): Body {
+  const forms = bodies.get(source) ?? new Map<string, Body>();
+  const known = forms.get(form);
+  if (known) return known;
+  const bytes = Buffer.from(make());
+  const body = { bytes, etag: `"${hash('sha1', bytes, 'base64url')}"` };
+  bodies.set(source, forms.set(form, body));
+  return body;
+}
+
+/** Tells whether the header `If-None-Match` names an ETag. */
+function names(header: string, etag: string): boolean {
+  return (
+    header === etag || header.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
+  );
+}

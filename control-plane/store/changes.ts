@@ -1,0 +1,72 @@
+import type BetterSqlite3 from 'better-sqlite3';
+
+interface Watched {
+  /** What a listener is told of a row, as SQL; `row` stands for the row. */
+  keys: readonly string[];
+  /** The only columns whose updates are told of; without it, all but `exceptOf`. */
+  of?: readonly string[];
+  exceptOf?: readonly string[];
+}
+
+/** The tables whose changes can be listened to. */
+const WATCHED = {
+  api_keys: { keys: ['row.secret_hash', 'row.organization_id'] },
+  gpu_claims: { keys: ['row.machine_id'] },
+  gpus: { keys: ['row.machine_id'] },
+  instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },
+  machines: { keys: ['row.id'], exceptOf: ['last_seen_at'] },
+  memberships: { keys: ['row.user_id'] },
+  offers: { keys: ['row.machine_id'] },
+  organizations: { keys: ['row.id'], of: ['payments_frozen_at'] },
+  quarantine: { keys: ['row.machine_id'] },
+  quarantine_gpus: { keys: ['(SELECT machine_id FROM quarantine WHERE id = row.quarantine_id)'] },
+  sessions: { keys: ['row.token_hash'] },
+  users: { keys: ['row.id'] },
+} as const satisfies Record<string, Watched>;
+
+export type WatchedTable = keyof typeof WATCHED;
+
+/** Called with the keys of a changed row: those of {@link WATCHED}, in that order. */
+export type ChangeListener = (...keys: string[]) => void;
+
+/**
+ * Tells listeners of each row that a statement inserts, updates or deletes, at once and whichever use case does it: by triggers of the
+ * connection, which no statement can bypass. A listener must not use the store.
+ */
+export class Changes {
+  private readonly listeners = new Map<string, ChangeListener[]>();
+
+  constructor(connection: BetterSqlite3.Database) {
+    connection.function('row_changed', { varargs: true }, (table: unknown, ...keys: unknown[]) => {
+      for (const listener of this.listeners.get(table as string) ?? []) listener(...(keys as string[]));
+      return null;
+    });
+    for (const [table, watched] of Object.entries<Watched>(WATCHED))
+      for (const trigger of triggersOf(connection, table, watched)) connection.exec(trigger);
+  }
+
+  listen(table: WatchedTable, listener: ChangeListener): void {
+    const others = this.listeners.get(table) ?? [];
+    this.listeners.set(table, [...others, listener]);
+  }
+}
+
+function triggersOf(connection: BetterSqlite3.Database, table: string, { keys, ...watched }: Watched): string[] {
+  const columns = (connection.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+  const of = watched.of ?? columns.filter((name) => !watched.exceptOf?.includes(name));
+  const tell = (row: 'NEW' | 'OLD') =>
+    [`'${table}'`, ...keys.map((key) => key.replaceAll('row.', `${row}.`))].join(', ');
+  const trigger = (name: string, event: string, body: string) =>
+    `CREATE TEMP TRIGGER ${table}_${name} AFTER ${event} ON main.${table} BEGIN ${body}; END`;
+  const added = `SELECT row_changed(${tell('NEW')})`;
+  const removed = `SELECT row_changed(${tell('OLD')})`;
+  const isMoved = keys
+    .filter((key) => key.startsWith('row.'))
+    .map((key) => `${key.replace('row.', 'OLD.')} IS NOT ${key.replace('row.', 'NEW.')}`)
+    .join(' OR ');
+  return [
+    trigger('added', 'INSERT', added),
+    trigger('changed', `UPDATE OF ${of.join(', ')}`, isMoved ? `${added}; ${removed} WHERE ${isMoved}` : added),
+    trigger('removed', 'DELETE', removed),
+  ];
+}

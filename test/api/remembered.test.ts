@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+
+let test: TestControlPlane;
+let renter: Renter;
+let id: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  const agent = await test.host();
+  renter = await test.renter();
+  const [offer_id, template_id] = [await test.offer(agent), await test.template()];
+  ({ id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 }));
+  await statusIs(renter.api, id, 'running');
+});
+afterAll(() => test.stop());
+
+const ask = (path: string, etag: string, api = renter.api) =>
+  api.request<InstanceBody>('GET', path, undefined, { 'If-None-Match': etag });
+const etagOf = async (path: string) => {
+  const { headers } = await renter.api.request('GET', path);
+  return headers.get('etag') ?? '';
+};
+
+it.each([
+  ['an instance', () => `/v1/instances/${id}`],
+  ['the instances', () => '/v1/instances'],
+  ['a page of them', () => '/v1/instances?limit=200'],
+])('%s that has not changed is not sent again, and is when it has', async (_, pathOf) => {
+  const path = pathOf();
+  const etag = await etagOf(path);
+  expect(etag).toMatch(/^"[\w-]{27}"$/);
+  for (const known of [etag, `"other", W/${etag}`, '*']) {
+    const { status, headers, body } = await ask(path, known);
+    expect({ status, etag: headers.get('etag'), body }).toEqual({ status: 304, etag, body: null });
+  }
+  expect((await ask(path, '"other"')).status).toBe(200);
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  await statusIs(renter.api, id, 'stopped');
+  const changed = await ask(path, etag);
+  expect(changed.status).toBe(200);
+  expect(JSON.stringify(changed.body)).toContain('"status":"stopped"');
+  await renter.api.post(`/v1/instances/${id}/start`);
+  await statusIs(renter.api, id, 'running');
+});
+
+it('a whole list and a page of the same rows are not taken for each other', async () => {
+  expect(await renter.api.get('/v1/instances?limit=200')).toHaveProperty('next_cursor', null);
+  expect(await renter.api.get('/v1/instances')).not.toHaveProperty('next_cursor');
+});
+
+it('an answer without a body counts as a use of its key, and a revoked key gets none', async () => {
+  const path = `/v1/instances/${id}`;
+  const { key, secret } = await renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', {
+    name: 'ci',
+    kind: 'personal',
+  });
+  const byKey = renter.api.as(secret);
+  const etag = await etagOf(path);
+  expect((await ask(path, etag, byKey)).status).toBe(304);
+  test.clock.advance(60_000);
+  expect((await ask(path, etag, byKey)).status).toBe(304);
+  const { items } = await renter.api.get<{ items: { id: string; last_used_at: string }[] }>('/v1/api-keys');
+  const used = items.find((one) => one.id === key.id)?.last_used_at;
+  expect(Date.parse(used ?? '')).toBe(test.clock.now());
+  await renter.api.delete(`/v1/api-keys/${key.id}`);
+  expect((await ask(path, etag, byKey)).status).toBe(401);
+});
