@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
-import type { Page } from '../services/system/pages.js';
+import type { ListOrPage } from '../services/system/pages.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -36,13 +36,9 @@ export function textOf<Item extends object>(schema: TSchema, view: (item: Item) 
   };
 }
 
-/** Returns the JSON text of a page; `isWhole`: of a list that was not asked for in pages, which has no cursor. */
-export function pageText<Item>(
-  { items, next_cursor }: Page<Item>,
-  text: (item: Item) => string,
-  isWhole: boolean,
-): string {
-  const cursor = isWhole ? '' : `,"next_cursor":${JSON.stringify(next_cursor)}`;
+/** Returns the JSON text of a list, without `next_cursor` if it is whole. */
+export function pageText<Item>({ items, next_cursor }: ListOrPage<Item>, text: (item: Item) => string): string {
+  const cursor = next_cursor === undefined ? '' : `,"next_cursor":${JSON.stringify(next_cursor)}`;
   return `{"items":[${items.map(text).join(',')}]${cursor}}`;
 }
 

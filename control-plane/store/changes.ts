@@ -1,6 +1,8 @@
 import type BetterSqlite3 from 'better-sqlite3';
 
 interface Watched {
+  /** The table, if it is not the name of the entry. */
+  table?: string;
   /** What a listener is told of a row, as SQL; `row` stands for the row. */
   keys: readonly string[];
   /** The only columns whose updates are told of; without it, all but `exceptOf`. */
@@ -8,12 +10,13 @@ interface Watched {
   exceptOf?: readonly string[];
 }
 
-/** The tables whose changes can be listened to. */
+/** The tables, or parts of them, whose changes can be listened to. */
 const WATCHED = {
   api_keys: { keys: ['row.secret_hash', 'row.organization_id'] },
   gpu_claims: { keys: ['row.machine_id'] },
   gpus: { keys: ['row.machine_id'] },
   instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },
+  instance_disks: { table: 'instances', keys: ['row.machine_id'], of: ['disk_gb', 'status', 'machine_id'] },
   machines: { keys: ['row.id'], exceptOf: ['last_seen_at'] },
   memberships: { keys: ['row.user_id'] },
   offers: { keys: ['row.machine_id'] },
@@ -41,8 +44,8 @@ export class Changes {
       for (const listener of this.listeners.get(table as string) ?? []) listener(...(keys as string[]));
       return null;
     });
-    for (const [table, watched] of Object.entries<Watched>(WATCHED))
-      for (const trigger of triggersOf(connection, table, watched)) connection.exec(trigger);
+    for (const [what, watched] of Object.entries<Watched>(WATCHED))
+      for (const trigger of triggersOf(connection, what, watched)) connection.exec(trigger);
   }
 
   listen(table: WatchedTable, listener: ChangeListener): void {
@@ -51,13 +54,17 @@ export class Changes {
   }
 }
 
-function triggersOf(connection: BetterSqlite3.Database, table: string, { keys, ...watched }: Watched): string[] {
+function triggersOf(
+  connection: BetterSqlite3.Database,
+  what: string,
+  { keys, table = what, ...watched }: Watched,
+): string[] {
   const columns = (connection.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
   const of = watched.of ?? columns.filter((name) => !watched.exceptOf?.includes(name));
   const tell = (row: 'NEW' | 'OLD') =>
-    [`'${table}'`, ...keys.map((key) => key.replaceAll('row.', `${row}.`))].join(', ');
+    [`'${what}'`, ...keys.map((key) => key.replaceAll('row.', `${row}.`))].join(', ');
   const trigger = (name: string, event: string, body: string) =>
-    `CREATE TEMP TRIGGER ${table}_${name} AFTER ${event} ON main.${table} BEGIN ${body}; END`;
+    `CREATE TEMP TRIGGER ${what}_${name} AFTER ${event} ON main.${table} BEGIN ${body}; END`;
   const added = `SELECT row_changed(${tell('NEW')})`;
   const removed = `SELECT row_changed(${tell('OLD')})`;
   const isMoved = keys

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
 let test: TestControlPlane;
@@ -15,6 +16,11 @@ beforeAll(async () => {
   await statusIs(renter.api, id, 'running');
 });
 afterAll(() => test.stop());
+
+interface Shown {
+  id: string;
+  machine: { next_maintenance: string | null };
+}
 
 const ask = (path: string, etag: string, api = renter.api) =>
   api.request<InstanceBody>('GET', path, undefined, { 'If-None-Match': etag });
@@ -66,4 +72,48 @@ it('an answer without a body counts as a use of its key, and a revoked key gets 
   expect(Date.parse(used ?? '')).toBe(test.clock.now());
   await renter.api.delete(`/v1/api-keys/${key.id}`);
   expect((await ask(path, etag, byKey)).status).toBe(401);
+});
+
+it('the offers and the catalogue follow each change', async () => {
+  const agent = await test.host({ gpus: 2 });
+  const prices = async () => {
+    const { items } = await renter.api.get<{ items: { id: string; price_per_hour_micro: number }[] }>('/v1/offers');
+    return items.filter((offer) => offer.id === offer_id).map(({ price_per_hour_micro }) => price_per_hour_micro);
+  };
+  let offer_id = '';
+  const etag = await etagOf('/v1/offers');
+  expect((await ask('/v1/offers', etag)).status).toBe(304);
+  offer_id = await test.offer(agent);
+  expect((await ask('/v1/offers', etag)).status).toBe(200);
+  expect(await prices()).toEqual([1_000_000]);
+  await test.operator.request('PATCH', `/v1/operator/offers/${offer_id}`, { price_per_hour_micro: 7 });
+  expect(await prices()).toEqual([7]);
+  await test.operator.post(`/v1/operator/machines/${agent.hostId}/cordon`);
+  expect(await prices()).toEqual([]);
+  await test.operator.post(`/v1/operator/machines/${agent.hostId}/uncordon`);
+  expect(await prices()).toEqual([7]);
+  // A host that says nothing for 30 s is not connected, though nothing has happened.
+  test.clock.advance(30_001);
+  expect(await prices()).toEqual([]);
+  agent.beat();
+  await eventually('the offer', async () => (await prices()).length === 1);
+  await test.operator.delete(`/v1/operator/offers/${offer_id}`);
+  expect(await prices()).toEqual([]);
+});
+
+it('a maintenance window is shown until its end', async () => {
+  const agent = await test.host();
+  const offer_id = await test.offer(agent);
+  const at = (ms: number) => new Date(test.clock.now() + ms).toISOString();
+  const window = { starts_at: at(5_000), ends_at: at(20_000) };
+  await test.operator.request('PUT', `/v1/operator/machines/${agent.hostId}/maintenance`, window);
+  const shown = async () => {
+    const { items } = await renter.api.get<{ items: Shown[] }>('/v1/offers');
+    return items.find((offer) => offer.id === offer_id)?.machine.next_maintenance;
+  };
+  expect(await shown()).toBe(window.starts_at);
+  test.clock.advance(19_999);
+  expect(await shown()).toBe(window.starts_at);
+  test.clock.advance(1);
+  expect(await shown()).toBeNull();
 });

@@ -1,17 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import { credentialsOf } from '../../control-plane/services/accounts/authenticate.js';
 import { instancePages, instanceViews } from '../../control-plane/services/actions/read.js';
+import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 
 /** Returns what the control plane remembers and would not make again as it is: that must be nothing. */
 export function staleOf(platform: Platform): string[] {
   const memories = { credentials: credentialsOf, instances: instanceViews, 'pages of instances': instancePages };
-  return Object.entries(memories).flatMap(([what, memory]) => {
+  const remembered = Object.entries(memories).flatMap(([what, memory]) => {
     const compared: { key: string; remembered: unknown; present: unknown }[] = memory(platform).compare();
     return compared
       .filter(({ remembered, present }) => !isDeepStrictEqual(remembered, present))
       .map(({ key, remembered, present }) => `${what}: ${key}: ${differenceOf(remembered, present)}`);
   });
+  const [known, fresh] = [sightOf(marketOf(platform)), sightOf(new Market(platform))];
+  return isDeepStrictEqual(known, fresh) ? remembered : [...remembered, `market: ${differenceOf(known, fresh)}`];
+}
+
+/** What renters see of a market; when its hosts were last seen they do not. */
+function sightOf(market: Market): unknown {
+  const lists = (['price_asc', 'price_desc', 'newest'] as const).map((sort) => market.offers({ sort }));
+  const text = JSON.stringify({ lists, status: market.status() }, (key, value: unknown) =>
+    key === 'last_seen_at' ? undefined : value,
+  );
+  return JSON.parse(text);
 }
 
 function differenceOf(remembered: unknown, present: unknown): string {

@@ -16,6 +16,8 @@ export interface Options {
   tell?: (line: string) => void;
   /** Looks at this invariant alone. */
   only?: string;
+  /** Looked at after each step, besides the invariants; returns what is wrong. */
+  check?: (world: World) => string | undefined;
 }
 
 const SCALE: Scale = { hosts: 2, gpusPerHost: 3, organizations: 3 };
@@ -24,7 +26,7 @@ const HEALING_MS = 31 * MINUTE_MS;
 const LONGEST_FAULT_MS = 71 * MINUTE_MS;
 
 /** One seed: random people on a faulty world for so many steps, then healing. */
-export async function simulate(seed: number, steps: number, { tell, only }: Options = {}): Promise<Outcome> {
+export async function simulate(seed: number, steps: number, { tell, only, check }: Options = {}): Promise<Outcome> {
   const world = await World.make(seed, SCALE, tell);
   const [always, converged] = [chosen(INVARIANTS, only), chosen(CONVERGED, only)];
   let taken = 0;
@@ -37,7 +39,7 @@ export async function simulate(seed: number, steps: number, { tell, only }: Opti
       actTogether(world);
       await pass(world);
       view = look(world, view);
-      failure = judge(view, always);
+      failure = judge(view, always) ?? check?.(world);
     }
     if (failure === undefined && Object.keys(converged).length > 0) {
       world.lookedAt = world.timeline.now;

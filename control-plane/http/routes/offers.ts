@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../../../shared/time.js';
 import { Type } from 'typebox';
-import { catalogStatus, getOffer, listOffers, type OfferDetails } from '../../services/catalogue/offers.js';
+import type { OfferDetails } from '../../services/catalogue/offer-details.js';
+import { catalogStatus, getOffer, listOffers } from '../../services/catalogue/offers.js';
 import { MEMBER } from '../policy.js';
 import {
   choice,
@@ -16,7 +17,8 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, listOrPage, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+import { pageText, sendBody, textOf } from '../remembered-bodies.js';
+import { idOf, listOrPage, pageFields, PageQuery, type Routes } from './routes.js';
 
 /** The fields of a machine that both renters and operators see. */
 export const machineFacts = {
@@ -90,11 +92,13 @@ const ModelStatus = Type.Object(
   { title: 'GpuModelStatus' },
 );
 
+const offerText = textOf(Offer, offerView);
+
 export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/offers',
     {
-      config: { policy: MEMBER },
+      config: { policy: MEMBER, hasETag: true },
       schema: {
         operationId: 'listOffers',
         summary: 'List the offers that can be rented now',
@@ -102,7 +106,10 @@ export const offerRoutes: Routes = (app, platform) => {
         response: { 200: listOrPage(Offer) },
       },
     },
-    (request) => viewPage(listOffers(platform, request.query), offerView),
+    (request, reply) => {
+      const page = listOffers(platform, request.query);
+      return sendBody(request.headers, reply, page, () => pageText(page, offerText));
+    },
   );
 
   app.get(

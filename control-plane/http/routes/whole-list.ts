@@ -38,7 +38,8 @@ export function answerRememberedList<Query extends PageRequest, Item>(
   const page = read(whole ? { ...query, limit: SLICE_ROWS } : query);
   if (whole && page.next_cursor !== null)
     return sendSlices(reply, query, page, read, (items) => items.map(text).join(','));
-  return sendBody(headers, reply, page, () => pageText(page, text, whole), whole ? 'whole' : 'page');
+  const { items } = page;
+  return sendBody(headers, reply, page, () => pageText(whole ? { items } : page, text), whole ? 'whole' : 'page');
 }
 
 function isWhole({ limit, cursor }: PageRequest): boolean {

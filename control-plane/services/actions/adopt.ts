@@ -13,7 +13,7 @@ import { describeInstance, type InstanceDetails } from './read.js';
 import { considerRelease } from '../instances/release.js';
 import { transition } from '../instances/transitions.js';
 import { findGpus } from '../machines/machines.js';
-import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
+import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { getOrganization } from '../accounts/organizations.js';
 import type { Platform } from '../system/platform.js';
 import { openOrigin, type Origin } from '../instances/origin.js';

@@ -7,7 +7,7 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
-import { describeOffer, type OfferDetails } from '../catalogue/offers.js';
+import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { settleOrganizations } from '../billing/settle.js';
 import type { Platform } from '../system/platform.js';
 import { findAttachableKey } from '../accounts/ssh-keys.js';

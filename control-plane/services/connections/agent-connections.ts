@@ -38,6 +38,9 @@ const LIVENESS_LIMIT_MS = 30_000;
 /** Knows which hosts are connected. It keeps nothing that must survive a restart of the control plane. */
 export class AgentConnections {
   private readonly connections = new Map<string, Connection>();
+  /** The connections that are not silent, the one that has been silent for longest first. */
+  private readonly alive = new Map<string, Connection>();
+  private readonly listeners: ((machineId: string) => void)[] = [];
   private readonly blockedUntil = new Map<string, number>();
   private readonly limiters = new Map<string, MessageRateLimiter>();
   /** The runs of each host's latest heartbeat, and its arrival in monotonic milliseconds. */
@@ -48,18 +51,39 @@ export class AgentConnections {
   /** Registers a host's new stream and fences its older one. */
   attach(machineId: string, stream: AgentStream): void {
     this.connections.get(machineId)?.stream.close('a newer stream of this host has connected');
-    this.connections.set(machineId, {
-      stream,
-      heardAt: this.clock.monotonic(),
-      dockerAvailable: true,
-      diskFreeGb: null,
-      obstacle: '',
-    });
+    const heardAt = this.clock.monotonic();
+    const connection = { stream, heardAt, dockerAvailable: true, diskFreeGb: null, obstacle: '' };
+    this.connections.set(machineId, connection);
+    this.alive.delete(machineId);
+    this.alive.set(machineId, connection);
+    this.tell(machineId);
   }
 
   /** Removes a stream. Returns true if it was the current one; a stream that was fenced before changes nothing. */
   detach(machineId: string, stream: AgentStream): boolean {
-    return this.isCurrent(machineId, stream) && this.connections.delete(machineId);
+    if (!this.isCurrent(machineId, stream)) return false;
+    this.connections.delete(machineId);
+    this.alive.delete(machineId);
+    this.tell(machineId);
+    return true;
+  }
+
+  /** Calls `listener` when what other methods say of a host's connection changes; of silence when it is noted. */
+  onChange(listener: (machineId: string) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Tells the listeners of each host that has fallen silent since the last call. */
+  noteSilence(): void {
+    for (const machineId of this.alive.keys()) {
+      if (this.isConnected(machineId)) return;
+      this.alive.delete(machineId);
+      this.tell(machineId);
+    }
+  }
+
+  private tell(machineId: string): void {
+    for (const listener of this.listeners) listener(machineId);
   }
 
   /** Tells whether a host stays within its limit with `units` more. A host that does not is blocked for a minute. */
@@ -83,22 +107,32 @@ export class AgentConnections {
   /** Notes that the host has just sent a message. */
   heard(machineId: string): void {
     const connection = this.connections.get(machineId);
-    if (connection) connection.heardAt = this.clock.monotonic();
+    if (!connection) return;
+    connection.heardAt = this.clock.monotonic();
+    // A host that was silent may be unknown to be.
+    if (!this.alive.delete(machineId)) this.tell(machineId);
+    this.alive.set(machineId, connection);
   }
 
-  setDockerAvailable(machineId: string, available: boolean): void {
-    const connection = this.connections.get(machineId);
-    if (connection) connection.dockerAvailable = available;
+  setDockerAvailable(machineId: string, dockerAvailable: boolean): void {
+    this.change(machineId, { dockerAvailable });
   }
 
-  setDiskFree(machineId: string, gb: number): void {
-    const connection = this.connections.get(machineId);
-    if (connection) connection.diskFreeGb = gb;
+  setDiskFree(machineId: string, diskFreeGb: number): void {
+    this.change(machineId, { diskFreeGb });
   }
 
   setObstacle(machineId: string, obstacle: string): void {
+    this.change(machineId, { obstacle });
+  }
+
+  private change(machineId: string, changes: Partial<Connection>): void {
     const connection = this.connections.get(machineId);
-    if (connection) connection.obstacle = obstacle;
+    if (!connection) return;
+    const isSame = Object.entries(changes).every(([name, value]) => connection[name as keyof Connection] === value);
+    if (isSame) return;
+    Object.assign(connection, changes);
+    this.tell(machineId);
   }
 
   setRunning(machineId: string, runs: ReadonlyMap<string, ReportedRun>): void {

@@ -4,7 +4,7 @@ import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { OfferDetails } from '../catalogue/offers.js';
+import type { OfferDetails } from '../catalogue/offer-details.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';

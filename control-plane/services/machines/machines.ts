@@ -2,7 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import type { Maintenance } from '../../domain/machine.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -121,30 +121,32 @@ export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machin
 
 /** Returns the present GPUs of a machine by position, each with the instance or the quarantined workload that holds it. */
 export function findGpus(tx: Tx, machineId: string): GpuDetails[] {
-  return tx.all(
-    query
-      .selectFrom('gpus')
-      .leftJoin('gpu_claims', (join) =>
-        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
-      )
-      .selectAll('gpus')
-      .select((eb) => [
-        'gpu_claims.instance_id',
-        eb
-          .selectFrom('quarantine_gpus')
-          .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
-          .select('quarantine.id')
-          .whereRef('quarantine.machine_id', '=', 'gpus.machine_id')
-          .whereRef('quarantine_gpus.gpu_uuid', '=', 'gpus.uuid')
-          .limit(1)
-          .as('quarantine_id'),
-      ])
-      .where('gpus.machine_id', '=', machineId)
-      .where('gpus.present', '=', sql.lit(1))
-      .orderBy('gpus.position')
-      .orderBy('gpus.uuid'),
-  );
+  return tx.all(gpusOfMachine({ machineId }));
 }
+
+const gpusOfMachine = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('gpus')
+    .leftJoin('gpu_claims', (join) =>
+      join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+    )
+    .selectAll('gpus')
+    .select((eb) => [
+      'gpu_claims.instance_id',
+      eb
+        .selectFrom('quarantine_gpus')
+        .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
+        .select('quarantine.id')
+        .whereRef('quarantine.machine_id', '=', 'gpus.machine_id')
+        .whereRef('quarantine_gpus.gpu_uuid', '=', 'gpus.uuid')
+        .limit(1)
+        .as('quarantine_id'),
+    ])
+    .where('gpus.machine_id', '=', machineId)
+    .where('gpus.present', '=', sql.lit(1))
+    .orderBy('gpus.position')
+    .orderBy('gpus.uuid'),
+);
 
 /**
  * Returns the disk space in GB for new instances. An instance that is not destroyed and a workload in quarantine keep their whole
@@ -155,19 +157,23 @@ export function availableDiskGb(
   tx: Tx,
   machine: Pick<Row<'machines'>, 'id' | 'disk_gb'>,
 ): number {
-  const committed = tx.get(
-    query
-      .selectFrom('instances')
-      .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
-      .where('machine_id', '=', machine.id)
-      .where('status', '<>', sql.lit('destroyed')),
-  );
-  const quarantined = tx.get(
-    query
-      .selectFrom('quarantine')
-      .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
-      .where('machine_id', '=', machine.id),
-  );
+  const committed = tx.get(committedGb({ machineId: machine.id }));
+  const quarantined = tx.get(quarantinedGb({ machineId: machine.id }));
   const uncommitted = machine.disk_gb - (committed?.gb ?? 0) - (quarantined?.gb ?? 0);
   return Math.max(Math.min(uncommitted, connections.diskFreeGb(machine.id)), 0);
 }
+
+const committedGb = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('instances')
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed')),
+);
+
+const quarantinedGb = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('quarantine')
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('disk_gb'), eb.lit(0)).as('gb'))
+    .where('machine_id', '=', machineId),
+);
