@@ -24,6 +24,7 @@ import { PendingCommands } from './services/connections/pending-commands.js';
 import { dispatchCommands } from './services/reconciler/dispatch.js';
 import { settleLostMachines } from './services/reconciler/lost-instances.js';
 import { errorExpirerOf } from './services/reconciler/error-expiry.js';
+import { writeLastSeen } from './services/reconciler/last-seen.js';
 import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
 import { expireTransitions } from './services/reconciler/time-outs.js';
 import { waitTellerOf } from './services/reconciler/wait-events.js';
@@ -65,6 +66,7 @@ type Job =
   | 'auto-destroy'
   | 'error-expiry'
   | 'idle-log'
+  | 'last-seen'
   | 'last-used'
   | 'held-gpus'
   | 'logs'
@@ -169,6 +171,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       settle: settlerOf(platform),
       'auto-destroy': () => destroyUnpaid(platform),
       'error-expiry': expireErrors,
+      'last-seen': () => writeLastSeen(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
       purge: purgerOf(platform),

@@ -18,6 +18,8 @@ export interface GateLimits {
   waitingOfOneAddress: number;
   /** Connections of peers that have authenticated. */
   proven: number;
+  /** Connections that get a place in one turn of the event loop; the others wait for the next. Without it there is no limit. */
+  perTurn?: number;
 }
 
 interface Visitor {
@@ -45,12 +47,15 @@ export class ConnectionGate {
   private server: Server | undefined;
   private timer: Timer | undefined;
   private closed = false;
+  /** Connections that got a place in this turn. */
+  private admitted = 0;
 
-  /** `letIn` is called with each connection that gets a place. */
+  /** `letIn` is called with each connection that gets a place; `defer` runs a function in the next turn. */
   constructor(
     private readonly clock: Clock,
     private readonly letIn: (socket: Socket) => void,
     private readonly limits: GateLimits,
+    private readonly defer: (run: () => void) => void = (run) => void setImmediate(run),
   ) {}
 
   /** Returns the number of connections, including waiting ones. */
@@ -126,6 +131,7 @@ export class ConnectionGate {
   private fill(): void {
     for (let admitted = true; admitted;) {
       admitted = false;
+      if (this.waitingCount === 0 || this.admitted >= (this.limits.perTurn ?? Infinity)) return;
       if (this.unproven.size >= this.limits.unproven && !this.evictOldest()) return;
       for (const [address, visitors] of this.waiting) {
         if ((this.unprovenOf.get(address) ?? 0) >= this.limits.unprovenOfOneAddress && !this.evictOldest(address))
@@ -152,9 +158,15 @@ export class ConnectionGate {
     visitor.since = this.clock.monotonic();
     this.unproven.set(visitor.peer, visitor);
     this.unprovenOf.set(visitor.address, (this.unprovenOf.get(visitor.address) ?? 0) + 1);
+    if (this.admitted++ === 0) this.defer(() => this.nextTurn());
     this.letIn(visitor.socket);
     visitor.socket.resume();
     this.timer ??= this.clock.schedule(LOOK_MS, () => this.look());
+  }
+
+  private nextTurn(): void {
+    this.admitted = 0;
+    if (!this.closed) this.fill();
   }
 
   /** Ends the oldest connection with a place for at least PATIENCE_MS, of one address or of all. Returns whether it found one. */

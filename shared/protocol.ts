@@ -34,9 +34,14 @@ export const GATEWAY_OPTIONS = {
   'grpc.max_send_message_length': MAX_CONTROL_MESSAGE_BYTES,
   'grpc.max_receive_message_length': MAX_AGENT_MESSAGE_BYTES,
   'grpc.max_connection_idle_ms': MINUTE_MS,
+  // Its statistics of each connection and call have no reader here.
+  'grpc.enable_channelz': 0,
 } as const;
 
 /** With TLS each host has its own connection: it needs one stream, and briefly another one to renew its certificate. */
 export const STREAMS_OF_A_HOST = { 'grpc.max_concurrent_streams': 4 } as const;
 
 export const HEARTBEAT_MS = 10_000;
+
+/** The metadata entry of a refusal that says after how many milliseconds to dial again. */
+export const REDIAL_AFTER = 'redial-after-ms';

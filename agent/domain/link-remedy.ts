@@ -26,7 +26,7 @@ const REMEDIES: readonly [RegExp, string][] = [
     'tell the operator: two control planes are running, or one runs on an older copy of the database',
   ],
   [
-    /too much at once|too many refused/,
+    /too much at once|too many refused|too many hosts/,
     'wait a minute; if it continues, read "journalctl -u gpurent-agent -n 50" and tell the operator',
   ],
 ];

@@ -1,5 +1,6 @@
-import { status } from '@grpc/grpc-js';
+import { status, type Metadata } from '@grpc/grpc-js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { REDIAL_AFTER } from '../../shared/protocol.js';
 
 /**
  * Why a host is not connected. `refused`: the control plane refuses the host, or the host the control plane; `untrusted`: the host does
@@ -29,4 +30,11 @@ export function linkFailureOf(error: unknown): LinkFailure {
   const reason = said.replace(CONTROL, ' ').slice(0, MOST_CHARS);
   if (error instanceof SetupError || REFUSALS.has(code)) return { kind: 'refused', reason };
   return { kind: code === status.UNAVAILABLE && UNTRUSTED.test(said) ? 'untrusted' : 'other', reason };
+}
+
+/** Returns after how many ms the refusal of a control plane asks to dial again; 0: it does not say. */
+export function advisedMsOf(error: unknown): number {
+  const { metadata } = error as { metadata?: Metadata };
+  const advised = Number(metadata?.get(REDIAL_AFTER)[0]);
+  return advised > 0 ? advised : 0;
 }

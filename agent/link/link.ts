@@ -4,9 +4,9 @@ import { messageOf } from '../../shared/coded-error.js';
 import type { ControlMessage, Heartbeat, Hello, Welcome } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
-import { retryDelayMs } from './backoff.js';
+import { advisedDelayMs, retryDelayMs, spreadDelayMs } from './backoff.js';
 import type { Dial, Wire } from './dial.js';
-import { linkFailureOf, type LinkFailure } from './failure.js';
+import { advisedMsOf, linkFailureOf, type LinkFailure } from './failure.js';
 import type { Send } from './outbox.js';
 
 /** What the link needs from the rest of the agent. */
@@ -35,6 +35,8 @@ export class Link {
   private welcomeDeadline: Timer | undefined;
   private attempts = 0;
   private welcomed = false;
+  /** Over how long the control plane asked its hosts to spread their next attempts. */
+  private spreadMs = 0;
   private stopped = false;
   private lastFailure: DatedFailure | undefined;
   private lastRefusal: DatedFailure | undefined;
@@ -89,8 +91,12 @@ export class Link {
       const stream = this.open();
       this.stream = stream;
       stream.on('data', (message: ControlMessage) => this.receive(stream, message));
-      stream.on('error', (error: ServiceError) => this.lost(stream, linkFailureOf(error)));
-      stream.on('end', () => this.lost(stream, other('the control plane has ended the stream')));
+      stream.on('error', (error: ServiceError) =>
+        this.lost(stream, linkFailureOf(error), () => this.delayAfter(advisedMsOf(error))),
+      );
+      stream.on('end', () =>
+        this.lost(stream, other('the control plane has ended the stream'), () => this.delayAfter(0)),
+      );
       stream.write({ message: { $case: 'hello', value: hello } });
       this.welcomeDeadline = this.clock.schedule(WELCOME_MS, () =>
         this.lost(stream, other('the control plane did not answer')),
@@ -129,6 +135,7 @@ export class Link {
     this.welcomeDeadline?.cancel();
     this.attempts = 0;
     this.welcomed = true;
+    this.spreadMs = welcome.redialSpreadMs;
     this.lastFailure = undefined;
     this.lastRefusal = undefined;
     this.paced.write('info', 'connected to the control plane');
@@ -147,7 +154,19 @@ export class Link {
     this.heartbeat = this.clock.schedule(everyMs, this.beat);
   }
 
-  private lost(stream: Wire | undefined, failure: LinkFailure): void {
+  /** Returns how long to wait after the other side has ended the stream. With it, every host can have lost its stream. */
+  private delayAfter(advisedMs: number): number {
+    if (advisedMs > 0) return advisedDelayMs(advisedMs, this.random());
+    const { spreadMs } = this;
+    this.spreadMs = 0;
+    return spreadMs > 0 ? spreadDelayMs(spreadMs, this.random()) : this.backOff();
+  }
+
+  private backOff(): number {
+    return retryDelayMs(this.attempts++, this.random());
+  }
+
+  private lost(stream: Wire | undefined, failure: LinkFailure, delay = () => this.backOff()): void {
     if (stream !== this.stream) return;
     this.stream = undefined;
     this.welcomed = false;
@@ -159,7 +178,7 @@ export class Link {
     this.lastFailure = { ...failure, at: this.clock.now() };
     if (failure.kind !== 'other') this.lastRefusal = this.lastFailure;
     const { reason } = failure;
-    const delayMs = retryDelayMs(this.attempts++, this.random());
+    const delayMs = delay();
     this.paced.write('warn', 'not connected to the control plane', { reason, retryInMs: delayMs }, reason);
     this.retry = this.clock.schedule(delayMs, () => void this.dial());
   }

@@ -26,7 +26,9 @@ import { hashToken } from '../services/accounts/tokens.js';
 import { LEEWAY_MS } from '../services/secrets/authority.js';
 import { renewCertificate, type Proof } from '../services/machines/credentials.js';
 import { certifyHost, enrollHost, type Enrolled } from '../services/machines/enrollment.js';
+import { countMachines } from '../services/machines/machines.js';
 import type { Platform } from '../services/system/platform.js';
+import { HelloQueue } from './hello-queue.js';
 import { RefusalLimiter } from './refusal-limiter.js';
 import { serveHost } from './host-session.js';
 import { SIZED_SERVICE } from './message-size.js';
@@ -39,12 +41,15 @@ const LIMITS = {
   ...{ unproven: 512, unprovenOfOneAddress: 384 },
   ...{ waiting: 16_384, waitingOfOneAddress: 12_288 },
   proven: 50_000,
+  // A handshake costs about a millisecond: requests of the API do not wait for more than a few.
+  perTurn: 8,
 };
 
 /** The gRPC server that agents dial. */
 export class Gateway {
   private readonly service: AgentServiceServer;
   private readonly refusals: RefusalLimiter;
+  private readonly hellos = new HelloQueue();
   private server: Server | undefined;
   private gate: ConnectionGate | undefined;
   private secured = false;
@@ -58,7 +63,7 @@ export class Gateway {
       renew: (call, callback) => this.renew(call, callback),
       connect: (stream) => {
         const peer = stream.getPeer();
-        const isKnown = serveHost(platform, this.logger.child({ peer }), stream, this.proofOf(stream));
+        const isKnown = serveHost(platform, this.logger.child({ peer }), stream, this.proofOf(stream), this.hellos);
         if (isKnown) this.gate?.prove(peer);
       },
     };
@@ -71,6 +76,7 @@ export class Gateway {
    */
   async listen(address: string, tls?: ServerCredentials): Promise<string> {
     this.secured = tls !== undefined;
+    this.platform.connections.expect(countMachines(this.platform));
     const server = new Server({ ...GATEWAY_OPTIONS, ...(tls ? STREAMS_OF_A_HOST : {}) });
     server.addService(SIZED_SERVICE, this.service);
     this.server = server;

@@ -1,4 +1,4 @@
-import { status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import {
@@ -8,15 +8,17 @@ import {
   type Hello,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
+import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN, REDIAL_AFTER } from '../../shared/protocol.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
 import { paidTimesOf } from '../services/billing/paid-until.js';
 import type { Platform } from '../services/system/platform.js';
+import type { HelloQueue } from './hello-queue.js';
 import { unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
+import { redialSpreadMs } from '../domain/redial.js';
 import { handleHello } from '../services/reconciler/hello.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
@@ -36,16 +38,25 @@ const PAID_TIMES_EVERY_MS = MINUTE_MS;
 const MOST_NAMED = 20;
 const IN_QUARANTINE = 'workloads are in quarantine: adopt or remove each, see GET /v1/operator/quarantine';
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
+const CROWDED = 'too many hosts are connecting at once';
+/** How long a host waits that finds too many others. */
+const CROWDED_MS = 15_000;
 
 /** Serves a host's stream from its first message to its end. Returns whether the host is authenticated and not blocked. */
-export function serveHost(platform: Platform, logger: Logger, stream: HostStream, proof: Proof): boolean {
+export function serveHost(
+  platform: Platform,
+  logger: Logger,
+  stream: HostStream,
+  proof: Proof,
+  hellos?: HelloQueue,
+): boolean {
   try {
     const machineId = admitHost(platform, proof);
     if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', CONNECT_UNITS)) {
       refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
       return false;
     }
-    new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId);
+    new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId, hellos);
     return true;
   } catch (error) {
     logger.warn(`a host's stream was refused: ${messageOf(error)}`);
@@ -55,8 +66,12 @@ export function serveHost(platform: Platform, logger: Logger, stream: HostStream
   }
 }
 
-function refuse(stream: HostStream, code: status, details: string): void {
-  stream.emit('error', { code, details });
+/** Refuses a stream. `redialAfterMs` asks the agent to dial again only after that time. */
+function refuse(stream: HostStream, code: status, details: string, redialAfterMs?: number): void {
+  if (redialAfterMs === undefined) return void stream.emit('error', { code, details });
+  const metadata = new Metadata();
+  metadata.set(REDIAL_AFTER, String(redialAfterMs));
+  stream.emit('error', { code, details, metadata });
 }
 
 function overtakenBy(epoch: number, heard: number): string {
@@ -69,17 +84,22 @@ function overtakenBy(epoch: number, heard: number): string {
 
 class HostSession implements AgentStream {
   private greeted = false;
+  /** Whether the hello waits for its turn. */
+  private isQueued = false;
   congested = false;
   private closed = false;
   private readonly helloDeadline: Timer;
   /** When to send paid times next, in monotonic milliseconds; Infinity for an agent that does not use them. */
   private paidTimesAt = Infinity;
+  /** Whether the agent knows that nothing here is paid for: it need not be told again. */
+  private hasNothingPaid = false;
 
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
     private readonly stream: HostStream,
     private readonly machineId: string,
+    private readonly hellos: HelloQueue | undefined,
   ) {
     stream.on('data', (message: AgentMessage) => this.receive(message));
     this.helloDeadline = platform.clock.schedule(HELLO_MS, () => this.close('the host sent no hello in time'));
@@ -115,6 +135,15 @@ class HostSession implements AgentStream {
     if (this.closed) return;
     const what = message.message?.$case === 'logChunk' ? 'logs' : 'facts';
     if (!this.platform.connections.allows(this.machineId, what, unitsOf(message))) return this.cutOff();
+    if (this.greeted || !this.hellos) return this.process(message);
+    if (this.isQueued) return refuse(this.stream, status.FAILED_PRECONDITION, 'a host must wait for its welcome');
+    this.isQueued = true;
+    this.helloDeadline.cancel();
+    const greet = () => this.closed || this.process(message);
+    if (!this.hellos.add(greet, unitsOf(message))) refuse(this.stream, status.RESOURCE_EXHAUSTED, CROWDED, CROWDED_MS);
+  }
+
+  private process(message: AgentMessage): void {
     try {
       if (this.greeted) this.handle(message);
       else this.greet(message);
@@ -132,8 +161,13 @@ class HostSession implements AgentStream {
     const now = this.platform.clock.monotonic();
     if (now < this.paidTimesAt) return;
     const instances = paidTimesOf(this.platform, this.machineId);
+    if (instances.length === 0 && this.hasNothingPaid) {
+      this.paidTimesAt = now + PAID_TIMES_EVERY_MS;
+      return;
+    }
     if (this.send({ message: { $case: 'paidTimes', value: { instances } } })) {
       this.paidTimesAt = now + PAID_TIMES_EVERY_MS;
+      this.hasNothingPaid = instances.length === 0;
     }
   }
 
@@ -165,18 +199,20 @@ class HostSession implements AgentStream {
       this.logger.error(details);
       return refuse(this.stream, status.FAILED_PRECONDITION, details);
     }
-    const { floors, quarantined } = handleHello(this.platform, this.machineId, hello);
+    const { floors, quarantined, storedGpus } = handleHello(this.platform, this.machineId, hello);
     this.greeted = true;
     if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
+    const spread = redialSpreadMs(this.platform.connections.expected);
     this.send({
       message: {
         $case: 'welcome',
-        value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true },
+        value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true, redialSpreadMs: spread },
       },
     });
     this.platform.connections.attach(this.machineId, this);
+    this.platform.connections.setStoredGpus(this.machineId, storedGpus);
     if (hello.unseen) this.platform.connections.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
     if (quarantined.length > 0)

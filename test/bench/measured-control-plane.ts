@@ -1,12 +1,15 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApiClient } from '../../scripts/client.js';
 import { Daemon } from '../../scripts/daemon.js';
-import type { Addresses } from '../../control-plane/app.js';
+import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
+import { parseConfig } from '../../control-plane/config.js';
+import { silentLogger } from '../../shared/logger.js';
+import { cpuMsOf } from './process-costs.js';
 
 const PROGRAM = fileURLToPath(new URL('../../control-plane/main.js', import.meta.url));
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
@@ -19,8 +22,10 @@ export class MeasuredControlPlane {
   private addresses: Addresses = { http: '127.0.0.1:0', grpc: '127.0.0.1:0' };
   private operatorToken = '';
 
-  static async start(): Promise<MeasuredControlPlane> {
-    const made = new MeasuredControlPlane();
+  private constructor(private readonly settings: Readonly<Record<string, string>>) {}
+
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<MeasuredControlPlane> {
+    const made = new MeasuredControlPlane(settings);
     const options = { env: { ...process.env, ...made.env }, input: OPERATOR.password } as const;
     execFileSync(process.execPath, [PROGRAM, 'create-operator', '--email', OPERATOR.email], {
       ...options,
@@ -37,6 +42,10 @@ export class MeasuredControlPlane {
 
   get grpcAddress(): string {
     return this.addresses.grpc;
+  }
+
+  get pid(): number {
+    return this.daemon?.pid ?? 0;
   }
 
   get api(): ApiClient {
@@ -57,13 +66,23 @@ export class MeasuredControlPlane {
     await this.run();
   }
 
+  /** Works on the database with the code of the control plane while no daemon runs, and starts one again. */
+  async prepare(work: (controlPlane: ControlPlane) => Promise<void>): Promise<void> {
+    await this.daemon?.stop();
+    const controlPlane = createControlPlane(parseConfig(this.env), silentLogger);
+    await work(controlPlane).finally(() => controlPlane.stop());
+    await this.run();
+  }
+
+  /** Ends the daemon as a crash would, and starts it again. */
+  async killAndStart(): Promise<void> {
+    await this.daemon?.stop('SIGKILL');
+    await this.run();
+  }
+
   /** Returns the processor time of all threads since the start, in milliseconds. */
   cpuMs(): number {
     return cpuMsOf(this.pid);
-  }
-
-  get pid(): number {
-    return this.daemon?.pid ?? 0;
   }
 
   async stop(): Promise<void> {
@@ -78,6 +97,7 @@ export class MeasuredControlPlane {
       GPURENT_HTTP_ADDRESS: this.addresses.http,
       GPURENT_GRPC_ADDRESS: this.addresses.grpc,
       ...Object.fromEntries(limits.map((name) => [`GPURENT_RATE_LIMIT_${name}`, UNLIMITED])),
+      ...this.settings,
     };
   }
 
@@ -86,11 +106,4 @@ export class MeasuredControlPlane {
     this.daemon = Daemon.start('the control plane', PROGRAM, ['serve'], this.env, log);
     this.addresses = await this.daemon.firstLine();
   }
-}
-
-/** Returns the processor time that all threads of a process have used, in milliseconds. */
-export function cpuMsOf(pid: number): number {
-  const tasks = `/proc/${pid}/task`;
-  const spent = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]);
-  return spent.reduce((sum, ns) => sum + Number(ns), 0) / 1e6;
 }

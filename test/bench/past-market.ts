@@ -13,8 +13,8 @@ export interface Market {
 }
 
 /** Founds a market whose renter has had one instance, and has another that runs. */
-export async function foundMarket(): Promise<Market> {
-  const controlPlane = await MeasuredControlPlane.start();
+export async function foundMarket(settings: Readonly<Record<string, string>> = {}): Promise<Market> {
+  const controlPlane = await MeasuredControlPlane.start(settings);
   const { operator, api } = controlPlane;
   const { token: enrollment } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
   const agent = await FakeAgent.enroll(controlPlane.grpcAddress, enrollment, { gpus: 8 });

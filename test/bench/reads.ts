@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Daemon } from '../../scripts/daemon.js';
 import type { Benchmark } from './benchmark.js';
 import { foundBusyMarket, type BusyMarket } from './busy-market.js';
-import { cpuMsOf } from './measured-control-plane.js';
+import { cpuMsOf } from './process-costs.js';
 
 const BARE = fileURLToPath(new URL('./bare-fastify.js', import.meta.url));
 const MACHINES = 25;

@@ -45,6 +45,8 @@ export interface WireMessage {
     incarnation: string;
     floors: { instanceId: string; sequence: number; reportNumber: number }[];
     heartbeatMs: number;
+    /** Missing in protocol 1. */
+    redialSpreadMs?: number;
   };
   command?: WireCommand;
   resultAck?: { commandId: string };

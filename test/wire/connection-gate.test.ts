@@ -57,6 +57,26 @@ describe('connections of peers that have proven nothing', () => {
     expect(host.socket.destroyed).toBe(false);
   });
 
+  it('get few places in one turn of the event loop, and the others in later ones', async () => {
+    const turns: (() => void)[] = [];
+    const letIn = ({ remotePort }: Socket) => void served.push(String(remotePort));
+    const paced = new ConnectionGate(clock, letIn, { ...LIMITS, perTurn: 2 }, (run) => turns.push(run));
+    try {
+      port = await paced.listen('0.0.0.0', 0);
+      await dial();
+      const last = await dial();
+      await eventually('two', () => served.length === 2);
+      const late = await dial('127.0.0.2');
+      await eventually('the third', () => paced.connections === 3);
+      expect(served).not.toContain(String(late.socket.localPort));
+      turns.shift()?.();
+      expect(served).toContain(String(late.socket.localPort));
+      expect(served).toContain(String(last.socket.localPort));
+    } finally {
+      paced.destroy();
+    }
+  });
+
   it('are not taken any more by a gate that is closed', async () => {
     const { socket } = await dial();
     gate.close();

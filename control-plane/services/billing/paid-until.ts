@@ -1,7 +1,7 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { chargedPerHourMicro } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findLiveRates } from '../instances/queries.js';
@@ -13,13 +13,7 @@ import type { Platform } from '../system/platform.js';
  */
 export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
   return platform.store.transact((tx) => {
-    const up = query
-      .selectFrom('instances')
-      .select(['id', 'organization_id'])
-      .where('machine_id', '=', machineId)
-      .where('status', '<>', sql.lit('destroyed'))
-      .where('status', 'in', ['creating', 'starting', 'running']);
-    const instances = tx.all(up);
+    const instances = tx.all(upOrStarting({ machineId }));
     const organizations = new Set(instances.map(({ organization_id }) => organization_id));
     const lasts = new Map([...organizations].map((id) => [id, lastsMs(tx, id)]));
     return instances.map(({ id, organization_id }) => ({
@@ -28,6 +22,15 @@ export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
     }));
   });
 }
+
+const upOrStarting = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('instances')
+    .select(['id', 'organization_id'])
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed'))
+    .where('status', 'in', ['creating', 'starting', 'running']),
+);
 
 function lastsMs(tx: Tx, organizationId: string): number {
   const { balance_micro } = getOrganization(tx, organizationId);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../shared/clock.js';
-import type { ControlMessage } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { ControlMessage, Gpu } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import type { HostTrouble } from '../../domain/wait.js';
 import { MessageRateLimiter } from './message-rate-limiter.js';
@@ -14,14 +14,28 @@ export interface AgentStream {
   close(reason: string): void;
 }
 
-interface Connection {
-  stream: AgentStream;
-  heardAt: number;
+/** What a host says about itself. */
+interface Health {
   dockerAvailable: boolean;
   /** Free space of the host's file system; null before the first heartbeat. */
   diskFreeGb: number | null;
   /** Why the host takes nothing new, as the agent says it; empty if it takes commands. */
   obstacle: string;
+}
+
+interface Connection extends Health {
+  stream: AgentStream;
+  heard: Heard;
+  /** The GPUs of a heartbeat whose health is the stored one; null: unknown. */
+  storedGpus: readonly GpuHealth[] | null;
+}
+
+type GpuHealth = Pick<Gpu, 'uuid' | 'healthy'>;
+
+/** When a host was last heard, and the latest such time that is in the database; in monotonic milliseconds. */
+interface Heard {
+  at: number;
+  writtenAt: number;
 }
 
 /** A run of a workload, as its agent reports it. */
@@ -38,24 +52,39 @@ const LIVENESS_LIMIT_MS = 30_000;
 /** Knows which hosts are connected. It keeps nothing that must survive a restart of the control plane. */
 export class AgentConnections {
   private readonly connections = new Map<string, Connection>();
-  /** The connections that are not silent, the one that has been silent for longest first. */
-  private readonly alive = new Map<string, Connection>();
+  /** The connected hosts that are not silent, the one that was heard longest ago first. */
+  private readonly alive = new Set<string>();
   private readonly listeners: ((machineId: string) => void)[] = [];
   private readonly blockedUntil = new Map<string, number>();
   private readonly limiters = new Map<string, MessageRateLimiter>();
   /** The runs of each host's latest heartbeat, and its arrival in monotonic milliseconds. */
   private readonly running = new Map<string, { at: number; runs: ReadonlyMap<string, ReportedRun> }>();
 
+  private readonly heardOf = new Map<string, Heard>();
+  private known = 0;
+
   constructor(private readonly clock: Clock) {}
+
+  /** Notes how many hosts the database knew when this process started: they will dial soon. */
+  expect(hosts: number): void {
+    this.known = hosts;
+  }
+
+  /** How many hosts would dial if this control plane were down for a moment. */
+  get expected(): number {
+    return Math.max(this.known, this.connections.size);
+  }
 
   /** Registers a host's new stream and fences its older one. */
   attach(machineId: string, stream: AgentStream): void {
     this.connections.get(machineId)?.stream.close('a newer stream of this host has connected');
-    const heardAt = this.clock.monotonic();
-    const connection = { stream, heardAt, dockerAvailable: true, diskFreeGb: null, obstacle: '' };
-    this.connections.set(machineId, connection);
+    const heard = this.heardOf.get(machineId) ?? { at: 0, writtenAt: -Infinity };
+    this.heardOf.set(machineId, heard);
+    heard.at = this.clock.monotonic();
+    const health = { dockerAvailable: true, diskFreeGb: null, obstacle: '' };
+    this.connections.set(machineId, { stream, heard, storedGpus: null, ...health });
     this.alive.delete(machineId);
-    this.alive.set(machineId, connection);
+    this.alive.add(machineId);
     this.tell(machineId);
   }
 
@@ -75,7 +104,7 @@ export class AgentConnections {
 
   /** Tells the listeners of each host that has fallen silent since the last call. */
   noteSilence(): void {
-    for (const machineId of this.alive.keys()) {
+    for (const machineId of this.alive) {
       if (this.isConnected(machineId)) return;
       this.alive.delete(machineId);
       this.tell(machineId);
@@ -108,31 +137,57 @@ export class AgentConnections {
   heard(machineId: string): void {
     const connection = this.connections.get(machineId);
     if (!connection) return;
-    connection.heardAt = this.clock.monotonic();
-    // A host that was silent may be unknown to be.
+    connection.heard.at = this.clock.monotonic();
+    // Listeners were told that a host is silent only once somebody asked.
     if (!this.alive.delete(machineId)) this.tell(machineId);
-    this.alive.set(machineId, connection);
+    this.alive.add(machineId);
+  }
+
+  /** Returns up to `limit` hosts that were heard more than `grainMs` after the time that is in the database. */
+  findUnwritten(grainMs: number, limit: number): { machineId: string; heard: Readonly<Heard> }[] {
+    const found: { machineId: string; heard: Readonly<Heard> }[] = [];
+    for (const [machineId, { at, writtenAt }] of this.heardOf) {
+      if (at - writtenAt <= grainMs) continue;
+      found.push({ machineId, heard: { at, writtenAt } });
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  /** Notes that the database has the time `at`, in monotonic milliseconds, at which the host was heard. */
+  setWritten(machineId: string, at: number): void {
+    const heard = this.heardOf.get(machineId);
+    if (heard) heard.writtenAt = at;
   }
 
   setDockerAvailable(machineId: string, dockerAvailable: boolean): void {
     this.change(machineId, { dockerAvailable });
   }
 
-  setDiskFree(machineId: string, diskFreeGb: number): void {
-    this.change(machineId, { diskFreeGb });
+  recordHealth(machineId: string, health: Health): void {
+    this.change(machineId, health);
   }
 
-  setObstacle(machineId: string, obstacle: string): void {
-    this.change(machineId, { obstacle });
-  }
-
-  private change(machineId: string, changes: Partial<Connection>): void {
+  private change(machineId: string, changes: Partial<Health>): void {
     const connection = this.connections.get(machineId);
     if (!connection) return;
-    const isSame = Object.entries(changes).every(([name, value]) => connection[name as keyof Connection] === value);
+    const isSame = Object.entries(changes).every(([name, value]) => connection[name as keyof Health] === value);
     if (isSame) return;
     Object.assign(connection, changes);
     this.tell(machineId);
+  }
+
+  /** Tells whether the health of these GPUs is the stored one. */
+  areGpusStored(machineId: string, gpus: readonly Gpu[]): boolean {
+    const stored = this.connections.get(machineId)?.storedGpus;
+    if (stored?.length !== gpus.length) return false;
+    return gpus.every((gpu, index) => isSame(gpu, stored[index]));
+  }
+
+  /** Notes that the health of these GPUs is the stored one; null: the stored one is not known. */
+  setStoredGpus(machineId: string, gpus: readonly Gpu[] | null): void {
+    const connection = this.connections.get(machineId);
+    if (connection) connection.storedGpus = gpus?.map(({ uuid, healthy }) => ({ uuid, healthy })) ?? null;
   }
 
   setRunning(machineId: string, runs: ReadonlyMap<string, ReportedRun>): void {
@@ -158,7 +213,7 @@ export class AgentConnections {
 
   isConnected(machineId: string): boolean {
     const connection = this.connections.get(machineId);
-    return connection !== undefined && this.clock.monotonic() - connection.heardAt <= LIVENESS_LIMIT_MS;
+    return connection !== undefined && this.clock.monotonic() - connection.heard.at <= LIVENESS_LIMIT_MS;
   }
 
   /** Tells whether the host is connected and can run a new workload. */
@@ -196,4 +251,8 @@ export class AgentConnections {
   closeAll(reason: string): void {
     for (const { stream } of this.connections.values()) stream.close(reason);
   }
+}
+
+function isSame(gpu: GpuHealth, other: GpuHealth | undefined): boolean {
+  return gpu.uuid === other?.uuid && gpu.healthy === other.healthy;
 }

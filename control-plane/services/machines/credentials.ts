@@ -2,7 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { restoredAt } from '../../store/meta.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
@@ -44,15 +44,11 @@ interface Certified {
  */
 export function admitHost(platform: Platform, { hash, certified }: Proof): string {
   return platform.store.transact((tx) => {
-    if (certified) recall(tx, hash, certified);
-    const known = tx.get(
-      query
-        .selectFrom('host_credentials')
-        .innerJoin('machines', 'machines.id', 'host_credentials.machine_id')
-        .selectAll('host_credentials')
-        .select('machines.removed_at')
-        .where('hash', '=', hash),
-    );
+    let known = tx.get(credentialBy({ hash }));
+    if (!known && certified) {
+      recall(tx, hash, certified);
+      known = tx.get(credentialBy({ hash }));
+    }
     if (!known) throw new Refusal('TOKEN_INVALID', UNKNOWN);
     if (known.removed_at !== null)
       throw new Refusal(
@@ -72,10 +68,31 @@ export function admitHost(platform: Platform, { hash, certified }: Proof): strin
         'the certificate of this host has expired; ask the operator for a token of this machine, for "gpurent-agent enroll --again"',
       );
     }
-    revoke(tx, known.machine_id, known.generation);
-    return known.machine_id;
+    const { machine_id, generation } = known;
+    // Most hosts have no older credential, and then a reconnection writes nothing.
+    if (tx.get(olderCredential({ machine_id, generation }))) revoke(tx, machine_id, generation);
+    return machine_id;
   });
 }
+
+const credentialBy = compileOnce(({ hash }: { hash: string }) =>
+  query
+    .selectFrom('host_credentials')
+    .innerJoin('machines', 'machines.id', 'host_credentials.machine_id')
+    .selectAll('host_credentials')
+    .select('machines.removed_at')
+    .where('hash', '=', hash),
+);
+
+const olderCredential = compileOnce(({ machine_id, generation }: { machine_id: string; generation: number }) =>
+  query
+    .selectFrom('host_credentials')
+    .select('generation')
+    .where('machine_id', '=', machine_id)
+    .where('revoked_at', 'is', null)
+    .where('generation', '<', generation)
+    .limit(1),
+);
 
 /**
  * Adds the machine or the credential of a certificate that a restored database lacks. A new row has only an id; the agent's hello

@@ -166,9 +166,9 @@ function register(platform: Platform, newcomer: Newcomer, hostId: string, creden
       requireNewMachine(platform, tx, belongingsOf(newcomer));
       saveInventory(tx, hostId, inventory);
     } else {
-      findMachine(tx, known);
+      const machine = findMachine(tx, known);
       revoke(tx, known);
-      updateInventory(tx, known, inventory);
+      updateInventory(tx, machine, inventory);
       tx.afterCommit(() => platform.connections.close(known, 'this host has enrolled again'));
     }
     addCredential(tx, hostId, credential);

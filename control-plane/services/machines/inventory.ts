@@ -1,6 +1,7 @@
 import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { invalidField } from '../../domain/refusal.js';
-import { query, sql } from '../../store/sql.js';
+import type { Row } from '../../store/schema.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { foreignGpus } from './gpu-owners.js';
 
@@ -10,11 +11,59 @@ export function saveInventory(tx: Tx, machineId: string, inventory: Inventory): 
   saveGpus(tx, machineId, inventory.gpus);
 }
 
-/** Records the present inventory of a known machine. */
-export function updateInventory(tx: Tx, machineId: string, inventory: Inventory): void {
-  tx.run(query.updateTable('machines').set(columnsOf(inventory)).where('id', '=', machineId));
-  saveGpus(tx, machineId, inventory.gpus);
+/**
+ * Records the present inventory of a known machine, as far as it differs from the stored one. Returns whether the GPUs were stored like
+ * this before.
+ */
+export function updateInventory(tx: Tx, machine: Row<'machines'>, inventory: Inventory): boolean {
+  const columns = columnsOf(inventory);
+  const names = Object.keys(columns) as (keyof typeof columns)[];
+  if (names.some((name) => columns[name] !== machine[name]))
+    tx.run(query.updateTable('machines').set(columns).where('id', '=', machine.id));
+  if (areStored(tx, machine.id, inventory.gpus)) return true;
+  saveGpus(tx, machine.id, inventory.gpus);
+  return false;
 }
+
+/** Tells whether {@link saveGpus} would change nothing: the GPUs are stored as reported, and no other machine reports them. */
+function areStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
+  const stored = new Map(tx.all(presentGpus({ machineId })).map((row) => [row.uuid, row]));
+  const isStored = ({ uuid, index, model, memoryMb, healthy, reason }: Gpu) => {
+    const row = stored.get(uuid);
+    if (row?.position !== index || row.model !== model || row.memory_mb !== memoryMb) return false;
+    return (row.healthy === 1) === healthy && (row.reason ?? '') === reason;
+  };
+  if (stored.size !== gpus.length || !gpus.every(isStored)) return false;
+  const uuids = JSON.stringify(gpus.map(({ uuid }) => uuid));
+  return tx.get(reportedElsewhere({ machineId, uuids })) === undefined;
+}
+
+/** Tells whether the present GPUs of a machine and their health are stored as reported. */
+export function isHealthStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
+  const stored = new Map(tx.all(presentGpus({ machineId })).map(({ uuid, healthy }) => [uuid, healthy === 1]));
+  return stored.size === gpus.length && gpus.every(({ uuid, healthy }) => stored.get(uuid) === healthy);
+}
+
+const presentGpus = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('gpus')
+    .select(['uuid', 'position', 'model', 'memory_mb', 'healthy', 'reason'])
+    .where('machine_id', '=', machineId)
+    .where('present', '=', sql.lit(1)),
+);
+
+/** Selects a GPU of the list, a JSON array of UUIDs, that another machine reports. */
+const reportedElsewhere = compileOnce(({ machineId, uuids }: { machineId: string; uuids: string }) =>
+  query
+    .selectFrom('gpus')
+    .innerJoin('machines', 'machines.id', 'gpus.machine_id')
+    .select('uuid')
+    .where('uuid', 'in', sql<string>`(SELECT value FROM json_each(${uuids}))`)
+    .where('machine_id', '<>', machineId)
+    .where('present', '=', 1)
+    .where('removed_at', 'is', null)
+    .limit(1),
+);
 
 /** Most GPUs that are recorded for one machine: four times as many as it can have at once. */
 const MOST_KNOWN = 256;

@@ -41,7 +41,7 @@ export function getMachine(platform: Platform, id: string): MachineDetails {
 
 /** Returns a machine that is not removed. Refuses with MACHINE_NOT_FOUND. */
 export function findMachine(tx: Tx, id: string): Row<'machines'> {
-  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
+  const machine = tx.get(machineBy({ id }));
   if (!machine) throw new Refusal('MACHINE_NOT_FOUND', 'no machine has this id');
   if (machine.removed_at === null) return machine;
   throw new Refusal(
@@ -49,6 +49,10 @@ export function findMachine(tx: Tx, id: string): Row<'machines'> {
     'this machine was removed; its host can enroll as a new machine, with an enrollment token without machine_id and "gpurent-agent enroll --new"',
   );
 }
+
+const machineBy = compileOnce(({ id }: { id: string }) =>
+  query.selectFrom('machines').selectAll().where('id', '=', id),
+);
 
 /** Cordons a machine for an operator: it takes no new instances, and the present ones go on. Refuses with MACHINE_NOT_FOUND. */
 export function cordon(platform: Platform, operator: Operator, id: string): MachineDetails {
@@ -100,6 +104,12 @@ function change(
     recordAudit(tx, operator, action, id, changes);
     return describeMachine(platform, tx, { ...machine, ...changes });
   });
+}
+
+/** Returns the number of machines that are neither removed nor lost. */
+export function countMachines({ store }: Platform): number {
+  const present = query.selectFrom('machines').where('removed_at', 'is', null).where('lost_at', 'is', null);
+  return store.transact((tx) => tx.get(present.select(({ fn }) => fn.countAll<number>().as('count')))?.count ?? 0);
 }
 
 /** Returns the row of a machine, removed or not. Throws an Error if there is none: callers have the id from the database. */

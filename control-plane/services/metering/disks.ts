@@ -1,4 +1,4 @@
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { endInterval, openInterval, openMeter, settleSoon, type MeteredInstance } from './meters.js';
 
@@ -31,12 +31,14 @@ export function stopMeteringDisks(tx: Tx, machineId: string): void {
 }
 
 function stoppedOn(tx: Tx, machineId: string): MeteredInstance[] {
-  return tx.all(
-    query
-      .selectFrom('instances')
-      .select(['id', 'organization_id', 'machine_id', 'status'])
-      .where('machine_id', '=', machineId)
-      .where('status', '<>', sql.lit('destroyed'))
-      .where('status', '=', 'stopped'),
-  );
+  return tx.all(stoppedInstances({ machineId }));
 }
+
+const stoppedInstances = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('instances')
+    .select(['id', 'organization_id', 'machine_id', 'status'])
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed'))
+    .where('status', '=', sql.lit('stopped')),
+);

@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '../../../shared/time.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { ReportedRun as Run, AgentConnections } from '../connections/agent-connections.js';
 import { UNREPORTED, settleSoon, type IntervalRow } from './meters.js';
@@ -26,7 +26,7 @@ export function recordUsageOfKnownRun(tx: Tx, instanceId: string, run: Run): voi
 
 /** Records the usage of all runs of a heartbeat. */
 export function recordUsageOfRunning(tx: Tx, machineId: string, runs: ReadonlyMap<string, Run>): void {
-  const intervals = tx.all(unreported().where('machine_id', '=', machineId).orderBy('id'));
+  const intervals = tx.all(unreportedOn({ machineId }));
   for (const interval of intervals) {
     const run = runs.get(interval.instance_id);
     if (run && isNews(tx, interval, run)) recordUsage(tx, interval, run, tx.now - run.ms);
@@ -83,18 +83,34 @@ function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): nu
   const attested_to = clamp(run_began_at + run.ms, Math.max(interval.attested_to, opened_at), endOf(tx, interval));
   const settled_to = Math.max(interval.settled_to, opened_at);
   const changes = { opened_at, attested_to, settled_to, run_id: run.runId, run_began_at };
-  tx.run(query.updateTable('meter_intervals').set(changes).where('id', '=', interval.id));
+  tx.run(attest({ ...changes, id: interval.id }));
   return interval.id;
 }
+
+type Attested = Pick<IntervalRow, 'id' | 'opened_at' | 'attested_to' | 'settled_to' | 'run_id' | 'run_began_at'>;
+
+const attest = compileOnce(({ id, opened_at, attested_to, settled_to, run_id, run_began_at }: Attested) =>
+  query
+    .updateTable('meter_intervals')
+    .set({ opened_at, attested_to, settled_to, run_id, run_began_at })
+    .where('id', '=', id),
+);
 
 /**
  * Returns the earliest start of a run that any interval of the instance has, or null. It must include closed intervals: a late
  * answer can report a run as up whose end is already reported and charged.
  */
 function knownStart(tx: Tx, instanceId: string, { runId }: Run): number | null {
-  const its = query.selectFrom('meter_intervals').where('instance_id', '=', instanceId).where('run_id', '=', runId);
-  return tx.get(its.select(({ fn }) => fn.min('run_began_at').as('earliest')))?.earliest ?? null;
+  return tx.get(startOfRun({ instanceId, runId }))?.earliest ?? null;
 }
+
+const startOfRun = compileOnce(({ instanceId, runId }: { instanceId: string; runId: string }) =>
+  query
+    .selectFrom('meter_intervals')
+    .select(({ fn }) => fn.min('run_began_at').as('earliest'))
+    .where('instance_id', '=', instanceId)
+    .where('run_id', '=', runId),
+);
 
 /**
  * Ends the interval of the earlier run at its attested time and opens one for this run; the time between them is never charged.
@@ -134,8 +150,16 @@ function clamp(value: number, low: number, high: number): number {
 }
 
 function unreportedOf(tx: Tx, instanceId: string): IntervalRow[] {
-  return tx.all(unreported().where('instance_id', '=', instanceId).orderBy('id'));
+  return tx.all(unreportedBy({ instanceId }));
 }
+
+const unreportedBy = compileOnce(({ instanceId }: { instanceId: string }) =>
+  unreported().where('instance_id', '=', instanceId).orderBy('id'),
+);
+
+const unreportedOn = compileOnce(({ machineId }: { machineId: string }) =>
+  unreported().where('machine_id', '=', machineId).orderBy('id'),
+);
 
 function unreported() {
   return query.selectFrom('meter_intervals').selectAll().where(UNREPORTED);

@@ -1,12 +1,13 @@
 import {
   WorkloadState,
+  type Gpu,
   type Hello,
   type InstanceState,
   type SequenceFloor,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { restoredAt } from '../../store/meta.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { tellDisksBack } from './lost-disks.js';
 import { updateInventory } from '../machines/inventory.js';
@@ -21,6 +22,8 @@ export interface HelloAnswer {
   floors: SequenceFloor[];
   /** The ids of workloads that are new in quarantine. */
   quarantined: string[];
+  /** The GPUs of the hello, if they were stored like this before; null: they were not. */
+  storedGpus: readonly Gpu[] | null;
 }
 
 /**
@@ -33,30 +36,51 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
   return platform.store.transact((tx) => {
     // An operator can have removed the machine after the stream was opened.
     const machine = findMachine(tx, machineId);
-    if (hello.inventory) updateInventory(tx, machineId, hello.inventory);
-    const identity = {
-      boot_id: hello.bootId,
-      agent_version: hello.agentVersion,
-      last_seen_at: tx.now,
-      lost_at: null,
-      // A host that cannot see its workloads has not resynced.
-      needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
-    };
-    tx.run(query.updateTable('machines').set(identity).where('id', '=', machineId));
+    const areStored = hello.inventory !== undefined && updateInventory(tx, machine, hello.inventory);
+    noteHello(tx, machine, hello);
     const quarantined = hello.unseen ? [] : reconcile(tx, machine, hello.instances);
-    const due = tx.all(
-      query
-        .updateTable('commands')
-        .set({ next_send_at: tx.now })
-        .where('machine_id', '=', machineId)
-        .where('state', '=', sql.lit('open'))
-        .returning('instance_id'),
-    );
-    tx.nudge('dispatch');
-    const withCommand = new Set(due.map(({ instance_id }) => instance_id));
-    return { floors: floorsOf(tx, machineId, withCommand), quarantined };
+    const storedGpus = areStored ? (hello.inventory?.gpus ?? null) : null;
+    return { floors: floorsOf(tx, machineId, makeDue(tx, machineId)), quarantined, storedGpus };
   });
 }
+
+/** Records what a hello says about the host, as far as it is new. While a host is connected, `last_seen_at` is written by a worker. */
+function noteHello(tx: Tx, machine: Row<'machines'>, hello: Hello): void {
+  const identity = {
+    boot_id: hello.bootId,
+    agent_version: hello.agentVersion,
+    lost_at: null,
+    // A host that cannot see its workloads has not resynced.
+    needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
+  };
+  const names = Object.keys(identity) as (keyof typeof identity)[];
+  if (machine.last_seen_at !== null && names.every((name) => identity[name] === machine[name])) return;
+  const changes = { ...identity, last_seen_at: tx.now };
+  tx.run(query.updateTable('machines').set(changes).where('id', '=', machine.id));
+}
+
+/** Makes the open commands of a host due. Returns their instances. */
+function makeDue(tx: Tx, machineId: string): ReadonlySet<string> {
+  const open = tx.all(openCommands({ machineId }));
+  if (open.length === 0) return new Set();
+  tx.run(
+    query
+      .updateTable('commands')
+      .set({ next_send_at: tx.now })
+      .where('machine_id', '=', machineId)
+      .where('state', '=', sql.lit('open')),
+  );
+  tx.nudge('dispatch');
+  return new Set(open.map(({ instance_id }) => instance_id));
+}
+
+const openCommands = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('commands')
+    .select('instance_id')
+    .where('machine_id', '=', machineId)
+    .where('state', '=', sql.lit('open')),
+);
 
 /** Reconciles a host's workloads with the database. Returns the ids of those that are new in quarantine. */
 function reconcile(
@@ -80,14 +104,7 @@ function reconcile(
  * the instances that have an open command.
  */
 function floorsOf(tx: Tx, machineId: string, withCommand: ReadonlySet<string>): SequenceFloor[] {
-  const live = tx.all(
-    query
-      .selectFrom('instances')
-      .select(['id', 'sequence', 'report_number', 'status'])
-      .where('machine_id', '=', machineId)
-      .where('status', '<>', sql.lit('destroyed')),
-  );
-  return live.map(({ id, sequence, report_number, status }) => ({
+  return tx.all(liveInstances({ machineId })).map(({ id, sequence, report_number, status }) => ({
     instanceId: id,
     sequence,
     reportNumber: report_number,
@@ -95,3 +112,11 @@ function floorsOf(tx: Tx, machineId: string, withCommand: ReadonlySet<string>): 
     commandOpen: withCommand.has(id),
   }));
 }
+
+const liveInstances = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('instances')
+    .select(['id', 'sequence', 'report_number', 'status'])
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed')),
+);

@@ -1,4 +1,4 @@
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from '../instances/queries.js';
 import { NO_ERROR, amend } from '../instances/transitions.js';
@@ -38,6 +38,10 @@ function mark(tx: Tx, instance: Instance, message: string): void {
 }
 
 function stoppedOn(tx: Tx, machineId: string): Instance[] {
-  const instances = query.selectFrom('instances').selectAll().where('machine_id', '=', machineId);
-  return tx.all(instances.where('status', '=', 'stopped').where('status', '<>', sql.lit('destroyed')));
+  return tx.all(stoppedInstances({ machineId }));
 }
+
+const stoppedInstances = compileOnce(({ machineId }: { machineId: string }) => {
+  const instances = query.selectFrom('instances').selectAll().where('machine_id', '=', machineId);
+  return instances.where('status', '=', sql.lit('stopped')).where('status', '<>', sql.lit('destroyed'));
+});

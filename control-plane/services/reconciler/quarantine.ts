@@ -2,7 +2,7 @@ import { WorkloadState, type InstanceState, type Observation } from '../../../sh
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { listOf, query, sql } from '../../store/sql.js';
+import { compileOnce, listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { recordAudit } from '../system/audit.js';
@@ -43,36 +43,40 @@ type Found = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'o
 export function reconcileUnknown(tx: Tx, machineId: string, present: readonly InstanceState[]): string[] {
   const unknown = present.filter(({ instanceId }) => !isKnown(tx, machineId, instanceId));
   const names = unknown.map(({ instanceId }) => instanceId);
+  const before = new Set(quarantinedOn(tx, machineId));
+  if (before.size > 0) dropGone(tx, machineId, names);
+  const added = names.filter((id) => !before.has(id));
+  for (const state of unknown) quarantine(tx, machineId, state);
+  return added;
+}
+
+/** Removes workloads from quarantine that the host no longer has, unless their removal is under way. */
+function dropGone(tx: Tx, machineId: string, present: readonly string[]): void {
   tx.run(
     query
       .deleteFrom('quarantine')
       .where('machine_id', '=', machineId)
       .where('removal_requested_at', 'is', null)
-      .where('instance_id', 'not in', listOf(names)),
+      .where('instance_id', 'not in', listOf(present)),
   );
-  const added = names.filter((id) => findSetApart(tx, machineId, id) === undefined);
-  for (const state of unknown) quarantine(tx, machineId, state);
-  return added;
 }
 
-/**
- * Tells whether a host runs a workload that is neither an instance of its machine nor in quarantine: it came up after the
- * hello.
- */
-export function runsUnheardOf(tx: Tx, machineId: string, instanceIds: readonly string[]): boolean {
-  const known = query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId);
-  const quarantined = new Set(tx.all(known).map(({ instance_id }) => instance_id));
-  return instanceIds.some((id) => !quarantined.has(id) && !isKnown(tx, machineId, id));
+/** Returns the instance ids of the workloads of a machine that are in quarantine. */
+export function quarantinedOn(tx: Tx, machineId: string): string[] {
+  return tx.all(quarantinedWorkloads({ machineId })).map(({ instance_id }) => instance_id);
 }
+
+const quarantinedWorkloads = compileOnce(({ machineId }: { machineId: string }) =>
+  query.selectFrom('quarantine').select('instance_id').where('machine_id', '=', machineId),
+);
 
 function isKnown(tx: Tx, machineId: string, instanceId: string): boolean {
-  const known = query
-    .selectFrom('instances')
-    .select('id')
-    .where('id', '=', instanceId)
-    .where('machine_id', '=', machineId);
-  return tx.get(known) !== undefined;
+  return tx.get(knownInstance({ machineId, instanceId })) !== undefined;
 }
+
+const knownInstance = compileOnce(({ machineId, instanceId }: { machineId: string; instanceId: string }) =>
+  query.selectFrom('instances').select('id').where('id', '=', instanceId).where('machine_id', '=', machineId),
+);
 
 function quarantine(tx: Tx, machineId: string, state: InstanceState): void {
   const { sequence, diskGb: disk_gb } = state;

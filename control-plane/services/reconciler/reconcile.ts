@@ -1,6 +1,6 @@
 import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isPlausible, type CommandKind } from '../../domain/command.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
 import { resumeAfterRestore } from './after-restore.js';
@@ -25,18 +25,20 @@ export function reconcileExpected(
 ): void {
   const told = new Map(states.map((state) => [state.instanceId, state]));
   const up = new Set(states.filter(runs).map(({ instanceId }) => instanceId));
-  const live = tx.all(
-    query
-      .selectFrom('instances')
-      .select('id')
-      .where('machine_id', '=', machineId)
-      .where('status', '<>', sql.lit('destroyed')),
-  );
+  const live = tx.all(liveInstances({ machineId }));
   for (const { id } of live.sort((a, b) => Number(up.has(a.id)) - Number(up.has(b.id)))) {
     const instance = findInstance(tx, id);
     if (instance) compare(tx, instance, told.get(id), { up, restoredAt });
   }
 }
+
+const liveInstances = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('instances')
+    .select('id')
+    .where('machine_id', '=', machineId)
+    .where('status', '<>', sql.lit('destroyed')),
+);
 
 function compare(
   tx: Tx,
