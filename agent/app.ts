@@ -139,7 +139,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const puller = new ImagePuller(engine, clock, policy, logger, startRelay);
   const images = new Images(engine, puller, cache, config.localImages);
   const networks = new InstanceNetworks(engine, hostId, config.subnet);
-  const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {} };
+  const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {}, rewrite: async () => {} };
   const host = {
     ...config,
     hostId,
@@ -164,7 +164,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
       settings: config.vms,
     }),
   };
-  const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
+  const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, clock, logger);
   const shared = { engine, clock, ports, guard };
   const runtime: DockerRuntime = new DockerRuntime({ ...shared, host, kinds, networks, dataRoot, accessFiles });
   // The canary has its own host id in its labels, so that its containers are not taken for instances.
@@ -243,7 +243,7 @@ export async function createAgent(
       answers: speaksHttp,
     },
     upkeep: {
-      'the guard of egress': () => guard.ensure(),
+      'the guard of egress': () => guard.rewrite(),
       'the canary': () => canary.lookAgain(),
       'the journal': restoreJournal,
       'files of /etc outside of disks': () => etcBound.check(),

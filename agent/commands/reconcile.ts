@@ -42,7 +42,10 @@ export interface Dependencies {
 const REACHED_MS = { container: 10_000, vm: 5 * MINUTE_MS } as const;
 /** How long before that the canary is started if SSH does not answer. */
 const CANARY_LEAD_MS = 7_000;
-const POLL_MS = 200;
+/** Waits between two looks at a silent SSH server: short at first, because it usually answers soon after the start. */
+const FIRST_POLL_MS = 5;
+const POLL_GROWTH = 1.1;
+const LONGEST_POLL_MS = 200;
 /** How often a stop or destroy that is still being tried is reported. */
 const ATTEMPT_TOLD_MS = MINUTE_MS;
 const MINUTES_UNTIL_ERROR = 5;
@@ -215,7 +218,7 @@ async function untilReached(
   hasSsh: boolean,
 ): Promise<Workload> {
   let verdict: Promise<boolean> | undefined;
-  for (;;) {
+  for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * POLL_GROWTH, LONGEST_POLL_MS)) {
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
       if ((await outages.judge(workload, signal)) === 'ended') return workload;
@@ -236,7 +239,7 @@ async function untilReached(
       remover.exempt(workload);
       throw new Failure('HOST_UNREACHABLE', `${canary.obstacle}; nothing is charged: take another machine`);
     }
-    await sleep(clock, POLL_MS, signal);
+    await sleep(clock, pollMs, signal);
   }
 }
 

@@ -14,6 +14,8 @@ export interface EgressPolicy {
   mostMbit: number | null;
 }
 
+/** The chain that Docker evaluates before its own rules, and whose rules it keeps when it recreates its own. */
+export const DOCKER_CHAIN = 'DOCKER-USER';
 export const FORWARD_CHAIN = 'GPURENT-FORWARD';
 export const INPUT_CHAIN = 'GPURENT-INPUT';
 
@@ -67,4 +69,51 @@ export function ipv6Rules(): string {
 /** Builds the input of iptables-restore. A line that names a chain also empties it, so that all rules are replaced at once. */
 function restoreInput(rules: readonly string[]): string {
   return ['*filter', `:${FORWARD_CHAIN} - [0:0]`, `:${INPUT_CHAIN} - [0:0]`, ...rules, 'COMMIT', ''].join('\n');
+}
+
+/** The rules of each chain of the filter table, in order and as iptables prints them. */
+export type FilterTable = ReadonlyMap<string, readonly string[]>;
+
+/** Parses the output of iptables-save. */
+export function parseFilterTable(saved: string): FilterTable {
+  const table = new Map<string, string[]>();
+  for (const line of saved.split('\n')) {
+    const [, chain = '', rule] = /^:(\S+)/.exec(line) ?? /^-A (\S+) (.*)$/.exec(line) ?? [];
+    if (chain !== '' && !table.has(chain)) table.set(chain, []);
+    if (rule !== undefined) table.get(chain)?.push(rule.trim());
+  }
+  return table;
+}
+
+/** Returns the rules of both own chains as one text. */
+export function ownRules(table: FilterTable): string {
+  return [FORWARD_CHAIN, INPUT_CHAIN].flatMap((chain) => [chain, ...(table.get(chain) ?? [])]).join('\n');
+}
+
+/** Returns what to match and where to jump to, for renters' packets. */
+export function jumpTo(chain: string): string {
+  return `-i ${BRIDGE_PREFIX}+ -j ${chain}`;
+}
+
+/**
+ * Returns the lines of iptables-restore that make exactly one jump to each own chain the first rule where renters' packets pass. They
+ * delete rules by their text, not their number: Docker moves its own rules meanwhile, so a number could delete one of them.
+ */
+export function missingJumps(table: FilterTable): string[] {
+  const hasDocker = table.has(DOCKER_CHAIN);
+  // Docker moves its own chain to the front when it creates a network, so our rules must be in that chain too.
+  const isViaDocker = hasDocker && table.get('FORWARD')?.[0] === `-j ${DOCKER_CHAIN}`;
+  return [
+    ...missingJump(table, 'INPUT', INPUT_CHAIN),
+    ...(hasDocker ? missingJump(table, DOCKER_CHAIN, FORWARD_CHAIN) : []),
+    ...(isViaDocker ? [] : missingJump(table, 'FORWARD', FORWARD_CHAIN)),
+  ];
+}
+
+function missingJump(table: FilterTable, from: string, chain: string): string[] {
+  const rules = table.get(from) ?? [];
+  const jump = jumpTo(chain);
+  const copies = rules.filter((rule) => rule === jump);
+  if (rules[0] === jump && copies.length === 1) return [];
+  return [...copies.map(() => `-D ${from} ${jump}`), `-I ${from} 1 ${jump}`];
 }

@@ -5,6 +5,12 @@ import type { Logger } from '../../shared/logger.js';
 import type { Outbox } from '../link/outbox.js';
 import type { LogLine, Runtime } from '../runtime/workload.js';
 
+/** How many of the newest lines a subscription begins with, and how many it skips to when it is behind. */
+const MOST_LINES = 1_000;
+/** Long lines are skipped to in smaller numbers: sending them all would take so long that they are old, too. */
+const MOST_SKIPPED_TO_CHARS = 512 * 1024;
+/** A log is behind when it is sent this long after it was written. */
+const BEHIND_MS = 1_000;
 const MAX_SUBSCRIPTIONS = 256;
 const MAX_CHUNK_LINES = 100;
 const MAX_CHUNK_CHARS = 128 * 1024;
@@ -54,21 +60,37 @@ export class LogStreams {
   }
 
   private async follow({ subscriptionId, instanceId, tail, since }: LogSubscribe, signal: AbortSignal): Promise<void> {
-    let last = since;
+    const sent = new SentLines(since);
     const send = async (lines: LogLine[], caughtUp: boolean) => {
-      last = lines.at(-1)?.at ?? last;
       const chunks = chunksOf(lines);
       for (const chunk of caughtUp ? [...chunks, []] : chunks) {
         const isLast = caughtUp && chunk.length === 0;
         await this.deliver({ subscriptionId, lines: chunk, caughtUp: isLast, ended: false }, signal);
       }
     };
-    const existing = await this.runtime.tail(instanceId, Math.min(Math.max(tail, 1), 1000));
-    await send(
-      existing.filter(({ at }) => at > since),
-      true,
-    );
-    for await (const lines of this.runtime.follow(instanceId, last, signal)) await send(lines, false);
+    const existing = await this.runtime.tail(instanceId, Math.min(Math.max(tail, 1), MOST_LINES));
+    await send(sent.resume()(existing), true);
+    while (await this.followUntilBehind(instanceId, sent, (lines) => send(lines, false), signal));
+  }
+
+  /**
+   * Sends the newest lines and what follows them. Returns true as soon as it is behind, so that the caller skips to the newest lines
+   * by following anew; false at the end of the log. It always sends the lines with which it begins, however old they are.
+   */
+  private async followUntilBehind(
+    instanceId: string,
+    sent: SentLines,
+    send: (lines: LogLine[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const begunAt = this.clock.now();
+    const unsent = sent.resume();
+    for await (const lines of this.runtime.follow(instanceId, '', signal, sent.mostToSkipTo)) {
+      const writtenAt = Date.parse(lines.at(-1)?.at ?? '');
+      if (writtenAt >= begunAt && this.clock.now() - writtenAt > BEHIND_MS) return true;
+      await send(unsent(lines));
+    }
+    return false;
   }
 
   /** Waits so that all logs of this host together are sent no faster than the control plane accepts them from one host. */
@@ -89,6 +111,47 @@ export class LogStreams {
   private async end(subscriptionId: string, signal: AbortSignal): Promise<void> {
     await this.deliver({ subscriptionId, lines: [], caughtUp: true, ended: true }, signal);
   }
+}
+
+/** What was sent of a log, across skips. */
+class SentLines {
+  private lines = 1;
+  private chars = 0;
+
+  /** `last`: the time stamp of the line that was sent last; empty: none. */
+  constructor(private last: string) {}
+
+  /** Returns how many of the newest lines can be sent soon enough. */
+  get mostToSkipTo(): number {
+    const lines = Math.floor((MOST_SKIPPED_TO_CHARS * this.lines) / Math.max(this.chars, 1));
+    return Math.max(Math.min(lines, MOST_LINES), 1);
+  }
+
+  /** Returns a function that takes batches of lines that begin anywhere. It returns what was not sent, after a note of what is left out. */
+  resume(): (lines: LogLine[]) => LogLine[] {
+    const since = this.last;
+    let isFirst = true;
+    return (lines) => {
+      const [first] = lines;
+      const isGap = isFirst && first !== undefined && since !== '' && first.at > since;
+      isFirst = false;
+      const unsent = lines.filter(({ at }) => at > since);
+      this.add(unsent);
+      return isGap ? [{ at: first.at, text: noteOfGap(since, first.at) }, ...unsent] : unsent;
+    };
+  }
+
+  private add(lines: LogLine[]): void {
+    if (lines.length === 0) return;
+    this.last = lines.at(-1)?.at ?? this.last;
+    this.lines = lines.length;
+    this.chars = lines.reduce((sum, { text }) => sum + text.length, 0);
+  }
+}
+
+function noteOfGap(from: string, to: string): string {
+  const seconds = Math.max(Date.parse(to) - Date.parse(from), 1) / 1_000;
+  return `[gpurent: ${seconds.toFixed(3)} s of output are left out here, because it is written faster than logs are sent]`;
 }
 
 function chunksOf(lines: LogLine[]): LogLine[][] {

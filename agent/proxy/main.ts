@@ -4,7 +4,6 @@ import { systemClock } from '../../shared/clock.js';
 import { createLogger } from '../../shared/logger.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { Supervisor } from './supervisor.js';
-import { runWorker } from './worker.js';
 
 /** Descriptor of the listening socket from systemd, or of the connection to the agent that has started it. */
 const GIVEN = 3;
@@ -15,7 +14,8 @@ const WORKER_IDLE_MS = MINUTE_MS;
  * agent that has started it, and ends with it. As `worker` it serves one instance for a supervisor.
  */
 const [, entry = '', role, idleMs] = process.argv;
-if (role === 'worker') runWorker(systemClock, Number(idleMs));
+// Loaded in the workers alone: the supervisor reads no byte from visitors, so it needs neither HTTP nor TLS.
+if (role === 'worker') (await import('./worker.js')).runWorker(systemClock, Number(idleMs));
 else {
   const logger = createLogger('agent-proxy', 'info');
   const supervisor = new Supervisor({ entry, idleMs: WORKER_IDLE_MS, clock: systemClock, logger });

@@ -92,8 +92,11 @@ export interface Runtime {
   replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }>;
   /** Returns the last lines of output, oldest first. */
   tail(instanceId: string, lines: number): Promise<LogLine[]>;
-  /** Yields the lines with a timestamp after `since`, until the workload ends or `signal` is aborted. */
-  follow(instanceId: string, since: string, signal: AbortSignal): AsyncIterable<LogLine[]>;
+  /**
+   * Yields the lines with a timestamp after `since`, until the workload ends or `signal` is aborted. `newest`: begins with that many
+   * of the lines that exist; without it, with all of them.
+   */
+  follow(instanceId: string, since: string, signal: AbortSignal, newest?: number): AsyncIterable<LogLine[]>;
   /** Returns whether an SSH server answers on the published port. */
   sshAnswers(port: number): Promise<boolean>;
   /** Throws Failure PORT_TAKEN, naming the port, if another program listens on a port of a workload that is down. */

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, request, type RequestListener, type Server } from 'node:http';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
-import { Metrics } from './metrics.js';
+import type { Metrics } from './metrics.js';
 import type { Snapshot } from './snapshot.js';
 
 const PATIENCE_MS = 10_000;
@@ -11,7 +11,8 @@ const PATIENCE_MS = 10_000;
  * loopback.
  */
 export class StatusServer {
-  private readonly metrics = new Metrics();
+  /** Made at the first scrape: without scrapes its library is not loaded. */
+  private metrics: Promise<Metrics> | undefined;
   private readonly servers: Server[] = [];
 
   constructor(
@@ -62,8 +63,10 @@ export class StatusServer {
   private async serve(url: string, response: Parameters<RequestListener>[1], isOwner: boolean): Promise<void> {
     try {
       if (url === '/metrics') {
-        const text = await this.metrics.render(await this.look());
-        response.writeHead(200, { 'content-type': this.metrics.contentType }).end(text);
+        this.metrics ??= import('./metrics.js').then(({ Metrics }) => new Metrics());
+        const metrics = await this.metrics;
+        const text = await metrics.render(await this.look());
+        response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
       } else if (url === '/status' && isOwner) {
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(await this.look()));
       } else response.writeHead(404).end();

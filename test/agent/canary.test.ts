@@ -37,6 +37,18 @@ it('where the canary is silent, too, the attempt fails, and its run is told to n
   expect((await host.runtime.find('i')).state).toBe('absent');
 });
 
+it('SSH that answers soon after the start is noticed soon', async () => {
+  const [upAt, began] = [40, host.clock.monotonic()];
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await eventually('its answer', () => {
+    host.clock.advance(2);
+    host.runtime.sshUp = host.clock.monotonic() - began >= upAt;
+    return host.outcomes(command).includes('DONE');
+  });
+  expect(host.clock.monotonic() - began).toBeLessThan(2 * upAt);
+});
+
 it('where nothing is silent, no canary is asked', async () => {
   host.runtime.sshUp = true;
   host.canary.answers = () => Promise.reject(new Error('asked'));

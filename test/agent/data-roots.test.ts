@@ -14,8 +14,11 @@ import { EngineWatch } from '../../agent/runtime/docker/docker-watch.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { systemClock } from '../../shared/clock.js';
 import { DockerDouble } from '../harness/docker-double.js';
+import { ManualClock } from '../harness/manual-clock.js';
 
 const HOST = 'this-host';
+/** No Docker restarts in less time. */
+const RESTART_MS = 100;
 const SWITCHES: [string, Partial<DataRoot>][] = [
   ['remaps user namespaces', { path: '/var/lib/docker/100000.100000', isRemapped: true }],
   ['has another data root', { path: '/data/docker' }],
@@ -26,11 +29,13 @@ const SWITCHES: [string, Partial<DataRoot>][] = [
 let folder: string;
 let docker: DockerDouble;
 let log: { level: number; msg: string }[];
+let clock: ManualClock;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gpurent-data-roots-'));
   docker = await DockerDouble.listen(join(folder, 'docker.sock'));
   log = [];
+  clock = new ManualClock();
 });
 afterEach(() => {
   docker.close();
@@ -43,14 +48,14 @@ const noted = () => readdirSync(join(folder, 'data-roots')).sort();
 function agentOn() {
   const engine = new Engine(docker.socket, systemClock);
   const logger = pino({ level: 'info' }, { write: (line) => void log.push(JSON.parse(line) as (typeof log)[0]) });
-  const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, logger);
+  const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, clock, logger);
   const nothing = {
     remove: async () => {},
     prune: async () => {},
     forget: async () => {},
     forgetAllBut: async () => {},
   };
-  const docked = { engine, clock: systemClock, host: { hostId: HOST }, dataRoot: guard };
+  const docked = { engine, clock, host: { hostId: HOST }, dataRoot: guard };
   const others = { kinds: { container: nothing }, networks: nothing, accessFiles: nothing };
   const runtime = new DockerRuntime({ ...docked, ...others } as unknown as DockerRuntimeParts);
   return { guard, runtime, watch: new EngineWatch(engine, HOST, '/none', guard, systemClock) };
@@ -71,7 +76,11 @@ function switchTo(change: Partial<DataRoot>): () => void {
   const { root, shown } = docker;
   docker.root = { ...root, ...change };
   docker.shown = new Map();
-  return () => Object.assign(docker, { root, shown });
+  clock.advance(RESTART_MS);
+  return () => {
+    clock.advance(RESTART_MS);
+    Object.assign(docker, { root, shown });
+  };
 }
 
 describe.each(SWITCHES)('a Docker that %s under instances of this host', (_, change) => {
@@ -157,6 +166,7 @@ it('a new place without instances is taken at a start of the agent, which looks 
 it('a Docker with another id that shows all instances, as after an upgrade, is the same', async () => {
   const { runtime, watch } = await agentWithInstances();
   docker.root = { ...docker.root, engineId: 'B' };
+  clock.advance(RESTART_MS);
   expect(await runtime.list()).toHaveLength(2);
   expect(await runtime.find('gone')).toEqual({ state: 'absent' });
   expect(await watch.isAvailable()).toBe(true);
@@ -165,6 +175,25 @@ it('a Docker with another id that shows all instances, as after an upgrade, is t
   docker.shown.delete('a');
   await agentOn().runtime.prepare();
   expect(noted()).toEqual(['b']);
+});
+
+it('a Docker is asked once where calls follow each other, and again after the time in which it can restart', async () => {
+  const { runtime } = await agentWithInstances();
+  await runtime.list();
+  const { described } = docker;
+  await runtime.list();
+  expect(await runtime.find('gone')).toEqual({ state: 'absent' });
+  expect(docker.described).toBe(described);
+  clock.advance(RESTART_MS);
+  await runtime.list();
+  expect(docker.described).toBe(described + 1);
+});
+
+it('a container that Docker has removed is gone at once', async () => {
+  const { runtime } = await agentWithInstances();
+  // The clock stands still: nothing waits.
+  await runtime.remove('a');
+  expect(docker.shown.has('a')).toBe(false);
 });
 
 it('what was removed behind the agent’s back is gone, and its note with it', async () => {

@@ -39,7 +39,8 @@ it.each<[string, number, number, (at: string) => LogLine[]]>([
   const runtime = {
     tail: async () => [],
     async *follow(_id: string, _since: string, signal: AbortSignal) {
-      for (let at = 1; at <= MOST && !signal.aborted; at++) yield batch(String(at));
+      for (let at = 1; at <= MOST && !signal.aborted; at++)
+        yield batch(`2025-01-01T00:00:00.${String(at).padStart(9, '0')}Z`);
     },
   };
   const streams = new LogStreams(runtime as unknown as Runtime, outbox as unknown as Outbox, clock, silentLogger);

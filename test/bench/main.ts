@@ -1,12 +1,24 @@
 import { Command } from 'commander';
 import type { Benchmark } from './benchmark.js';
+import { agent } from './agent.js';
+import { agentLogs } from './agent-logs.js';
+import { agentMemory } from './agent-memory.js';
 import { growth } from './growth.js';
 import { hosts } from './hosts.js';
 import { ledger } from './ledger.js';
 import { reads } from './reads.js';
 import { settlement } from './settlement.js';
 
-const BENCHMARKS: Readonly<Record<string, Benchmark>> = { growth, hosts, ledger, reads, settlement };
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  agent,
+  'agent-logs': agentLogs,
+  'agent-memory': agentMemory,
+  growth,
+  hosts,
+  ledger,
+  reads,
+  settlement,
+};
 
 const program = new Command('bench')
   .description(`Measures on this machine: ${Object.keys(BENCHMARKS).join(', ')}.`)

@@ -42,3 +42,32 @@ it('the guard of egress takes no rule of Docker’s, which moves its own meanwhi
   expect(await guard.stands()).toBe(true);
   expect(new Set(await rules()).size).toBe((await rules()).length);
 });
+
+it('the guard of egress writes its rules again where another program has changed them, and only there', async () => {
+  const guard = new EgressGuard({ resolvers: ['1.1.1.1'], allowed: [], instances: '10.213.0.0/16', mostMbit: null });
+  await guard.ensure();
+  // A rule that is written again has counted nothing.
+  const counts = async () => (await iptables('-v', '-S', 'GPURENT-INPUT')).stdout;
+  await iptables('-R', 'GPURENT-INPUT', '2', '-j', 'REJECT', '--reject-with', 'icmp-admin-prohibited', '-c', '5', '7');
+  await guard.ensure();
+  expect(await counts()).toContain('-c 5 7');
+  await guard.rewrite();
+  expect(await counts()).not.toContain('-c 5 7');
+  const own = async () => (await iptables('-S', 'GPURENT-FORWARD')).stdout;
+  const rulesBefore = await own();
+  const changes = [
+    () => iptables('-D', 'GPURENT-FORWARD', '1'),
+    () => iptables('-I', 'GPURENT-FORWARD', '1', '-j', 'RETURN'),
+    () => iptables('-R', 'GPURENT-FORWARD', '2', '-j', 'RETURN'),
+    () => iptables('-F', 'GPURENT-FORWARD'),
+    () => iptables('-F', 'INPUT'),
+    () => run('ip6tables', ['--wait', '10', '-F', 'GPURENT-INPUT']),
+  ];
+  for (const change of changes) {
+    await change();
+    await guard.ensure();
+    expect(await own()).toBe(rulesBefore);
+    expect(await guard.stands()).toBe(true);
+    expect((await run('ip6tables', ['-S', 'GPURENT-INPUT'])).stdout).toContain('-j DROP');
+  }
+});

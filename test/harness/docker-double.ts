@@ -15,6 +15,8 @@ export class DockerDouble {
   isSilent = false;
   /** Requests that it has not answered since. */
   unanswered = 0;
+  /** How often it has described itself. */
+  described = 0;
   /** Who follows its events. */
   followers = 0;
   private readonly server: Server;
@@ -59,6 +61,7 @@ export class DockerDouble {
   }
 
   private info() {
+    this.described++;
     const { path, storageDriver, isRemapped, engineId } = this.root;
     const SecurityOptions = ['name=seccomp,profile=builtin', ...(isRemapped ? ['name=userns'] : [])];
     return { DockerRootDir: path, Driver: storageDriver, ID: engineId, SecurityOptions };

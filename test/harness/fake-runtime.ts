@@ -166,11 +166,12 @@ export class FakeRuntime implements Runtime {
     return (this.containers.get(instanceId)?.lines ?? []).slice(-count);
   }
 
-  async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {
-    let last = since;
+  async *follow(instanceId: string, since: string, signal: AbortSignal, newest = Infinity): AsyncGenerator<LogLine[]> {
+    let [last, most] = [since, newest];
     while (!signal.aborted) {
       const container = this.containers.get(instanceId);
-      const lines = container?.lines.filter(({ at }) => at > last) ?? [];
+      const lines = container?.lines.filter(({ at }) => at > last).slice(-most) ?? [];
+      most = Infinity;
       last = lines.at(-1)?.at ?? last;
       if (lines.length > 0) yield lines;
       else if (container?.workload.state !== 'running') return;

@@ -147,6 +147,25 @@ export function describeRuntime(make: () => Promise<RuntimeUnderTest>): void {
     expect(seen).toEqual(['four']);
   });
 
+  it('begins to follow with the newest lines', async () => {
+    const { runtime } = test;
+    const id = await create({ command: PRINTS_FILE });
+    for (const line of ['one', 'two', 'three']) await test.print(id, line);
+    await eventually('three lines', async () => (await runtime.tail(id, 10)).length === 3);
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const lines of runtime.follow(id, '', stop.signal, 2)) seen.push(...lines.map(({ text }) => text));
+    })();
+    await eventually('the last line', () => seen.includes('three'));
+    await test.print(id, 'four');
+    await eventually('the line after it', () => seen.includes('four'));
+    stop.abort();
+    await runtime.stop(id);
+    await following;
+    expect(seen).toEqual(['two', 'three', 'four']);
+  });
+
   it('ends following when it is told to', async () => {
     const id = await create({ command: PRINTS_FILE });
     await test.print(id, 'one');

@@ -23,8 +23,9 @@ interface PathStat {
  * for ever, and a device or a huge file for long. Throws Failure CONTAINER_FAILED.
  */
 export async function checkAccountFiles(engine: Engine, instanceId: string): Promise<void> {
-  for (const path of PATHS) {
-    const found = await resolve(engine, instanceId, path);
+  for (const [path, found] of await Promise.all(
+    PATHS.map(async (path) => [path, await resolve(engine, instanceId, path)] as const),
+  )) {
     if (found && ((found.mode & NOT_PLAIN) !== 0 || found.size > MOST_BYTES))
       throw new Failure(
         'CONTAINER_FAILED',

@@ -109,7 +109,7 @@ export class DockerRuntime implements Runtime {
       try {
         await this.parts.dataRoot.note(instanceId);
         await this.createContainer(prepareWorkload, info);
-        await this.start(instanceId);
+        await this.bringUp(instanceId);
         return;
       } catch (error) {
         await this.remove(instanceId);
@@ -127,13 +127,21 @@ export class DockerRuntime implements Runtime {
     await prepareWorkload.create(info, network);
   }
 
-  /** Starts the workload, after the firewall rules are in place. */
   async start(instanceId: string): Promise<void> {
-    await this.parts.guard.ensure();
-    const workload = await this.find(instanceId);
-    if (workload.state !== 'absent') await this.parts.kinds[workload.kind].prepare(workload);
+    await this.bringUp(instanceId, () => this.parts.networks.restore(instanceId, containerName(instanceId)));
+  }
+
+  /** Starts the container, after the firewall rules are in place. */
+  private async bringUp(instanceId: string, restore: () => Promise<void> = async () => {}): Promise<void> {
+    const isGuarded = restore()
+      .catch((error: unknown) => {
+        throw asFailure(error, 'the network of the container could not be restored');
+      })
+      .then(() => this.parts.guard.ensure());
+    // When one fails, the other must not be at work any more: a removal can follow.
+    const steps = await Promise.allSettled([isGuarded, this.prepareStart(instanceId)]);
+    for (const step of steps) if (step.status === 'rejected') throw step.reason as Error;
     try {
-      await this.parts.networks.restore(instanceId, containerName(instanceId));
       await this.parts.engine.callTracked(instanceId, 'start the container', DEADLINE_MS.start, (docker) =>
         docker.getContainer(containerName(instanceId)).start(),
       );
@@ -147,6 +155,11 @@ export class DockerRuntime implements Runtime {
       }
       throw asFailure(error, 'the container could not be started');
     }
+  }
+
+  private async prepareStart(instanceId: string): Promise<void> {
+    const workload = await this.find(instanceId);
+    if (workload.state !== 'absent') await this.parts.kinds[workload.kind].prepare(workload);
   }
 
   /**
@@ -172,19 +185,26 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(instanceId: string): Promise<void> {
-    while ((await this.inspect(instanceId)) !== undefined) {
-      await this.parts.engine
-        .call('remove the container', DEADLINE_MS.remove, (docker) =>
-          docker.getContainer(containerName(instanceId)).remove({ force: true, v: true }),
-        )
-        // 409: the removal is under way.
-        .catch((error: unknown) => ignoreStatus(error, 404, 409));
+    while ((await this.inspect(instanceId)) !== undefined && !(await this.removeContainer(instanceId)))
       await sleep(this.parts.clock, POLL_MS);
-    }
     await this.parts.networks.remove(instanceId);
     await this.parts.accessFiles.remove(instanceId);
     for (const kind of Object.values(this.parts.kinds)) await kind.forget(instanceId);
     await this.parts.dataRoot.forget(instanceId);
+  }
+
+  /** Returns whether Docker has removed the container; false if it was already removing it. */
+  private async removeContainer(instanceId: string): Promise<boolean> {
+    try {
+      await this.parts.engine.call('remove the container', DEADLINE_MS.remove, (docker) =>
+        docker.getContainer(containerName(instanceId)).remove({ force: true, v: true }),
+      );
+      return true;
+    } catch (error) {
+      // 409: the removal is under way.
+      ignoreStatus(error, 404, 409);
+      return false;
+    }
   }
 
   async replaceAccess(instanceId: string, access: Access): Promise<{ sshKeyStays: boolean }> {
@@ -208,12 +228,13 @@ export class DockerRuntime implements Runtime {
     return readLines(output).slice(-lines);
   }
 
-  async *follow(instanceId: string, since: string, signal: AbortSignal): AsyncGenerator<LogLine[]> {
+  async *follow(instanceId: string, since: string, signal: AbortSignal, newest?: number): AsyncGenerator<LogLine[]> {
     const after = since === '' ? {} : { since: String(Math.floor(Date.parse(since) / 1000)) };
+    const tail = newest === undefined ? {} : { tail: newest };
     const stream = (await this.parts.engine.call('follow the log', DEADLINE_MS.inspect, (docker) =>
       docker
         .getContainer(containerName(instanceId))
-        .logs({ follow: true, stdout: true, stderr: true, timestamps: true, ...(after as { since?: never }) }),
+        .logs({ follow: true, stdout: true, stderr: true, timestamps: true, ...tail, ...(after as { since?: never }) }),
     )) as unknown as Readable;
     const stop = () => stream.destroy();
     signal.addEventListener('abort', stop, { once: true });

@@ -1,6 +1,4 @@
-import Docker from 'dockerode';
-import http from 'node:http';
-import { createRequire } from 'node:module';
+import type Docker from 'dockerode';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import { parseImageReference } from '../../../shared/image-reference.js';
@@ -8,6 +6,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { Failure } from '../../domain/failure.js';
 import type { DockerRegistries } from '../../domain/registries.js';
 import type { UnansweredCall } from '../../domain/unanswered-call.js';
+import { Docker as DockerClient } from './dockerode.js';
 
 export const DEADLINE_MS = {
   create: 240_000,
@@ -34,12 +33,6 @@ export interface DockerInfo extends DockerRegistries {
   LiveRestoreEnabled: boolean;
   Runtimes?: Record<string, unknown>;
 }
-
-/**
- * Gives the library Node's own HTTP client. Its default client follows redirects to any host, and throws where nobody
- * can catch it if a redirect names an unknown protocol.
- */
-Object.assign(createRequire(import.meta.url)('docker-modem/lib/http') as object, { http });
 
 const IMAGE_ID = /^sha256:[0-9a-f]{64}$/;
 
@@ -77,7 +70,7 @@ export class Engine {
     private readonly clock: Clock,
   ) {
     // Without `host` and `port`, the library would use another machine's Docker if DOCKER_HOST names one.
-    this.docker = new Docker({ socketPath, host: undefined, port: undefined });
+    this.docker = new DockerClient({ socketPath, host: undefined, port: undefined });
   }
 
   /** Returns the answer of `call`. Throws Failure DOCKER_UNREACHABLE, or DOCKER_TIMEOUT when the deadline passes. */
