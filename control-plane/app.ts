@@ -53,6 +53,8 @@ export interface Overrides {
   ids?: Ids;
   /** Schedules `run` after the code that runs now. */
   defer?: (run: () => void) => void;
+  /** Every use case commits alone, instead of together with others of its turn of the event loop. */
+  commitsAlone?: boolean;
   /** The cost of a password hash. No setting can lower it; only tests do. */
   passwordCost?: PasswordCost;
 }
@@ -133,6 +135,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     onNudge: (worker) => workers.nudge(worker),
     onCount: (counted) => metrics.count(counted),
     requestId: currentRequest,
+    ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
@@ -215,6 +218,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await gateway.close();
       await workers.stop();
       platform.lastUsed.flush(store);
+      store.commit();
       await backups?.stop();
       store.close();
     },

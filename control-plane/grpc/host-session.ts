@@ -16,10 +16,10 @@ import type { AgentStream } from '../services/connections/agent-connections.js';
 import { paidTimesOf } from '../services/billing/paid-until.js';
 import type { Platform } from '../services/system/platform.js';
 import type { HelloQueue } from './hello-queue.js';
-import { unitsOf } from './message-size.js';
+import { isMalformed, unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
 import { redialSpreadMs } from '../domain/redial.js';
-import { handleHello } from '../services/reconciler/hello.js';
+import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -38,6 +38,7 @@ const PAID_TIMES_EVERY_MS = MINUTE_MS;
 const MOST_NAMED = 20;
 const IN_QUARANTINE = 'workloads are in quarantine: adopt or remove each, see GET /v1/operator/quarantine';
 const FLOODED = 'this host has said too much at once; it may come back in a minute';
+const MALFORMED = 'this host has sent a message that cannot be decoded';
 const CROWDED = 'too many hosts are connecting at once';
 /** How long a host waits that finds too many others. */
 const CROWDED_MS = 15_000;
@@ -135,6 +136,7 @@ class HostSession implements AgentStream {
     if (this.closed) return;
     const what = message.message?.$case === 'logChunk' ? 'logs' : 'facts';
     if (!this.platform.connections.allows(this.machineId, what, unitsOf(message))) return this.cutOff();
+    if (isMalformed(message)) return refuse(this.stream, status.INVALID_ARGUMENT, MALFORMED);
     if (this.greeted || !this.hellos) return this.process(message);
     if (this.isQueued) return refuse(this.stream, status.FAILED_PRECONDITION, 'a host must wait for its welcome');
     this.isQueued = true;
@@ -145,21 +147,29 @@ class HostSession implements AgentStream {
 
   private process(message: AgentMessage): void {
     try {
-      if (this.greeted) this.handle(message);
-      else this.greet(message);
+      this.platform.store.join(() => (this.greeted ? this.handle(message) : this.greet(message)));
     } catch (error) {
-      // A host without a welcome would wait for it: the refusal makes it dial again.
-      if (!this.greeted) this.turnAway(error);
-      const kind = message.message?.$case;
-      if (error instanceof Refusal)
-        return this.logger.warn({ kind, code: error.code }, `a host message was refused: ${error.message}`);
-      this.logger.error({ err: error, kind }, `a host message failed: ${messageOf(error)}`);
+      this.afterwards(message, () => this.fail(message, error));
     }
+  }
+
+  /** Calls `run` once what a message has changed is durable: before, the host must not be told of it. */
+  private afterwards(message: AgentMessage, run: () => void): void {
+    this.platform.store.whenDurable(run, (error) => this.fail(message, error));
+  }
+
+  private fail({ message }: AgentMessage, error: unknown): void {
+    // A host without a welcome would wait for it: the refusal makes it dial again.
+    if (!this.greeted) this.turnAway(error);
+    const kind = message?.$case;
+    if (error instanceof Refusal)
+      return this.logger.warn({ kind, code: error.code }, `a host message was refused: ${error.message}`);
+    this.logger.error({ err: error, kind }, `a host message failed: ${messageOf(error)}`);
   }
 
   private tellPaidTimes(): void {
     const now = this.platform.clock.monotonic();
-    if (now < this.paidTimesAt) return;
+    if (this.closed || now < this.paidTimesAt) return;
     const instances = paidTimesOf(this.platform, this.machineId);
     if (instances.length === 0 && this.hasNothingPaid) {
       this.paidTimesAt = now + PAID_TIMES_EVERY_MS;
@@ -182,7 +192,8 @@ class HostSession implements AgentStream {
     refuse(this.stream, status.INTERNAL, 'internal error; dial again');
   }
 
-  private greet({ message }: AgentMessage): void {
+  private greet(first: AgentMessage): void {
+    const { message } = first;
     if (message?.$case !== 'hello')
       return refuse(this.stream, status.FAILED_PRECONDITION, 'the first message must be hello');
     const hello: Hello = message.value;
@@ -199,55 +210,57 @@ class HostSession implements AgentStream {
       this.logger.error(details);
       return refuse(this.stream, status.FAILED_PRECONDITION, details);
     }
-    const { floors, quarantined, storedGpus } = handleHello(this.platform, this.machineId, hello);
+    const answer = handleHello(this.platform, this.machineId, hello);
+    this.afterwards(first, () => this.welcome(hello, answer));
+  }
+
+  private welcome(hello: Hello, { floors, quarantined, storedGpus }: HelloAnswer): void {
+    if (this.closed) return;
     this.greeted = true;
     if (hello.heedsPaidTimes) this.paidTimesAt = -Infinity;
     this.helloDeadline.cancel();
+    const { connections, term } = this.platform;
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
-    const spread = redialSpreadMs(this.platform.connections.expected);
+    const spread = redialSpreadMs(connections.expected);
     this.send({
       message: {
         $case: 'welcome',
         value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true, redialSpreadMs: spread },
       },
     });
-    this.platform.connections.attach(this.machineId, this);
-    this.platform.connections.setStoredGpus(this.machineId, storedGpus);
-    if (hello.unseen) this.platform.connections.setDockerAvailable(this.machineId, false);
+    connections.attach(this.machineId, this);
+    connections.setStoredGpus(this.machineId, storedGpus);
+    if (hello.unseen) connections.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
     if (quarantined.length > 0)
       this.logger.warn({ instances: quarantined.slice(0, MOST_NAMED) }, `${quarantined.length} ${IN_QUARANTINE}`);
   }
 
-  private handle({ message }: AgentMessage): void {
+  private handle(received: AgentMessage): void {
+    const { message } = received;
     const { platform, machineId } = this;
     platform.connections.heard(machineId);
     switch (message?.$case) {
       case 'heartbeat':
         recordHeartbeat(platform, machineId, message.value);
-        return this.tellPaidTimes();
+        return this.afterwards(received, () => this.tellPaidTimes());
       case 'commandResult': {
         const { commandId, instanceId, outcome, code } = message.value;
         recordResult(platform, machineId, message.value);
-        this.logger.info(
-          {
-            commandId,
-            instanceId,
-            outcome: CommandOutcome[outcome],
-            ...(code === '' ? {} : { code: code.slice(0, MOST_OF_A_CODE) }),
-          },
-          'command answered',
-        );
-        // The final answer to the command follows.
-        if (outcome === CommandOutcome.COMMAND_OUTCOME_ACCEPTED) return;
-        this.send({ message: { $case: 'resultAck', value: { commandId } } });
-        return;
+        return this.afterwards(received, () => {
+          const shown = code === '' ? {} : { code: code.slice(0, MOST_OF_A_CODE) };
+          this.logger.info({ commandId, instanceId, outcome: CommandOutcome[outcome], ...shown }, 'command answered');
+          // After this one, the final answer to the command follows.
+          if (outcome !== CommandOutcome.COMMAND_OUTCOME_ACCEPTED)
+            this.send({ message: { $case: 'resultAck', value: { commandId } } });
+        });
       }
       case 'workloadReport': {
         const { instanceId, number } = message.value;
         recordReport(platform, machineId, message.value);
-        this.send({ message: { $case: 'reportAck', value: { instanceId, number } } });
-        return;
+        return this.afterwards(received, () => {
+          this.send({ message: { $case: 'reportAck', value: { instanceId, number } } });
+        });
       }
       case 'progress':
         return recordProgress(platform, machineId, message.value);

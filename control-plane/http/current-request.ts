@@ -1,4 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import type { Platform } from '../services/system/platform.js';
+
+type Store = Platform['store'];
 
 let current: string | null = null;
 
@@ -8,16 +11,16 @@ export function currentRequest(): string | null {
 }
 
 /**
- * Makes {@link currentRequest} return the id of a request while its handler runs. Use cases are synchronous, so a variable is enough;
- * an AsyncLocalStorage would cost every request 10 us and more.
+ * Runs each handler with {@link currentRequest} returning its id, and its use cases as part of a group commit. Use cases are
+ * synchronous, so a variable is enough; an AsyncLocalStorage would cost every request 10 us and more.
  */
-export function followRequests(app: FastifyInstance): void {
+export function runHandlers(app: FastifyInstance, store: Store): void {
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
       current = request.id;
       try {
-        return handler.call(this, request, reply);
+        return store.join(() => handler.call(this, request, reply));
       } finally {
         current = null;
       }

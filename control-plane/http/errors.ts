@@ -76,6 +76,13 @@ export function sendError(reply: FastifyReply, request: FastifyRequest, body: Om
     .send({ ...body, request_id: request.id });
 }
 
+/** Makes an answer UNAVAILABLE, because what it tells of could not be committed. Returns its body. */
+export function unavailableBody(request: FastifyRequest, reply: FastifyReply): string {
+  const { code, message } = unavailable;
+  void reply.code(ERRORS[code].status).type('application/json; charset=utf-8').header('Retry-After', RETRY_AFTER_S);
+  return JSON.stringify({ code, message, request_id: request.id });
+}
+
 /** Returns a handler that answers requests which Node cannot parse, with the usual error body if the socket still takes one. */
 export function answerClientErrors(ids: Ids) {
   return (error: ConnectionError, socket: Socket): void => {

@@ -35,6 +35,7 @@ export class Metrics {
     'Payments, refunds, credits and disputes since the start',
     'kind',
   );
+  private readonly commits = this.counter('database_commits_total', 'Durable commits since the start');
   private readonly workers = {
     runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
     failures: this.counter('worker_failures_total', 'Failed runs of background workers since the start', 'worker'),
@@ -107,7 +108,9 @@ export class Metrics {
   }
 
   /** Returns all metrics in the Prometheus text format. Without an overview, `gpurent_ready` is 0, because the database is unusable. */
-  async render(overview: Overview | undefined, workers: readonly WorkerState[]): Promise<string> {
+  async render(overview: Overview | undefined, workers: readonly WorkerState[], commits: number): Promise<string> {
+    this.commits.reset();
+    this.commits.inc(commits);
     const { info, ready, backupOverdue } = this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);

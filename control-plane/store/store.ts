@@ -8,6 +8,7 @@ import { randomIds, type Ids } from '../../shared/ids.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { WorkerName } from '../domain/worker-name.js';
 import { Changes, type ChangeListener, type WatchedTable } from './changes.js';
+import { GroupCommit, type Defer } from './group-commit.js';
 import { migrations, type Migration } from './migrations/index.js';
 import { SqlRunner } from './sql.js';
 
@@ -57,6 +58,8 @@ export interface StoreOptions {
   /** Returns the id of the API request that is running now. */
   requestId?: () => string | null;
   steps?: readonly Migration[];
+  /** Runs a function at the end of this turn of the event loop; without it, {@link Store.join} commits each use case alone. */
+  deferCommit?: Defer;
 }
 
 /**
@@ -66,13 +69,13 @@ export interface StoreOptions {
 export class Store {
   /** Called before each transaction; the clock step detector sets it. */
   beforeEach: () => void = () => {};
-  private readonly options: Required<Omit<StoreOptions, 'steps'>>;
+  private readonly options: Required<Omit<StoreOptions, 'steps' | 'deferCommit'>>;
   private readonly connection: BetterSqlite3.Database;
   private readonly lock: BetterSqlite3.Database;
   private readonly runner: SqlRunner;
   private readonly changed: Changes;
   private readonly forgetters: (() => void)[] = [];
-  private readonly statements: Record<'begin' | 'commit' | 'rollback', BetterSqlite3.Statement>;
+  private readonly group: GroupCommit;
   /** Why the present use case must not write; undefined: it may. */
   private unprepared: StoreUnavailable | undefined;
   /** The number of rows written until the last call of {@link truncateIdleLog}. */
@@ -100,20 +103,17 @@ export class Store {
     }
     this.changed = new Changes(this.connection);
     this.runner = new SqlRunner(this.connection, () => this.beforeWrite());
-    this.statements = {
-      begin: this.connection.prepare('BEGIN IMMEDIATE'),
-      commit: this.connection.prepare('COMMIT'),
-      rollback: this.connection.prepare('ROLLBACK'),
-    };
+    this.group = new GroupCommit(this.connection, options.deferCommit, () => this.noteUnknownChange());
   }
 
   /**
    * Runs `work` in one durable transaction and rolls it back when `work` throws. Throws StoreUnavailable when the database cannot
    * be written; a use case that only reads then still works. The transaction begins with the first write: nothing else uses this
-   * connection meanwhile, so what was read before has not changed.
+   * connection meanwhile, so what was read before has not changed. Within {@link join}, it is durable later.
    */
   transact<T>(work: (tx: Tx) => T): T {
     this.unprepared = this.prepare();
+    this.group.prepare();
     const nudged = new Set<WorkerName>();
     const committed: (() => void)[] = [];
     const tx: Tx = {
@@ -127,33 +127,54 @@ export class Store {
       afterCommit: (run) => committed.push(run),
       count: (counted) => committed.push(() => this.options.onCount(counted)),
     };
-    const result = unlessUnavailable(() => this.commitOrUndo(() => work(tx)));
-    for (const run of committed) run();
-    for (const worker of nudged) this.options.onNudge(worker);
+    const result = unlessUnavailable(() => this.group.run(() => work(tx)));
+    if (committed.length + nudged.size > 0) {
+      this.group.whenDurable(() => {
+        for (const run of committed) run();
+        for (const worker of nudged) this.options.onNudge(worker);
+      });
+    }
     return result;
   }
 
-  private commitOrUndo<T>(work: () => T): T {
-    if (this.isWriting()) throw new Error('a use case began within another');
-    try {
-      const result = work();
-      if (this.isWriting()) this.statements.commit.run();
-      return result;
-    } catch (error) {
-      // SQLite itself rolls back after some errors.
-      if (this.isWriting()) this.statements.rollback.run();
-      throw error;
-    }
+  /**
+   * Runs `work`, whose use cases become durable together with others of this turn of the event loop. Nobody outside may learn of them
+   * before {@link whenDurable} says so, not even by a refusal.
+   */
+  join<T>(work: () => T): T {
+    return this.group.join(work);
+  }
+
+  /** Calls `run` once everything that was written up to now is durable, or `fail` with StoreUnavailable if it was lost. */
+  whenDurable(run: () => void, fail?: (error: StoreUnavailable) => void): void {
+    this.group.whenDurable(run, (error) => fail?.(new StoreUnavailable(error)));
+  }
+
+  /** Resolves once everything that was written up to now is durable; undefined: it is. Rejects with StoreUnavailable if it was lost. */
+  durable(): Promise<void> | undefined {
+    return this.group.durable()?.catch((error: unknown) => {
+      throw new StoreUnavailable(error);
+    });
+  }
+
+  /** The number of durable commits since the start. */
+  get commits(): number {
+    return this.group.commits;
+  }
+
+  /** Makes everything durable that was written up to now. */
+  commit(): void {
+    this.group.commit();
   }
 
   private beforeWrite(): void {
     if (this.unprepared) throw this.unprepared;
-    if (!this.isWriting()) this.statements.begin.run();
+    this.group.beforeWrite();
   }
 
   /** Tells whether a use case is running that has written. */
   isWriting(): boolean {
-    return this.connection.inTransaction;
+    return this.group.isWriting;
   }
 
   /** Calls `listener` for each row of the table that changes, before the use case goes on. It must not use the store. */
@@ -174,7 +195,8 @@ export class Store {
   /** Calls {@link beforeEach}. If that cannot write, the transaction must not write either: returns the error for it to throw. */
   private prepare(): StoreUnavailable | undefined {
     try {
-      this.beforeEach();
+      // What it stores is durable at once: it remembers that it has.
+      this.group.alone(this.beforeEach);
       return undefined;
     } catch (error) {
       if (error instanceof StoreUnavailable) return error;
@@ -187,6 +209,7 @@ export class Store {
    * process is reading the database, the log stays. Returns whether the log was truncated.
    */
   truncateIdleLog(): boolean {
+    this.commit();
     const { changes } = this.connection.prepare('SELECT total_changes() AS changes').get() as { changes: number };
     const isIdle = changes === this.changes;
     this.changes = changes;
@@ -212,11 +235,14 @@ export class Store {
     await this.connection.backup(to, {
       progress: () => {
         if (isOver()) throw new Error('the copy was aborted');
+        // The copy has no uncommitted pages.
+        this.commit();
         return PAGES_A_TURN;
       },
     });
   }
 
+  /** Closes the database. What is not durable yet is lost. */
   close(): void {
     this.connection.close();
     this.lock.close();

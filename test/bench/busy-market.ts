@@ -19,20 +19,12 @@ export interface BusyMarket {
 /** Founds a market with one running instance of one organization on each of `count` machines. */
 export async function foundBusyMarket(count: number): Promise<BusyMarket> {
   const controlPlane = await MeasuredControlPlane.start();
-  const { operator, api } = controlPlane;
+  const { operator } = controlPlane;
   const tokens = '/v1/operator/enrollment-tokens';
   const { token } = await operator.post<{ token: string }>(tokens, { max_uses: count });
   const template = { name: 'Bench', image: 'bench:1' };
   const { id: templateId } = await operator.post<{ id: string }>('/v1/operator/templates', template);
-  const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
-    email: 'renter@example.com',
-    password: 'a renter password',
-    name: 'Renter',
-  });
-  const organizationId = account.organization.id;
-  const credits = `/v1/operator/organizations/${organizationId}/credits`;
-  await operator.post(credits, { amount_micro: 1_000_000_000_000, reason: 'bench' });
-  const renter = api.as(account.token);
+  const { renter, organizationId } = await addRenter(controlPlane, 'renter@example.com');
   const [agents, offers, instances]: [FakeAgent[], string[], string[]] = [[], [], []];
   for (let index = 0; index < count; index++) {
     const agent = await FakeAgent.enroll(controlPlane.grpcAddress, token, { name: `bench-${index}`, gpus: 8 });
@@ -60,4 +52,20 @@ export async function foundBusyMarket(count: number): Promise<BusyMarket> {
       await controlPlane.stop();
     },
   };
+}
+
+/** Adds a user with an organization and credit. */
+export async function addRenter(
+  { operator, api }: MeasuredControlPlane,
+  email: string,
+): Promise<{ renter: ApiClient; organizationId: string }> {
+  const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
+    email,
+    password: 'a renter password',
+    name: 'Renter',
+  });
+  const { id: organizationId } = account.organization;
+  const credits = `/v1/operator/organizations/${organizationId}/credits`;
+  await operator.post(credits, { amount_micro: 1_000_000_000_000, reason: 'bench' });
+  return { renter: api.as(account.token), organizationId };
 }

@@ -8,6 +8,7 @@ import { hosts } from './hosts.js';
 import { ledger } from './ledger.js';
 import { reads } from './reads.js';
 import { settlement } from './settlement.js';
+import { writes } from './writes.js';
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   agent,
@@ -18,6 +19,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ledger,
   reads,
   settlement,
+  writes,
 };
 
 const program = new Command('bench')

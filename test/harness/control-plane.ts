@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { createHash, randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -65,6 +66,8 @@ export class TestControlPlane {
   private readonly inspect: Inspect = async (...heard) => {
     await this.log.inspect(...heard);
     await this.conformity(...heard);
+    // The workers that the commit has woken run in the next turn.
+    await nextTurn();
     if (heard[0] !== 'GET' && ++this.writes % WRITES_TO_CHECK === 0) this.checkMemory();
   };
 

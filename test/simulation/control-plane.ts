@@ -18,6 +18,8 @@ export class SimControlPlane {
   life = new ProcessHandle();
   readonly wall = { offset: 0 };
   crashRate = 0;
+  /** Whether what hosts say in one moment is committed together. */
+  groupsCommits = false;
   crashes = 0;
   commits = 0;
   upSince = 0;
@@ -66,8 +68,14 @@ export class SimControlPlane {
       logFormat: null,
       rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
     };
-    const defer = (run: () => void) => void this.timeline.schedule(life, 0, () => this.guarded(run));
-    this.running = createControlPlane(config, silentLogger, { clock, ids: this.ids, defer });
+    const defer = (run: () => void) => {
+      this.timeline.schedule(life, 0, () => {
+        if (this.groupsCommits && this.fate.strikes('before a commit', this.crashRate)) this.crash();
+        else this.guarded(run);
+      });
+    };
+    const commitsAlone = !this.groupsCommits;
+    this.running = createControlPlane(config, silentLogger, { clock, ids: this.ids, defer, commitsAlone });
     this.interrupt(this.running.platform, life);
     this.upSince = this.timeline.now;
     this.tick(life);
@@ -104,7 +112,10 @@ export class SimControlPlane {
     });
   }
 
-  /** Killed before a commit it has not happened; after it it has, and nobody was told. */
+  /**
+   * Killed before a commit it has not happened; after it it has, and nobody was told. In a group, a kill after a use case is one before
+   * its commit.
+   */
   private interrupt(platform: Platform, life: ProcessHandle): void {
     const { store } = platform;
     const transact = store.transact.bind(store);

@@ -18,6 +18,7 @@ export interface Options {
   only?: string;
   /** Looked at after each step, besides the invariants; returns what is wrong. */
   check?: (world: World) => string | undefined;
+  groupsCommits?: boolean;
 }
 
 const SCALE: Scale = { hosts: 2, gpusPerHost: 3, organizations: 3 };
@@ -26,8 +27,12 @@ const HEALING_MS = 31 * MINUTE_MS;
 const LONGEST_FAULT_MS = 71 * MINUTE_MS;
 
 /** One seed: random people on a faulty world for so many steps, then healing. */
-export async function simulate(seed: number, steps: number, { tell, only, check }: Options = {}): Promise<Outcome> {
-  const world = await World.make(seed, SCALE, tell);
+export async function simulate(
+  seed: number,
+  steps: number,
+  { tell, only, check, groupsCommits = false }: Options = {},
+): Promise<Outcome> {
+  const world = await World.make(seed, { ...SCALE, groupsCommits }, tell);
   const [always, converged] = [chosen(INVARIANTS, only), chosen(CONVERGED, only)];
   let taken = 0;
   try {

@@ -24,6 +24,8 @@ export interface Scale {
   hosts: number;
   gpusPerHost: number;
   organizations: number;
+  /** Whether what hosts say in one moment is committed together. */
+  groupsCommits?: boolean;
 }
 
 export interface Counts {
@@ -96,6 +98,7 @@ export class World {
       new Random(seed ^ 0x5eed).ids(),
       () => this.onControlPlaneCrash(),
     );
+    this.controlPlane.groupsCommits = scale.groupsCommits ?? false;
   }
 
   static async make(seed: number, scale: Scale, tell?: (line: string) => void): Promise<World> {

@@ -27,7 +27,7 @@ export const metricsRoutes =
         if (!isFromHere(request)) throw notFound();
         void reply.type(metrics.contentType);
         const overview = readiness.look() === undefined ? readOverview(platform) : undefined;
-        return metrics.render(overview, platform.workerRuns.list());
+        return metrics.render(overview, platform.workerRuns.list(), platform.store.commits);
       },
     );
   };

@@ -26,6 +26,8 @@ const ANSWER_TIMEOUT_MS = 10_000;
  */
 export async function start(platform: Platform, caller: Caller, id: string): Promise<InstanceDetails> {
   const { instance, command, answered } = recordStart(platform, caller, id);
+  // A start that is lost has no answer to wait for.
+  await platform.store.durable();
   const answer = await answered;
   if (answer.kind === 'refused') throw new Refusal('START_REFUSED', answer.message);
   if (answer.kind === 'none') giveUp(platform, command);

@@ -1,0 +1,24 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Platform } from '../services/system/platform.js';
+import { unavailableBody } from './errors.js';
+
+/**
+ * Sends an answer once everything is durable that it may tell of: what its handler has written, and what it has read of others that are
+ * not committed yet. If that is lost, the answer is UNAVAILABLE, whatever it was.
+ */
+export function awaitCommits(app: FastifyInstance, store: Platform['store']): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    store.whenDurable(
+      () => done(null, payload),
+      (error) => {
+        request.log.error({ err: error }, error.message);
+        done(null, replace(request, reply));
+      },
+    );
+  });
+}
+
+function replace(request: FastifyRequest, reply: FastifyReply): string {
+  for (const name of ['etag', 'content-length', 'idempotent-replayed']) void reply.removeHeader(name);
+  return unavailableBody(request, reply);
+}

@@ -1,0 +1,65 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../../scripts/eventually.js';
+import type { InstanceBody } from '../../scripts/client.js';
+import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
+
+let test: TestControlPlane;
+let agent: FakeAgent;
+let renter: Renter;
+let body: { offer_id: string; template_id: string; disk_gb: number };
+let id: string;
+
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  agent = await test.host();
+  renter = await test.renter();
+  body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  ({ id } = await renter.api.post<InstanceBody>('/v1/instances', body));
+  await statusIs(renter.api, id, 'running');
+});
+afterAll(() => test.stop());
+
+interface Commits {
+  statements: { commit: { run(): void } };
+}
+
+/** Makes the commits of groups fail until the returned function is called, as on a disk that fails. */
+function breakCommits(): () => void {
+  const group = Reflect.get(test.core.platform.store, 'group') as Commits;
+  const { commit } = group.statements;
+  const fail = () => {
+    throw new BetterSqlite3.SqliteError('disk I/O error', 'SQLITE_IOERR');
+  };
+  group.statements.commit = { run: fail };
+  return () => void (group.statements.commit = commit);
+}
+
+it('while commits fail, everybody in a group is told so, and nothing has happened', async () => {
+  const before = test.dump();
+  const mend = breakCommits();
+  const deploys = [1, 2, 3].map(() => renter.api.request<{ code: string }>('POST', '/v1/instances', body));
+  const refused = renter.api.request<{ code: string }>('POST', `/v1/instances/${id}/start`);
+  for (const answer of await Promise.all(deploys)) {
+    expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(answer.headers.get('retry-after')).toBe('5');
+  }
+  // It has not read what was lost, or was told like the others: one or the other, as it comes.
+  expect([409, 503]).toContain((await refused).status);
+  mend();
+  expect(test.dump()).toEqual(before);
+  const { items } = await renter.api.get<{ items: InstanceBody[] }>('/v1/instances');
+  expect(items.map((instance) => instance.id)).toEqual([id]);
+  expect((await renter.api.request('POST', '/v1/instances', body)).status).toBe(201);
+});
+
+it('a host is told that its report has arrived only once it is committed', async () => {
+  const mend = breakCommits();
+  agent.report(id, 7);
+  await eventually('the failure', () => test.logged(50).some((line) => line.includes('a host message failed')));
+  expect(agent.hasAcknowledged(id, 7)).toBe(false);
+  mend();
+  agent.report(id, 7);
+  await eventually('the acknowledgement', () => agent.hasAcknowledged(id, 7));
+});
