@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
-import { systemClock, type Clock } from '../shared/clock.js';
+import { systemClock, withTimeout, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
 import { silentLogger, type Logger } from '../shared/logger.js';
@@ -62,6 +62,8 @@ import { VmSupport } from './runtime/docker/vm/vm-support.js';
 import { portsOf } from './runtime/workload.js';
 
 const CANARY_IMAGE = `${OWN_IMAGES}canary:1`;
+/** How long a stop waits for Docker to remove networks that were made in advance. */
+const STOP_PATIENCE_MS = 5_000;
 /** The canary has no disk that could be lost. */
 const NO_DATA_ROOT: DataRoots = {
   require: async () => undefined,
@@ -138,7 +140,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
   const startRelay = config.pullSocket === null ? relayProcess(clock) : relayUnit(clock, config.pullSocket);
   const puller = new ImagePuller(engine, clock, policy, logger, startRelay);
   const images = new Images(engine, puller, cache, config.localImages);
-  const networks = new InstanceNetworks(engine, hostId, config.subnet);
+  const networks = new InstanceNetworks(engine, hostId, config.subnet, clock, config.readyNetworks);
   const guard = config.egress ? new EgressGuard(config.egress) : { ensure: async () => {}, rewrite: async () => {} };
   const host = {
     ...config,
@@ -177,12 +179,12 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     host: canaryHost,
     // Not the kinds of the instances: the canary would treat their containers as its own leftovers of a crash.
     kinds: { container: canaryKind, vm: canaryKind },
-    networks: new InstanceNetworks(engine, canaryHost.hostId, config.subnet),
+    networks: new InstanceNetworks(engine, canaryHost.hostId, config.subnet, clock),
     dataRoot: NO_DATA_ROOT,
     accessFiles: canaryAccess,
   });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
-  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary };
+  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary };
 }
 
 /**
@@ -213,7 +215,7 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, support, runtime, canary } = made;
+  const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   let told: string | undefined;
   const runsVms = async () => {
@@ -298,6 +300,7 @@ export async function createAgent(
       status.close();
       portGuard.stop();
       await agent.stop();
+      await withTimeout(clock, STOP_PATIENCE_MS, networks.close(), () => undefined);
     },
   };
   return whole;

@@ -44,6 +44,8 @@ export interface AgentConfig {
   ports: PortRange;
   /** The address range for the networks of instances. */
   subnet: Subnet;
+  /** How many networks of instances are made in advance. */
+  readyNetworks: number;
   /** Name servers of instances. */
   resolvers: string[];
   /** The networks that instances can reach; null: no restriction. */
@@ -79,6 +81,7 @@ const DEFAULTS = {
   GPURENT_AGENT_PULL_SOCKET: '',
   GPURENT_AGENT_PORTS: '20000-20999',
   GPURENT_AGENT_SUBNET: '10.213.0.0/16',
+  GPURENT_AGENT_READY_NETWORKS: '2',
   GPURENT_AGENT_DNS: '1.1.1.1,8.8.8.8',
   GPURENT_AGENT_EGRESS_GUARD: 'on',
   GPURENT_AGENT_EGRESS_ALLOW: '',
@@ -141,6 +144,7 @@ export function parseConfig(
     pullSocket: get('GPURENT_AGENT_PULL_SOCKET') || null,
     ports: parsePorts(get('GPURENT_AGENT_PORTS')),
     subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
+    readyNetworks: parseReadyNetworks(get('GPURENT_AGENT_READY_NETWORKS')),
     resolvers,
     egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), {
       resolvers,
@@ -225,6 +229,11 @@ function parsePool(value: string): Subnet {
     );
   }
   return pool;
+}
+
+function parseReadyNetworks(value: string): number {
+  if (/^\d$/.test(value)) return Number(value);
+  throw new SetupError(`GPURENT_AGENT_READY_NETWORKS is "${value}"; give a whole number from 0 to 9, such as 2`);
 }
 
 function parseResolvers(value: string): string[] {

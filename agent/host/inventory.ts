@@ -1,9 +1,14 @@
 import { readFile, statfs } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
-import si from 'systeminformation';
+import { createRequire } from 'node:module';
+import { networkInterfaces, totalmem } from 'node:os';
+import type { cpu as readCpu } from 'systeminformation';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from './gpus/driver.js';
+import { uplink } from './network/uplink.js';
+
+/** The rest of the library is large, and the agent needs nothing of it. */
+const { cpu: cpuOf } = createRequire(import.meta.url)('systeminformation/lib/cpu') as { cpu: typeof readCpu };
 
 const RENTED_SHARE = 0.9;
 /** The share of Docker's file system that stays free: below it, the host accepts no new instances. */
@@ -21,9 +26,8 @@ export interface DockerFacts {
 
 /** Reads the hardware and the abilities of this host. */
 export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker: DockerFacts): Promise<Inventory> {
-  const [cpu, memory, diskBytes, gpuInventory, address] = await Promise.all([
-    si.cpu(),
-    si.mem(),
+  const [cpu, diskBytes, gpuInventory, address] = await Promise.all([
+    cpuOf(),
     sizeOf(docker.root),
     gpus.inventory(),
     publicAddressOf(config),
@@ -36,7 +40,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     arch: process.arch === 'x64' ? 'x86_64' : process.arch,
     cpuModel: `${cpu.manufacturer} ${cpu.brand}`.trim(),
     cpuCores: cpu.cores,
-    memoryMb: Math.floor(memory.total / MIB),
+    memoryMb: Math.floor(totalmem() / MIB),
     diskGb: config.diskGb ?? Math.floor((diskBytes * RENTED_SHARE) / GB),
     diskQuota: docker.hasDiskQuota ? 'enforced' : 'none',
     driverVersion,
@@ -51,8 +55,8 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
 /** Returns the address at which renters reach this host: the setting, or the IPv4 address of the default interface. */
 export async function publicAddressOf({ publicAddress }: AgentConfig): Promise<string> {
   if (publicAddress !== '') return publicAddress;
-  const name = await si.networkInterfaceDefault();
-  const found = networkInterfaces()[name]?.find(({ family }) => family === 'IPv4');
+  const name = await uplink().catch(() => undefined);
+  const found = networkInterfaces()[name ?? '']?.find(({ family }) => family === 'IPv4');
   return found?.address ?? '127.0.0.1';
 }
 

@@ -50,6 +50,8 @@ function agentOn() {
   const logger = pino({ level: 'info' }, { write: (line) => void log.push(JSON.parse(line) as (typeof log)[0]) });
   const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, clock, logger);
   const nothing = {
+    open: async () => {},
+    note: () => {},
     remove: async () => {},
     prune: async () => {},
     forget: async () => {},

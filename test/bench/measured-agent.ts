@@ -16,7 +16,7 @@ import { readWire } from '../harness/wire.js';
 
 const PROGRAM = fileURLToPath(new URL('../../agent/main.js', import.meta.url));
 /** As in its unit of systemd. */
-const FLAG = '--max-semi-space-size=1';
+const [FLAG, ...FLAGS] = ['--max-semi-space-size=1', '--no-opt'] as const;
 const GUEST_TOOLS = resolve('.local/guest-tools');
 /** Has no files: containers run on the guest tools alone. */
 const IMAGE = 'gpurent/bench:1';
@@ -136,7 +136,7 @@ export class MeasuredAgent {
       GPURENT_AGENT_VMS: 'off',
       ...env,
     };
-    this.daemon = Daemon.start('the agent', FLAG, [PROGRAM, 'run'], settings, join(this.folder, 'agent.log'));
+    this.daemon = Daemon.start('the agent', FLAG, [...FLAGS, PROGRAM, 'run'], settings, join(this.folder, 'agent.log'));
     await Promise.race([
       this.daemon.untilEnded(),
       eventually('the agent to connect', () => this.stream !== undefined, 60_000),

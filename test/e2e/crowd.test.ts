@@ -14,7 +14,9 @@ const MOST = 25;
 
 let real: RealPlatform;
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23300-23399', gpus: INSTANCES });
+  // Networks that are made in advance come and go while others are counted.
+  const agentEnv = { GPURENT_AGENT_READY_NETWORKS: '0' };
+  real = await RealPlatform.start({ ports: '23300-23399', gpus: INSTANCES, agentEnv });
 });
 afterAll(() => real.stop());
 

@@ -85,7 +85,8 @@ export class DockerDouble {
 
   private inspect(instanceId: string) {
     const State = { StartedAt: '0001-01-01T00:00:00Z' };
-    return { Config: { Labels: this.labels(instanceId) }, State, NetworkSettings: { Networks: {} } };
+    const HostConfig = { NetworkMode: `gpurent-${instanceId}` };
+    return { Config: { Labels: this.labels(instanceId) }, HostConfig, State, NetworkSettings: { Networks: {} } };
   }
 
   private labels(instanceId: string): Record<string, string> {

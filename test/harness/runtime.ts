@@ -41,13 +41,16 @@ export interface RuntimeOptions {
   socket?: string;
   hasDiskQuota?: boolean;
   localImages?: LocalImages;
+  /** How many networks are made in advance. */
+  readyNetworks?: number;
+  /** The host whose agent this is; another one without it. */
+  hostId?: string;
 }
 
 /** The agent's runtime as a host of its own. */
 export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntime> {
-  const { ports, socket, hasDiskQuota = false, localImages = 'any' } = options;
+  const { ports, socket, hasDiskQuota = false, localImages = 'any', readyNetworks, hostId = randomUUID() } = options;
   const engine = new Engine(socket ?? DOCKER_SOCKET, systemClock);
-  const hostId = randomUUID();
   const host = {
     hostId,
     guestTools: GUEST_TOOLS,
@@ -68,7 +71,13 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
     silentLogger,
     startRelay,
   );
-  const networks = new InstanceNetworks(engine, hostId, socket === undefined ? SHARED_POOL : OWN_POOL);
+  const networks = new InstanceNetworks(
+    engine,
+    hostId,
+    socket === undefined ? SHARED_POOL : OWN_POOL,
+    systemClock,
+    readyNetworks,
+  );
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
@@ -89,5 +98,6 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
   const parts = { engine, clock: systemClock, host, kinds, ports: allocator, networks, guard, dataRoot, accessFiles };
   const runtime: DockerRuntime = new DockerRuntime(parts);
   await runtime.prepare();
+  await networks.open();
   return runtime;
 }

@@ -14,6 +14,8 @@ describe('the agent’s settings', () => {
   it.each([
     ['GPURENT_AGENT_SUBNET', '10.213.0.0/25', /of \/8 to \/24/],
     ['GPURENT_AGENT_SUBNET', '10.213.0.1/16', /IPv4 network/],
+    ['GPURENT_AGENT_READY_NETWORKS', '10', /from 0 to 9/],
+    ['GPURENT_AGENT_READY_NETWORKS', '-1', /from 0 to 9/],
     ['GPURENT_AGENT_DNS', 'dns.example.com', /addresses of name servers/],
     ['GPURENT_AGENT_DNS', ' , ', /addresses of name servers/],
     ['GPURENT_AGENT_EGRESS_GUARD', 'yes', /"on", or "off"/],

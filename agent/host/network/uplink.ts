@@ -4,7 +4,7 @@ const ROUTES = '/proc/net/route';
 const DEFAULT = '00000000';
 
 /** Returns the interface of the IPv4 default route; undefined without one. */
-async function uplink(): Promise<string | undefined> {
+export async function uplink(): Promise<string | undefined> {
   const [, ...routes] = (await readFile(ROUTES, 'utf8')).split('\n').map((line) => line.split('\t'));
   return routes.find(([, destination, , , , , , mask]) => destination === DEFAULT && mask === DEFAULT)?.[0];
 }

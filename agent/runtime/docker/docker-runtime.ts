@@ -75,6 +75,7 @@ export class DockerRuntime implements Runtime {
     await this.parts.networks.prune(kept);
     await this.parts.accessFiles.prune(kept);
     for (const kind of Object.values(this.parts.kinds)) await kind.forgetAllBut(kept);
+    void this.parts.networks.open();
   }
 
   async find(instanceId: string): Promise<Workload> {
@@ -123,8 +124,7 @@ export class DockerRuntime implements Runtime {
   }
 
   private async createContainer(prepareWorkload: PreparedWorkload, info: WorkloadInfo): Promise<void> {
-    const { name: network } = await this.parts.networks.ensure(info.instanceId);
-    await prepareWorkload.create(info, network);
+    await prepareWorkload.create(info, await this.parts.networks.provide(info.instanceId));
   }
 
   async start(instanceId: string): Promise<void> {
@@ -185,8 +185,12 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(instanceId: string): Promise<void> {
-    while ((await this.inspect(instanceId)) !== undefined && !(await this.removeContainer(instanceId)))
+    for (;;) {
+      const found = await this.inspect(instanceId);
+      this.parts.networks.note(instanceId, found?.HostConfig.NetworkMode);
+      if (!found || (await this.removeContainer(instanceId))) break;
       await sleep(this.parts.clock, POLL_MS);
+    }
     await this.parts.networks.remove(instanceId);
     await this.parts.accessFiles.remove(instanceId);
     for (const kind of Object.values(this.parts.kinds)) await kind.forget(instanceId);
