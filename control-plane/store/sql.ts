@@ -8,7 +8,10 @@ import {
   SqliteQueryCompiler,
   type Compilable,
   type CompiledQuery,
+  type Insertable,
   type RawBuilder,
+  type Selectable,
+  type Updateable,
 } from 'kysely';
 import type { Schema } from './schema.js';
 
@@ -31,7 +34,12 @@ export function statement<Row = unknown>(text: RawBuilder<Row>): Compilable<Row>
 
 /** Returns a subquery of the values, so that a list of any length has the same statement. */
 export function listOf(values: readonly string[]): RawBuilder<string> {
-  return sql<string>`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+  return listIn(JSON.stringify(values));
+}
+
+/** Returns a subquery of the values of a JSON array, for a statement that is compiled once. */
+export function listIn(json: string): RawBuilder<string> {
+  return sql<string>`(SELECT value FROM json_each(${json}))`;
 }
 
 /** A value in a statement that is compiled once. */
@@ -65,6 +73,56 @@ export function compileOnce<P extends Parameters, Row>(
     return { compile: () => statement };
   };
 }
+
+/** Statements by what they do to which columns: there are as many as kinds of changes in the code. */
+const shapes = new Map<string, (values: Parameters) => Compilable>();
+
+function ofShape(shape: string, values: Parameters, build: (values: Parameters) => Compilable): Compilable {
+  const make = shapes.get(shape) ?? compileOnce(build);
+  shapes.set(shape, make);
+  return make(values);
+}
+
+/** Returns the statement that inserts a row, which is compiled once for each set of columns. */
+export function insertRow<Table extends keyof Schema>(table: Table, row: Insertable<Schema[Table]>): Compilable {
+  const names = Object.keys(row);
+  return ofShape(`insert ${table} ${names.join()}`, row as Parameters, (values) =>
+    query.insertInto(table).values(Object.fromEntries(names.map((name) => [name, values[name]])) as never),
+  );
+}
+
+/** Returns the statement that changes the rows in which all columns of `where` have these values; compiled like {@link insertRow}. */
+export function updateRows<Table extends keyof Schema>(
+  table: Table,
+  changes: Updateable<Schema[Table]>,
+  where: Partial<Selectable<Schema[Table]>>,
+): Compilable {
+  const [changed, searched] = [Object.keys(changes), Object.keys(where)];
+  const values = Object.fromEntries([
+    ...changed.map((name) => [`new ${name}`, changes[name as keyof typeof changes]]),
+    ...searched.map((name) => [`old ${name}`, where[name as keyof typeof where]]),
+  ]) as Parameters;
+  return ofShape(`update ${table} ${changed.join()} ${searched.join()}`, values, (given) => {
+    const set = Object.fromEntries(changed.map((name) => [name, given[`new ${name}`]]));
+    const is = searched.map((name) => sql<boolean>`${sql.ref(name)} = ${given[`old ${name}`]}`);
+    return query
+      .updateTable(table as 'meta')
+      .set(set as never)
+      .where(sql<boolean>`${sql.join(is, sql` AND `)}`);
+  });
+}
+
+/** Returns the statement that selects all columns of the row with this id. */
+export function rowById<Table extends Identified>(table: Table, id: string): Compilable<Selectable<Schema[Table]>> {
+  return ofShape(`select ${table}`, { id }, (values) =>
+    query
+      .selectFrom(table as 'instances')
+      .selectAll()
+      .where('id', '=', values['id'] as string),
+  ) as Compilable<Selectable<Schema[Table]>>;
+}
+
+type Identified = { [Table in keyof Schema]: Schema[Table] extends { id: string } ? Table : never }[keyof Schema];
 
 const MAX_PREPARED = 1_000;
 

@@ -1,7 +1,7 @@
 import type { Role } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -31,7 +31,7 @@ export function listOrganizations(platform: Platform, request: PageRequest): Pag
 }
 
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {
-  const row = tx.get(query.selectFrom('organizations').selectAll().where('id', '=', id));
+  const row = tx.get(rowById('organizations', id));
   if (!row) throw new Refusal('ORGANIZATION_NOT_FOUND', 'no organization has this id');
   return row;
 }

@@ -1,6 +1,6 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
 import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
-import { listOf, query } from '../../store/sql.js';
+import { compileOnce, listIn, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
 import type { Platform } from '../system/platform.js';
@@ -9,9 +9,7 @@ import { UNSETTLED } from '../metering/meters.js';
 
 /** Loads what must be settled for some organizations, by id, with a few statements for all of them. */
 export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
-  const balances = tx.all(
-    query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listOf(ids)),
-  );
+  const balances = tx.all(balancesOf({ ids: JSON.stringify(ids) }));
   const intervals = findUnsettled(tx, ids);
   const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
   const meters = groupBy(intervals, ({ organization_id }) => organization_id);
@@ -30,37 +28,45 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
 
 type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
 
+const balancesOf = compileOnce(({ ids }: { ids: string }) =>
+  query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listIn(ids)),
+);
+
 function findUnsettled(tx: Tx, organizations: readonly string[]) {
-  return tx.all(
-    query
-      .selectFrom('meter_intervals as interval')
-      .innerJoin('instances', 'instances.id', 'interval.instance_id')
-      .innerJoin('machines', 'machines.id', 'interval.machine_id')
-      .selectAll('interval')
-      .select([
-        'price_per_hour_micro',
-        'storage_price_per_gb_hour_micro',
-        'instances.disk_gb',
-        'gpu_settled_ms',
-        'disk_settled_ms',
-        'needs_resync',
-      ])
-      .where('interval.organization_id', 'in', listOf(organizations))
-      .where(UNSETTLED)
-      .orderBy('interval.id'),
-  );
+  return tx.all(unsettledOf({ ids: JSON.stringify(organizations) }));
 }
 
+const unsettledOf = compileOnce(({ ids }: { ids: string }) =>
+  query
+    .selectFrom('meter_intervals as interval')
+    .innerJoin('instances', 'instances.id', 'interval.instance_id')
+    .innerJoin('machines', 'machines.id', 'interval.machine_id')
+    .selectAll('interval')
+    .select([
+      'price_per_hour_micro',
+      'storage_price_per_gb_hour_micro',
+      'instances.disk_gb',
+      'gpu_settled_ms',
+      'disk_settled_ms',
+      'needs_resync',
+    ])
+    .where('interval.organization_id', 'in', listIn(ids))
+    .where(UNSETTLED)
+    .orderBy('interval.id'),
+);
+
 function findEntries(tx: Tx, organizations: readonly string[]): (Entry & { organization_id: string })[] {
-  return tx.all(
-    query
-      .selectFrom('recent_entries')
-      .select(['organization_id', 'amount_micro as amountMicro', 'at'])
-      .where('organization_id', 'in', listOf(organizations))
-      .orderBy('at')
-      .orderBy('id'),
-  );
+  return tx.all(entriesOf({ ids: JSON.stringify(organizations) }));
 }
+
+const entriesOf = compileOnce(({ ids }: { ids: string }) =>
+  query
+    .selectFrom('recent_entries')
+    .select(['organization_id', 'amount_micro as amountMicro', 'at'])
+    .where('organization_id', 'in', listIn(ids))
+    .orderBy('at')
+    .orderBy('id'),
+);
 
 interface Circumstances {
   connections: AgentConnections;

@@ -1,5 +1,5 @@
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query } from '../../store/sql.js';
+import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { availableDiskGb, findGpus, type GpuDetails } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
@@ -23,13 +23,9 @@ export type OfferDetails = Row<'offers'> & {
   };
 };
 
-const machineById = compileOnce(({ id }: { id: string }) =>
-  query.selectFrom('machines').selectAll().where('id', '=', id),
-);
-
 /** Returns the details of an offer. Its state is derived at each call and never stored. */
 export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>): OfferDetails {
-  const machine = tx.get(machineById({ id: offer.machine_id }));
+  const machine = tx.get(rowById('machines', offer.machine_id));
   if (!machine) throw new Error(`offer ${offer.id} has no machine`);
   const gpus = findGpus(tx, machine.id);
   const model = gpus[0];

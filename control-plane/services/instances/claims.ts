@@ -1,16 +1,13 @@
 import { Refusal } from '../../domain/refusal.js';
-import { query } from '../../store/sql.js';
+import { insertRow, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { gpusOf, type Instance } from './queries.js';
 
 /** Claims GPUs for an instance. Throws if one is claimed already: the primary key of the table forbids it. */
 export function claimGpus(tx: Tx, instance: Instance, gpuUuids: readonly string[]): void {
   for (const gpu_uuid of gpuUuids) {
-    tx.run(
-      query
-        .insertInto('gpu_claims')
-        .values({ machine_id: instance.machine_id, gpu_uuid, instance_id: instance.id, claimed_at: tx.now }),
-    );
+    const claim = { machine_id: instance.machine_id, gpu_uuid, instance_id: instance.id, claimed_at: tx.now };
+    tx.run(insertRow('gpu_claims', claim));
   }
 }
 

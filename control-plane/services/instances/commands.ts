@@ -2,7 +2,7 @@ import type { CommandKind, CommandState } from '../../domain/command.js';
 import { knownFailure } from '../../domain/command-failure.js';
 import type { CommandFailure } from '../../domain/metric-event.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, insertRow, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from './queries.js';
 import { amend } from './transitions.js';
@@ -55,34 +55,38 @@ function insertCommand(
     request_id: tx.requestId,
   };
   closeOpenCommand(tx, { id: order.instance_id, machine_id: order.machine_id });
-  tx.run(query.insertInto('commands').values(command));
+  tx.run(insertRow('commands', command));
   tx.nudge('dispatch');
   return command;
 }
 
 /** Closes the open command of an instance, because a newer one replaces it or nothing is wanted any more. */
 export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id' | 'machine_id'>): void {
-  tx.run(
-    query
-      .updateTable('commands')
-      .set({ state: 'closed', finished_at: tx.now })
-      .where('instance_id', '=', id)
-      .where('machine_id', '=', machine_id)
-      .where('state', '=', sql.lit('open')),
-  );
+  tx.run(closing({ id, machine_id, now: tx.now }));
 }
+
+const closing = compileOnce(({ id, machine_id, now }: { id: string; machine_id: string; now: number }) =>
+  query
+    .updateTable('commands')
+    .set({ state: sql.lit('closed'), finished_at: now })
+    .where('instance_id', '=', id)
+    .where('machine_id', '=', machine_id)
+    .where('state', '=', sql.lit('open')),
+);
 
 /** Returns the open command of an instance, or undefined. There is at most one. */
 export function findOpenCommand(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
-  return tx.get(
-    query
-      .selectFrom('commands')
-      .selectAll()
-      .where('instance_id', '=', instance.id)
-      .where('machine_id', '=', instance.machine_id)
-      .where('state', '=', sql.lit('open')),
-  );
+  return tx.get(openCommandOf({ id: instance.id, machine_id: instance.machine_id }));
 }
+
+const openCommandOf = compileOnce(({ id, machine_id }: { id: string; machine_id: string }) =>
+  query
+    .selectFrom('commands')
+    .selectAll()
+    .where('instance_id', '=', id)
+    .where('machine_id', '=', machine_id)
+    .where('state', '=', sql.lit('open')),
+);
 
 /** Returns the open command of an instance unless it is an `access` command, which leaves the workload as it is. */
 export function findOpenChange(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): CommandRow | undefined {
@@ -119,7 +123,7 @@ export function findPreviousCommand(tx: Tx, { instance_id, machine_id, sequence 
 }
 
 export function findCommand(tx: Tx, id: string): CommandRow | undefined {
-  return tx.get(query.selectFrom('commands').selectAll().where('id', '=', id));
+  return tx.get(rowById('commands', id));
 }
 
 /** Ends a command with its host's answer, and counts it in the metrics. */

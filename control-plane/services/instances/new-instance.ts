@@ -2,7 +2,7 @@ import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { insertRow } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { OfferDetails } from '../catalogue/offer-details.js';
 import type { Platform } from '../system/platform.js';
@@ -38,9 +38,9 @@ export function insertInstance(
   identity = { id: tx.id(), sequence: 0 },
 ): Instance {
   const instance = { ...newRow(platform, tx, owner, deployment), ...identity };
-  tx.run(query.insertInto('instances').values(instance));
+  tx.run(insertRow('instances', instance));
   for (const gpu_uuid of deployment.gpus) {
-    tx.run(query.insertInto('instance_gpus').values({ instance_id: instance.id, gpu_uuid }));
+    tx.run(insertRow('instance_gpus', { instance_id: instance.id, gpu_uuid }));
   }
   claimGpus(tx, instance, deployment.gpus);
   return instance;

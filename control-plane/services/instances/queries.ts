@@ -3,17 +3,13 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query, sql } from '../../store/sql.js';
+import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type Instance = Row<'instances'>;
 
-const instanceById = compileOnce(({ id }: { id: string }) =>
-  query.selectFrom('instances').selectAll().where('id', '=', id),
-);
-
 export function findInstance(tx: Tx, id: string): Instance | undefined {
-  return tx.get(instanceById({ id }));
+  return tx.get(rowById('instances', id));
 }
 
 /** Returns an instance of the caller's organization. Refuses an unknown and a foreign id alike, with INSTANCE_NOT_FOUND. */

@@ -1,7 +1,7 @@
 import { windowAfter } from '../../domain/charge-window.js';
 import { type InstanceErrorCode } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
-import { query, sql } from '../../store/sql.js';
+import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
@@ -67,7 +67,7 @@ export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
 
 /** Opens the charge window when a provision or start is sent for the first time, because no run can have begun before. */
 export function openChargeWindow(tx: Tx, instanceId: string): void {
-  tx.run(query.updateTable('instances').set({ charge_from: tx.now, charge_to: null }).where('id', '=', instanceId));
+  tx.run(updateRows('instances', { charge_from: tx.now, charge_to: null }, { id: instanceId }));
 }
 
 /**
@@ -117,12 +117,7 @@ export function restartDeadlines(tx: Tx): void {
 function write(tx: Tx, before: Instance, after: Instance): void {
   const names = (Object.keys(after) as (keyof Instance)[]).filter((name) => after[name] !== before[name]);
   if (names.length === 0) return;
-  const changed = tx.run(
-    query
-      .updateTable('instances')
-      .set(Object.fromEntries(names.map((name) => [name, after[name]])))
-      .where('id', '=', before.id)
-      .where('status', '=', before.status),
-  );
+  const changes = Object.fromEntries(names.map((name) => [name, after[name]]));
+  const changed = tx.run(updateRows('instances', changes, { id: before.id, status: before.status }));
   if (changed !== 1) throw new Error(`instance ${before.id} is no longer ${before.status}`);
 }

@@ -2,7 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import type { Maintenance } from '../../domain/machine.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query, sql } from '../../store/sql.js';
+import { compileOnce, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -114,7 +114,7 @@ export function countMachines({ store }: Platform): number {
 
 /** Returns the row of a machine, removed or not. Throws an Error if there is none: callers have the id from the database. */
 export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
-  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
+  const machine = tx.get(rowById('machines', id));
   if (!machine) throw new Error(`machine ${id} is missing in the database`);
   return machine;
 }

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import type { Meter } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type IntervalRow = Row<'meter_intervals'>;
@@ -60,7 +60,7 @@ export function openMeter(
   const times = { opened_at, closed_at: null, attested_to: opened_at, settled_to: opened_at };
   const after_stop = isAfterStop ? (1 as const) : (0 as const);
   const interval = { instance_id, organization_id, machine_id, meter, after_stop, ...times, ...run };
-  tx.run(query.insertInto('meter_intervals').values(interval));
+  tx.run(insertRow('meter_intervals', interval));
 }
 
 function closeMeter(tx: Tx, instanceId: string): void {
@@ -113,6 +113,6 @@ export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: 
 
 /** Lets the worker settle the organization as soon as this transaction is committed. */
 export function settleSoon(tx: Tx, organizationId: string): void {
-  tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('id', '=', organizationId));
+  tx.run(updateRows('organizations', { settle_at: tx.now }, { id: organizationId }));
   tx.nudge('settle');
 }

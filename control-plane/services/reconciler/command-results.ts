@@ -1,6 +1,6 @@
 import { CommandOutcome, type CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isPlausible } from '../../domain/command.js';
-import { query } from '../../store/sql.js';
+import { query, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';
 import { findCommand, type CommandRow } from '../instances/commands.js';
@@ -34,7 +34,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
     };
     switch (result.outcome) {
       case CommandOutcome.COMMAND_OUTCOME_ACCEPTED:
-        tx.run(query.updateTable('commands').set({ accepted_at: tx.now }).where('id', '=', command.id));
+        tx.run(updateRows('commands', { accepted_at: tx.now }, { id: command.id }));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
         applyDone(tx, command, noteAccess(tx, instance, result), result.observation);

@@ -2,7 +2,7 @@ import { ControlMessage, type Command, type WorkloadSpec } from '../../../shared
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
 import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
-import { query, sql } from '../../store/sql.js';
+import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { accessOf } from '../instances/access.js';
@@ -84,7 +84,7 @@ interface Prepared {
 function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
   const attempts = command.attempts + 1;
   const sending = { attempts, next_send_at: tx.now + resendDelayMs(attempts) };
-  tx.run(query.updateTable('commands').set(sending).where('id', '=', command.id));
+  tx.run(updateRows('commands', sending, { id: command.id }));
   const startsRun = command.kind === 'provision' || command.kind === 'start';
   if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
   try {

@@ -1,7 +1,7 @@
 import { WorkloadState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { workloadLink } from '../../domain/workload-link.js';
-import { query } from '../../store/sql.js';
+import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findMachineRow } from '../machines/machines.js';
@@ -51,7 +51,6 @@ export function addressesOf(
 
 /** Returns the instance that a host names, or undefined if it is not on that host's machine. */
 export function findInstanceOfMachine(tx: Tx, machineId: string, instanceId: string): Instance | undefined {
-  return tx.get(
-    query.selectFrom('instances').selectAll().where('id', '=', instanceId).where('machine_id', '=', machineId),
-  );
+  const instance = tx.get(rowById('instances', instanceId));
+  return instance?.machine_id === machineId ? instance : undefined;
 }

@@ -1,5 +1,5 @@
 import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 const KEPT_EVENTS = 1_000;
@@ -27,9 +27,18 @@ export function recordHostEvent(tx: Tx, instanceId: string, told: string, messag
 }
 
 function insertEvent(tx: Tx, instanceId: string, kind: string, message: string): void {
-  tx.run(query.insertInto('instance_events').values({ instance_id: instanceId, at: tx.now, kind, message }));
-  const events = query.selectFrom('instance_events').select('id').where('instance_id', '=', instanceId);
-  const last = tx.get(events.orderBy('id', 'desc').offset(KEPT_EVENTS).limit(1));
+  tx.run(insertRow('instance_events', { instance_id: instanceId, at: tx.now, kind, message }));
+  const last = tx.get(firstTooMany({ instanceId }));
   if (last)
     tx.run(query.deleteFrom('instance_events').where('instance_id', '=', instanceId).where('id', '<=', last.id));
 }
+
+const firstTooMany = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query
+    .selectFrom('instance_events')
+    .select('id')
+    .where('instance_id', '=', instanceId)
+    .orderBy('id', 'desc')
+    .offset(sql.lit(KEPT_EVENTS))
+    .limit(sql.lit(1)),
+);
