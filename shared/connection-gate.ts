@@ -20,6 +20,8 @@ export interface GateLimits {
   proven: number;
   /** Connections that get a place in one turn of the event loop; the others wait for the next. Without it there is no limit. */
   perTurn?: number;
+  /** A peer that has waited for longer has given up, and its handshake would be for nothing. Without it there is no limit. */
+  waitMs?: number;
 }
 
 interface Visitor {
@@ -27,7 +29,7 @@ interface Visitor {
   /** `address:port` */
   peer: string;
   address: string;
-  /** When it got its place, in monotonic milliseconds. */
+  /** When it came, or got its place, in monotonic milliseconds. */
   since: number;
 }
 
@@ -80,7 +82,7 @@ export class ConnectionGate {
   take(socket: Socket): void {
     if (this.closed || socket.destroyed) return void socket.destroy();
     const { remoteAddress: address = '', remotePort } = socket;
-    const visitor = { socket, address, peer: `${address}:${remotePort}`, since: 0 };
+    const visitor = { socket, address, peer: `${address}:${remotePort}`, since: this.clock.monotonic() };
     this.sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => this.gone(visitor));
@@ -137,6 +139,8 @@ export class ConnectionGate {
         if ((this.unprovenOf.get(address) ?? 0) >= this.limits.unprovenOfOneAddress && !this.evictOldest(address))
           continue;
         const visitor = this.takeOut(address, visitors, visitors.length - 1);
+        if (visitor && this.clock.monotonic() - visitor.since > (this.limits.waitMs ?? Infinity))
+          visitor.socket.destroy();
         // A destroyed one has just made room for others; its close event follows.
         if (visitor && !visitor.socket.destroyed) this.admit(visitor);
         admitted = true;

@@ -43,6 +43,8 @@ const LIMITS = {
   proven: 50_000,
   // A handshake costs about a millisecond: requests of the API do not wait for more than a few.
   perTurn: 8,
+  // An agent waits for its welcome for 15 seconds.
+  waitMs: 16_000,
 };
 
 /** The gRPC server that agents dial. */

@@ -10,6 +10,7 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN, REDIAL_AFTER } from '../../shared/protocol.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import { redialSpreadMs } from '../domain/redial.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
@@ -18,7 +19,6 @@ import type { Platform } from '../services/system/platform.js';
 import type { HelloQueue } from './hello-queue.js';
 import { isMalformed, unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
-import { redialSpreadMs } from '../domain/redial.js';
 import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';

@@ -86,7 +86,7 @@ function ofShape(shape: string, values: Parameters, build: (values: Parameters) 
 /** Returns the statement that inserts a row, which is compiled once for each set of columns. */
 export function insertRow<Table extends keyof Schema>(table: Table, row: Insertable<Schema[Table]>): Compilable {
   const names = Object.keys(row);
-  return ofShape(`insert ${table} ${names.join()}`, row as Parameters, (values) =>
+  return ofShape(`insert ${table} ${names.join()}`, row, (values) =>
     query.insertInto(table).values(Object.fromEntries(names.map((name) => [name, values[name]])) as never),
   );
 }
@@ -119,7 +119,7 @@ export function rowById<Table extends Identified>(table: Table, id: string): Com
       .selectFrom(table as 'instances')
       .selectAll()
       .where('id', '=', values['id'] as string),
-  ) as Compilable<Selectable<Schema[Table]>>;
+  );
 }
 
 type Identified = { [Table in keyof Schema]: Schema[Table] extends { id: string } ? Table : never }[keyof Schema];

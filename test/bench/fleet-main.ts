@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { NOTHING } from '../../shared/observation.js';
 import type { FleetFile, FleetOrder, FleetReport } from './fleet.js';
 import { encodeMessage, LightHost, type FleetTarget } from './light-host.js';
 
@@ -15,12 +17,27 @@ let beats = 0;
 let epoch = 0;
 
 const dialNext = () => hosts[dialed++]?.dial();
-const hosts = file.hosts.map(({ certificate, inventory }) => {
-  const about = { protocolMin: 1, protocolMax: 2, agentVersion: '0.2.0', bootId: 'bench', inventory, instances: [] };
-  const state = { epoch: 0, incarnation: '', heedsPaidTimes: true, unseen: false };
-  const beat = { dockerAvailable: true, gpus: inventory.gpus, running: [], diskFreeGb: 1_000, obstacle: '' };
-  const hello = encodeMessage({ $case: 'hello', value: { ...about, ...state } });
-  const heartbeat = encodeMessage({ $case: 'heartbeat', value: beat });
+const hosts = file.hosts.map(({ certificate, inventory, run }) => {
+  const beganAt = performance.now();
+  const ranMs = () => Math.round(performance.now() - beganAt);
+  const observation = () => ({
+    ...NOTHING,
+    state: WorkloadState.WORKLOAD_STATE_RUNNING,
+    runId: 'run',
+    runningMs: ranMs(),
+  });
+  const state = { gpuUuids: [], diskGb: 10, origin: '' };
+  const hello = () => {
+    const about = { protocolMin: 1, protocolMax: 2, agentVersion: '0.2.0', bootId: 'bench', inventory };
+    const instances = run ? [{ ...run, ...state, observation: observation() }] : [];
+    const rest = { instances, epoch: 0, incarnation: '', heedsPaidTimes: true, unseen: false };
+    return encodeMessage({ $case: 'hello', value: { ...about, ...rest } });
+  };
+  const heartbeat = () => {
+    const running = run ? [{ instanceId: run.instanceId, runId: 'run', runningMs: ranMs() }] : [];
+    const beat = { dockerAvailable: true, gpus: inventory.gpus, running, diskFreeGb: 1_000, obstacle: '' };
+    return encodeMessage({ $case: 'heartbeat', value: beat });
+  };
   return new LightHost({ certificate, hello, heartbeat }, file.keys, () => target, {
     welcomed: (welcome) => {
       epoch = Math.max(epoch, welcome.epoch);

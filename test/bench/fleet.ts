@@ -8,9 +8,17 @@ import type { FleetKeys, FleetTarget } from './light-host.js';
 const PROGRAM = fileURLToPath(new URL('./fleet-main.js', import.meta.url));
 const PATIENCE_MS = 280_000;
 
+export interface FleetHost {
+  id: string;
+  certificate: string;
+  inventory: Inventory;
+  /** What runs there. */
+  run?: { instanceId: string; sequence: number };
+}
+
 export interface FleetFile {
   keys: FleetKeys;
-  hosts: { certificate: string; inventory: Inventory }[];
+  hosts: FleetHost[];
 }
 
 export interface FleetOrder {

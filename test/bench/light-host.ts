@@ -26,8 +26,8 @@ export interface FleetKeys {
 /** What a host of the fleet is and says. */
 export interface HostIdentity {
   certificate: string;
-  hello: Uint8Array;
-  heartbeat: Uint8Array;
+  hello: () => Uint8Array;
+  heartbeat: () => Uint8Array;
 }
 
 export interface HostEvents {
@@ -97,7 +97,7 @@ export class LightHost {
         PREFACE,
         frame(FRAME.settings, 0, 0, NOTHING),
         frame(FRAME.headers, END_HEADERS, STREAM, HEADERS),
-        dataOf(this.identity.hello),
+        dataOf(this.identity.hello()),
       ]),
     );
   }
@@ -140,7 +140,7 @@ export class LightHost {
     this.events.welcomed(message.value);
     this.repeat(message.value.heartbeatMs, () => {
       this.events.sent();
-      socket.write(dataOf(this.identity.heartbeat));
+      socket.write(dataOf(this.identity.heartbeat()));
     });
     this.repeat(KEEPALIVE_MS, () => socket.write(frame(FRAME.ping, 0, 0, Buffer.alloc(8))));
   }

@@ -4,6 +4,7 @@ import { addCredential } from '../../control-plane/services/machines/credentials
 import { saveInventory } from '../../control-plane/services/machines/inventory.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { inventoryOf } from '../harness/fake-inventory.js';
+import { query } from '../../control-plane/store/sql.js';
 import type { FleetFile } from './fleet.js';
 
 const GPUS = 8;
@@ -18,7 +19,7 @@ export async function recruit({ platform }: ControlPlane, count: number): Promis
     const hostId = ids.uuid();
     const { pem, fingerprint, expiresAt } = await authority.certifyHost(request, hostId);
     const inventory = Inventory.fromJSON(inventoryOf({ name: `bench-${index}`, gpus: GPUS }));
-    file.hosts.push({ certificate: pem, inventory });
+    file.hosts.push({ id: hostId, certificate: pem, inventory });
     credentials.set(hostId, { hash: fingerprint, expiresAt });
   }
   store.transact((tx) => {
@@ -30,4 +31,24 @@ export async function recruit({ platform }: ControlPlane, count: number): Promis
     }
   });
   return file;
+}
+
+/** Gives each host a running copy of an instance. */
+export function addRuns({ platform }: ControlPlane, file: FleetFile, instanceId: string): FleetFile {
+  const { store, ids } = platform;
+  return store.transact((tx) => {
+    const instance = tx.get(query.selectFrom('instances').selectAll().where('id', '=', instanceId));
+    const meters = query.selectFrom('meter_intervals').selectAll().where('instance_id', '=', instanceId);
+    const meter = tx.get(meters.where('closed_at', 'is', null));
+    if (!instance || !meter) throw new Error('the instance does not run');
+    const { id: _, ...interval } = meter;
+    const hosts = file.hosts.map((host) => {
+      const copy = { id: ids.uuid(), machine_id: host.id };
+      tx.run(query.insertInto('instances').values({ ...instance, ...copy }));
+      const its = { instance_id: copy.id, machine_id: host.id };
+      tx.run(query.insertInto('meter_intervals').values({ ...interval, ...its }));
+      return { ...host, run: { instanceId: copy.id, sequence: instance.sequence } };
+    });
+    return { ...file, hosts };
+  });
 }

@@ -77,6 +77,30 @@ describe('connections of peers that have proven nothing', () => {
     }
   });
 
+  it('get no place when they have waited for longer than their peers do', async () => {
+    const letIn = ({ remotePort }: Socket) => void served.push(String(remotePort));
+    const impatient = new ConnectionGate(clock, letIn, { ...LIMITS, unproven: 1, waitMs: 5_000 });
+    try {
+      port = await impatient.listen('0.0.0.0', 0);
+      const { peer } = await dial();
+      await eventually('the first', () => served.length === 1);
+      const { socket: late } = await dial();
+      await eventually('the second', () => impatient.connections === 2);
+      clock.advance(2_000);
+      const { socket: newer } = await dial();
+      await eventually('the third', () => impatient.connections === 3);
+      clock.advance(3_001);
+      late.resume();
+      impatient.prove(peer);
+      await eventually('the newer one', () => served.includes(String(newer.localPort)));
+      impatient.prove(`127.0.0.1:${newer.localPort}`);
+      await isEnded(late);
+      expect(served).toHaveLength(2);
+    } finally {
+      impatient.destroy();
+    }
+  });
+
   it('are not taken any more by a gate that is closed', async () => {
     const { socket } = await dial();
     gate.close();

@@ -116,9 +116,9 @@ it('hosts are told to spread over a time that fits their number; an agent that d
   const { redialSpreadMs: few } = await first.connect();
   expect(few).toBe(0);
   connections.expect(5_000);
-  expect(await first.connect()).toMatchObject({ redialSpreadMs: 5_000 });
+  expect(await first.connect()).toMatchObject({ redialSpreadMs: 10_000 });
   connections.expect(1_000_000);
-  expect(await first.connect()).toMatchObject({ redialSpreadMs: 20_000 });
+  expect(await first.connect()).toMatchObject({ redialSpreadMs: 30_000 });
   const older = await test.host({ wire: 'protocol 1' });
   await eventually('the older one', () => connections.isConnected(older.hostId));
 });
