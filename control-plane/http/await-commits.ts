@@ -2,12 +2,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Platform } from '../services/system/platform.js';
 import { unavailableBody } from './errors.js';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set if the answer depends on nothing that is stored: it waits for no commit. */
+    readsNothing?: true;
+  }
+}
+
 /**
  * Sends an answer once everything is durable that it may tell of: what its handler has written, and what it has read of others that are
  * not committed yet. If that is lost, the answer is UNAVAILABLE, whatever it was.
  */
 export function awaitCommits(app: FastifyInstance, store: Platform['store']): void {
   app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.routeOptions.config.readsNothing) return done(null, payload);
     store.whenDurable(
       () => done(null, payload),
       (error) => {

@@ -145,6 +145,11 @@ export class Store {
     return this.group.join(work);
   }
 
+  /** Runs `work`, whose use cases are durable when they end, although it may be called within {@link join}. */
+  alone<T>(work: () => T): T {
+    return this.group.alone(work);
+  }
+
   /** Calls `run` once everything that was written up to now is durable, or `fail` with StoreUnavailable if it was lost. */
   whenDurable(run: () => void, fail?: (error: StoreUnavailable) => void): void {
     this.group.whenDurable(run, (error) => fail?.(new StoreUnavailable(error)));

@@ -45,6 +45,8 @@ it('while commits fail, everybody in a group is told so, and nothing has happene
     expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(answer.headers.get('retry-after')).toBe('5');
   }
+  expect((await test.api.request('GET', '/healthz')).status).toBe(200);
+  expect((await test.api.request('GET', '/readyz')).status).toBe(503);
   // It has not read what was lost, or was told like the others: one or the other, as it comes.
   expect([409, 503]).toContain((await refused).status);
   mend();

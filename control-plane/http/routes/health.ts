@@ -14,7 +14,7 @@ export const healthRoutes: Routes = (app, platform) => {
   app.get(
     '/healthz',
     {
-      config: { policy: PUBLIC },
+      config: { policy: PUBLIC, readsNothing: true },
       schema: { operationId: 'getHealth', summary: 'Check that the process answers', response },
     },
     () => ({

@@ -23,7 +23,8 @@ export class Readiness {
 
   private write(): string | undefined {
     try {
-      this.platform.store.transact((tx) => writeMeta(tx, 'ready_at', String(tx.now)));
+      const { store } = this.platform;
+      store.alone(() => store.transact((tx) => writeMeta(tx, 'ready_at', String(tx.now))));
       return undefined;
     } catch (error) {
       return messageOf(error);
