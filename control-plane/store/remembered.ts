@@ -41,7 +41,11 @@ export class Remembered<Value extends object> {
   /** Returns every remembered value beside the one that would be made now, for the test that they are equal. */
   compare(): { key: string; remembered: Value; present: Value | undefined }[] {
     return [...this.known.entries()].flatMap(([key, variants]) =>
-      [...variants].map(([variant, remembered]) => ({ key, remembered, present: this.make(key, variant) })),
+      [...variants].flatMap(([variant, remembered]) => {
+        const present = this.make(key, variant);
+        // Even a read can notice a step of the clock, which changes rows.
+        return this.known.get(key)?.get(variant) === remembered ? [{ key, remembered, present }] : [];
+      }),
     );
   }
 

@@ -51,6 +51,11 @@ class Placeholder {
   }
 }
 
+/** Returns a placeholder for each of the parameters. */
+function placeholdersOf<P extends object>(given: P): P {
+  return Object.fromEntries(Object.keys(given).map((name) => [name, new Placeholder(name)])) as P;
+}
+
 /** What a statement can be given each time it runs. */
 type Parameters = Readonly<Record<string, string | number | Buffer | null>>;
 
@@ -65,7 +70,7 @@ export function compileOnce<P extends Parameters, Row>(
   let fixed: readonly unknown[] = [];
   return (given) => {
     if (!compiled) {
-      compiled = build(new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as P).compile();
+      compiled = build(placeholdersOf(given)).compile();
       fixed = compiled.parameters;
     }
     const parameters = fixed.map((value) => (value instanceof Placeholder ? given[value.name] : value));

@@ -31,8 +31,10 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
 /** The pragmas that every open checks. */
 const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
 /** Requests wait during a checkpoint: a larger one would block them for longer than a settlement does. */
-const CHECKPOINT_BYTES = 16 * 1024 * 1024;
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 const PAGE_BYTES = 4096;
+/** Pages that are read again and again stay in memory: SQLite's own 2 MiB are too few for a marketplace of some size. */
+const CACHE_KIB = 32 * 1024;
 /** Pages of a backup copied at once: 4 MiB do not block requests for long. */
 const PAGES_A_TURN = 1024;
 /** A smaller log is not truncated. */
@@ -295,6 +297,7 @@ function open(file: string): BetterSqlite3.Database {
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
+  connection.pragma(`cache_size = -${CACHE_KIB}`);
   // Shrinks a log that grew while a slow reader was open.
   connection.pragma(`journal_size_limit = ${CHECKPOINT_BYTES}`);
   // A re-opened WAL file can have a weaker setting than the one requested.

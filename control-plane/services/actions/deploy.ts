@@ -4,7 +4,7 @@ import type { EnvEntry } from '../../domain/environment.js';
 import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
@@ -95,7 +95,7 @@ export function checkTemplate(template: Row<'templates'>, organizationId: string
 }
 
 function findOffer(platform: Platform, tx: Tx, id: string): OfferDetails {
-  const row = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
+  const row = tx.get(openOffer({ id }));
   if (!row)
     throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market; choose one from GET /v1/offers');
   const offer = describeOffer(platform, tx, row);
@@ -191,3 +191,7 @@ function deployedBy(caller: Caller): string {
   if (caller.kind === 'session') return caller.email;
   return caller.keyKind === 'team' ? `${caller.name} (${caller.prefix}…)` : caller.creatorEmail;
 }
+
+const openOffer = compileOnce(({ id }: { id: string }) =>
+  query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null),
+);

@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../../../shared/time.js';
 import type { Settlement } from '../../domain/settlement.js';
-import { listOf, sql, statement } from '../../store/sql.js';
+import { compileOnce, listIn, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from '../metering/meters.js';
 
@@ -106,22 +106,26 @@ function addToDays(tx: Tx, bookings: readonly Booking[]): void {
 
 /** Deletes entries that no settlement needs any more, because all time before them is settled. */
 function forgetEntries(tx: Tx, organizations: readonly string[]): void {
-  tx.run(
-    statement(sql`
-      DELETE FROM recent_entries
-      WHERE organization_id IN ${listOf(organizations)} AND NOT EXISTS (
-        SELECT 1 FROM meter_intervals
-        WHERE meter_intervals.organization_id = recent_entries.organization_id AND ${UNSETTLED}
-          AND settled_to < recent_entries.at)`),
-  );
+  tx.run(deletingEntries({ ids: JSON.stringify(organizations) }));
 }
 
+const deletingEntries = compileOnce(({ ids }: { ids: string }) =>
+  statement(sql`
+    DELETE FROM recent_entries
+    WHERE organization_id IN ${listIn(ids)} AND NOT EXISTS (
+      SELECT 1 FROM meter_intervals
+      WHERE meter_intervals.organization_id = recent_entries.organization_id AND ${UNSETTLED}
+        AND settled_to < recent_entries.at)`),
+);
+
 function updateBalances(tx: Tx, rows: readonly { id: string; chargedMicro: number; nextAt: number | null }[]): void {
-  tx.run(
-    statement(sql`
-      UPDATE organizations SET
-        balance_micro = balance_micro - json_extract(value, '$.chargedMicro'),
-        settle_at = json_extract(value, '$.nextAt')
-      FROM json_each(${JSON.stringify(rows)}) WHERE organizations.id = json_extract(value, '$.id')`),
-  );
+  tx.run(charging({ rows: JSON.stringify(rows) }));
 }
+
+const charging = compileOnce(({ rows }: { rows: string }) =>
+  statement(sql`
+    UPDATE organizations SET
+      balance_micro = balance_micro - json_extract(value, '$.chargedMicro'),
+      settle_at = json_extract(value, '$.nextAt')
+    FROM json_each(${rows}) WHERE organizations.id = json_extract(value, '$.id')`),
+);

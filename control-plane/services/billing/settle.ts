@@ -1,7 +1,7 @@
 import { messageOf } from '../../../shared/coded-error.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { settle, type Settlement } from '../../domain/settlement.js';
-import { listOf, query } from '../../store/sql.js';
+import { compileOnce, listIn, listOf, query } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
@@ -76,7 +76,13 @@ export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly st
 
 /** Returns the organizations whose balance is at or below zero, or was at the last settlement. */
 function findLow(tx: Tx, ids: readonly string[]): string[] {
-  const all = query.selectFrom('organizations').select('id').where('id', 'in', listOf(ids));
-  const low = all.where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('exhausted_since', 'is not', null)]));
-  return tx.all(low).map(({ id }) => id);
+  return tx.all(lowAmong({ ids: JSON.stringify(ids) })).map(({ id }) => id);
 }
+
+const lowAmong = compileOnce(({ ids }: { ids: string }) =>
+  query
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', 'in', listIn(ids))
+    .where((eb) => eb.or([eb('balance_micro', '<=', 0), eb('exhausted_since', 'is not', null)])),
+);

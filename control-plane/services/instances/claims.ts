@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/refusal.js';
-import { insertRow, query } from '../../store/sql.js';
+import { compileOnce, insertRow, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { gpusOf, type Instance } from './queries.js';
 
@@ -13,8 +13,12 @@ export function claimGpus(tx: Tx, instance: Instance, gpuUuids: readonly string[
 
 /** Deletes the claims of an instance. Callers must have the host's confirmation that it no longer uses the GPUs. */
 export function dropClaims(tx: Tx, instanceId: string): void {
-  tx.run(query.deleteFrom('gpu_claims').where('instance_id', '=', instanceId));
+  tx.run(claimsOf({ instanceId }));
 }
+
+const claimsOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query.deleteFrom('gpu_claims').where('instance_id', '=', instanceId),
+);
 
 /** Returns the ids of other instances that hold GPUs of this one. */
 export function findHolders(tx: Tx, instance: Instance): string[] {

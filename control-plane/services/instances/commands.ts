@@ -2,7 +2,7 @@ import type { CommandKind, CommandState } from '../../domain/command.js';
 import { knownFailure } from '../../domain/command-failure.js';
 import type { CommandFailure } from '../../domain/metric-event.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, insertRow, query, rowById, sql } from '../../store/sql.js';
+import { compileOnce, insertRow, query, rowById, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from './queries.js';
 import { amend } from './transitions.js';
@@ -133,12 +133,8 @@ export function finishCommand(
   state: Exclude<CommandState, 'open'>,
   answer: { code?: string; message?: string } = {},
 ): void {
-  tx.run(
-    query
-      .updateTable('commands')
-      .set({ state, finished_at: tx.now, code: answer.code || null, message: answer.message || null })
-      .where('id', '=', command.id),
-  );
+  const end = { state, finished_at: tx.now, code: answer.code || null, message: answer.message || null };
+  tx.run(updateRows('commands', end, { id: command.id }));
   const failure = state === 'failed' ? { failure: failureOf(tx, command, answer.code ?? '') } : {};
   tx.count({ what: 'command', kind: command.kind, outcome: state, ...failure });
 }

@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, rowById, sql } from '../../store/sql.js';
+import { compileOnce, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type Instance = Row<'instances'>;
@@ -33,24 +33,28 @@ export function instancesIn(tx: Tx, organizationId: string, status: Exclude<Inst
  * Returns the prices of an organization's instances that are not destroyed. A disk on a lost or removed machine costs nothing.
  */
 export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
-  return tx.all(
-    query
-      .selectFrom('instances')
-      .innerJoin('machines', 'machines.id', 'instances.machine_id')
-      .select(['instances.id', 'status', 'price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
-      .select(
-        sql<number>`iif(lost_at IS NULL AND removed_at IS NULL, storage_price_per_gb_hour_micro, 0)`.as(
-          'storagePricePerGbHourMicro',
-        ),
-      )
-      .where('organization_id', '=', organizationId)
-      .where('status', '<>', sql.lit('destroyed')),
-  );
+  return tx.all(liveRatesOf({ organizationId }));
 }
+
+const liveRatesOf = compileOnce(({ organizationId }: { organizationId: string }) =>
+  query
+    .selectFrom('instances')
+    .innerJoin('machines', 'machines.id', 'instances.machine_id')
+    .select(['instances.id', 'status', 'price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
+    .select(
+      sql<number>`iif(lost_at IS NULL AND removed_at IS NULL, storage_price_per_gb_hour_micro, 0)`.as(
+        'storagePricePerGbHourMicro',
+      ),
+    )
+    .where('organization_id', '=', organizationId)
+    .where('status', '<>', sql.lit('destroyed')),
+);
 
 /** Returns the UUIDs of the instance's GPUs, whether it holds or has released them. */
 export function gpusOf(tx: Tx, instanceId: string): string[] {
-  return tx
-    .all(query.selectFrom('instance_gpus').select('gpu_uuid').where('instance_id', '=', instanceId).orderBy('gpu_uuid'))
-    .map((row) => row.gpu_uuid);
+  return tx.all(gpusOfInstance({ instanceId })).map((row) => row.gpu_uuid);
 }
+
+const gpusOfInstance = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query.selectFrom('instance_gpus').select('gpu_uuid').where('instance_id', '=', instanceId).orderBy('gpu_uuid'),
+);

@@ -1,6 +1,6 @@
 import { slowImageBackOffMs, slowImageSource } from '../../domain/slow-image.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { dropClaims } from './claims.js';
@@ -58,9 +58,16 @@ function sourceOf({ template_snapshot }: Instance): string {
 }
 
 function find(tx: Tx, organizationId: string, source: string): SlowImage | undefined {
-  const rows = query.selectFrom('slow_images').selectAll().where('organization_id', '=', organizationId);
-  return tx.get(rows.where('source', '=', source));
+  return tx.get(slowImage({ organizationId, source }));
 }
+
+const slowImage = compileOnce(({ organizationId, source }: { organizationId: string; source: string }) =>
+  query
+    .selectFrom('slow_images')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('source', '=', source),
+);
 
 function dropSurplus(tx: Tx, organizationId: string): void {
   const rows = query.selectFrom('slow_images').select('source').where('organization_id', '=', organizationId);

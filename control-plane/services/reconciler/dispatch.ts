@@ -2,7 +2,7 @@ import { ControlMessage, type Command, type WorkloadSpec } from '../../../shared
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
 import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
-import { query, sql, updateRows } from '../../store/sql.js';
+import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';
 import { accessOf } from '../instances/access.js';
@@ -57,21 +57,37 @@ function logUnsendable(logger: Logger, { id, instance_id, kind }: CommandRow, re
 }
 
 function hostsWithDue(tx: Tx): string[] {
-  return tx.all(due(tx).select('machine_id').distinct()).map(({ machine_id }) => machine_id);
+  return tx.all(machinesWithDue(limitsOf(tx))).map(({ machine_id }) => machine_id);
 }
 
+const machinesWithDue = compileOnce((limits: { now: number; tooLate: number }) =>
+  due(limits).select('machine_id').distinct(),
+);
+
 function findDue(tx: Tx, machineId: string): CommandRow[] {
-  return tx.all(due(tx).selectAll().where('machine_id', '=', machineId).orderBy('next_send_at').limit(BATCH_PER_HOST));
+  return tx.all(dueOn({ machineId, ...limitsOf(tx) }));
+}
+
+const dueOn = compileOnce(({ machineId, now, tooLate }: { machineId: string; now: number; tooLate: number }) =>
+  due({ now, tooLate })
+    .selectAll()
+    .where('machine_id', '=', machineId)
+    .orderBy('next_send_at')
+    .limit(sql.lit(BATCH_PER_HOST)),
+);
+
+function limitsOf({ now }: Tx): { now: number; tooLate: number } {
+  return { now, tooLate: now + LONGEST_RESEND_MS };
 }
 
 /**
  * Selects due commands, also those due later than a resend can be: after the wall clock was set back, they would wait too long.
  */
-function due(tx: Tx) {
+function due({ now, tooLate }: { now: number; tooLate: number }) {
   return query
     .selectFrom('commands')
     .where('state', '=', sql.lit('open'))
-    .where((eb) => eb.or([eb('next_send_at', '<=', tx.now), eb('next_send_at', '>', tx.now + LONGEST_RESEND_MS)]));
+    .where((eb) => eb.or([eb('next_send_at', '<=', now), eb('next_send_at', '>', tooLate)]));
 }
 
 interface Prepared {
