@@ -11,6 +11,12 @@ declare module 'fastify' {
   }
 }
 
+/** JSON, and a hash that differs where the JSON does. */
+export interface Text {
+  json: string;
+  hash: string;
+}
+
 interface Body {
   bytes: Buffer;
   etag: string;
@@ -20,26 +26,31 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** The bodies of an object that a service remembers, by form. They are kept for as long as the object. */
 const bodies = new WeakMap<object, Map<string, Body>>();
 
-/** Returns a function that returns the JSON text of a service's object, and keeps it for as long as the object. */
-export function textOf<Item extends object>(schema: TSchema, view: (item: Item) => unknown): (item: Item) => string {
+/** Returns a function that returns the text of a service's object, and keeps it for as long as the object. */
+export function textOf<Item extends object>(schema: TSchema, view: (item: Item) => unknown): (item: Item) => Text {
   let serialize: ((value: unknown) => string) | undefined;
-  const texts = new WeakMap<Item, string>();
+  const texts = new WeakMap<Item, Text>();
   return (item) => {
     const known = texts.get(item);
     if (known !== undefined) return known;
-    serialize ??= SerializerSelector()({}, {})({ schema, method: 'GET', url: '', httpStatus: '200' }) as (
-      value: unknown,
-    ) => string;
-    const text = serialize(view(item));
+    serialize ??= SerializerSelector()({}, {})({ schema, method: 'GET', url: '', httpStatus: '200' });
+    const json = serialize(view(item));
+    const text = { json, hash: hashOf(json) };
     texts.set(item, text);
     return text;
   };
 }
 
-/** Returns the JSON text of a list, without `next_cursor` if it is whole. */
-export function pageText<Item>({ items, next_cursor }: ListOrPage<Item>, text: (item: Item) => string): string {
+/** Returns the text of a list, without `next_cursor` if it is whole. Its hash is made of those of the items, which are known. */
+export function pageText<Item>({ items, next_cursor }: ListOrPage<Item>, textOfItem: (item: Item) => Text): Text {
+  const texts = items.map(textOfItem);
   const cursor = next_cursor === undefined ? '' : `,"next_cursor":${JSON.stringify(next_cursor)}`;
-  return `{"items":[${items.map(text).join(',')}]${cursor}}`;
+  const json = `{"items":[${texts.map((text) => text.json).join(',')}]${cursor}}`;
+  return { json, hash: hashOf(texts.map((text) => text.hash).join() + cursor) };
+}
+
+function hashOf(text: string): string {
+  return hash('sha1', text, 'base64url');
 }
 
 /**
@@ -50,7 +61,7 @@ export function sendBody(
   headers: FastifyRequest['headers'],
   reply: FastifyReply,
   source: object,
-  make: () => string,
+  make: () => Text,
   form = '',
 ): never {
   const { bytes, etag } = bodyOf(source, form, make);
@@ -60,12 +71,12 @@ export function sendBody(
   return reply.type(JSON_TYPE).send(bytes) as never;
 }
 
-function bodyOf(source: object, form: string, make: () => string): Body {
+function bodyOf(source: object, form: string, make: () => Text): Body {
   const forms = bodies.get(source) ?? new Map<string, Body>();
   const known = forms.get(form);
   if (known) return known;
-  const bytes = Buffer.from(make());
-  const body = { bytes, etag: `"${hash('sha1', bytes, 'base64url')}"` };
+  const text = make();
+  const body = { bytes: Buffer.from(text.json), etag: `"${text.hash}"` };
   bodies.set(source, forms.set(form, body));
   return body;
 }

@@ -17,6 +17,11 @@ const WATCHED = {
   gpus: { keys: ['row.machine_id'] },
   instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },
   instance_disks: { table: 'instances', keys: ['row.machine_id'], of: ['disk_gb', 'status', 'machine_id'] },
+  instance_lists: {
+    table: 'instances',
+    keys: ['row.organization_id'],
+    of: ['status', 'created_at', 'organization_id'],
+  },
   machines: { keys: ['row.id'], exceptOf: ['last_seen_at'] },
   memberships: { keys: ['row.user_id'] },
   offers: { keys: ['row.machine_id'] },

@@ -1,12 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { credentialsOf } from '../../control-plane/services/accounts/authenticate.js';
-import { instancePages, instanceViews } from '../../control-plane/services/actions/read.js';
+import { instancePages, instanceViews, liveInstances } from '../../control-plane/services/actions/read.js';
 import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 
 /** Returns what the control plane remembers and would not make again as it is: that must be nothing. */
 export function staleOf(platform: Platform): string[] {
-  const memories = { credentials: credentialsOf, instances: instanceViews, 'pages of instances': instancePages };
+  const memories = {
+    credentials: credentialsOf,
+    instances: instanceViews,
+    'pages of instances': instancePages,
+    lists: liveInstances,
+  };
   const remembered = Object.entries(memories).flatMap(([what, memory]) => {
     const compared: { key: string; remembered: unknown; present: unknown }[] = memory(platform).compare();
     return compared

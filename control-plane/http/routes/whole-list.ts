@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListOrPage, Page, PageRequest } from '../../services/system/pages.js';
-import { pageText, sendBody } from '../remembered-bodies.js';
+import { pageText, sendBody, type Text } from '../remembered-bodies.js';
 import { viewPage } from './routes.js';
 
 /** Rows that are read and sent in one turn of the event loop: a few milliseconds of work. */
@@ -32,12 +32,12 @@ export function answerRememberedList<Query extends PageRequest, Item>(
   { headers, query }: Pick<FastifyRequest, 'headers'> & { query: Query },
   reply: FastifyReply,
   read: (query: Query) => Page<Item>,
-  text: (item: Item) => string,
+  text: (item: Item) => Text,
 ): never {
   const whole = isWhole(query);
   const page = read(whole ? { ...query, limit: SLICE_ROWS } : query);
   if (whole && page.next_cursor !== null)
-    return sendSlices(reply, query, page, read, (items) => items.map(text).join(','));
+    return sendSlices(reply, query, page, read, (items) => items.map((item) => text(item).json).join(','));
   const { items } = page;
   return sendBody(headers, reply, page, () => pageText(whole ? { items } : page, text), whole ? 'whole' : 'page');
 }

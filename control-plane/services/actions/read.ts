@@ -7,7 +7,7 @@ import type { Row, Schema } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
+import { pageFrom, pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import { findInstance, getOwnInstance, unknownInstance, type Instance } from '../instances/queries.js';
@@ -40,11 +40,26 @@ export const instanceViews = oncePer((platform: Platform) => {
   return views;
 });
 
+/** The longest first page that is remembered. */
+const MOST_LISTED = 200;
+
+/** Which instances of an organization are not destroyed, newest first: at most one more than a remembered page has. */
+export const liveInstances = oncePer((platform: Platform) => {
+  const { store } = platform;
+  const lists = new Remembered(store, MOST_ORGANIZATIONS, (organizationId) =>
+    store.transact((tx) =>
+      pageOf(tx, withPosition(liveIdsOf(organizationId)), { limit: MOST_LISTED + 1 }, INSTANCE_ORDER),
+    ),
+  );
+  store.onChange('instance_lists', (organizationId) => lists.forget(organizationId));
+  return lists;
+});
+
 /** The first pages of the instances that are not destroyed, by organization and limit: the lists that clients poll. */
 export const instancePages = oncePer((platform: Platform) => {
   const { store } = platform;
   const pages = new Remembered(store, MOST_ORGANIZATIONS, (organizationId, limit) =>
-    readInstances(platform, organizationId, { include_destroyed: false, limit: Number(limit) }),
+    describeAll(platform, pageOfLive(platform, organizationId, Number(limit))),
   );
   store.onChange('instances', (_, organizationId) => pages.forget(organizationId));
   store.onChange('organizations', (organizationId) => pages.forget(organizationId));
@@ -68,7 +83,7 @@ type InstanceQuery = PageRequest & { include_destroyed: boolean };
 export function listInstances(platform: Platform, caller: Caller, request: InstanceQuery): Page<InstanceDetails> {
   const { organizationId } = caller;
   const { include_destroyed, limit, cursor } = request;
-  const isPolled = !include_destroyed && cursor === undefined && limit !== undefined;
+  const isPolled = !include_destroyed && cursor === undefined && limit !== undefined && limit <= MOST_LISTED;
   const known = isPolled ? instancePages(platform).of(organizationId, String(limit)) : undefined;
   return known ?? readInstances(platform, organizationId, request);
 }
@@ -86,10 +101,19 @@ function readInstances(
       return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
     });
   }
-  const views = instanceViews(platform);
-  const { items, ...rest } = store.transact((tx) =>
-    pageOf(tx, withPosition(liveIdsOf(organizationId)), request, INSTANCE_ORDER),
+  return describeAll(
+    platform,
+    store.transact((tx) => pageOf(tx, withPosition(liveIdsOf(organizationId)), request, INSTANCE_ORDER)),
   );
+}
+
+function pageOfLive(platform: Platform, organizationId: string, limit: number): Page<{ id: string }> {
+  const { items = [] } = liveInstances(platform).of(organizationId) ?? {};
+  return { next_cursor: null, ...pageFrom(items, { limit }, INSTANCE_ORDER) };
+}
+
+function describeAll(platform: Platform, { items, ...rest }: Page<{ id: string }>): Page<InstanceDetails> {
+  const views = instanceViews(platform);
   return { ...rest, items: items.map(({ id }) => views.of(id)).filter((view) => view !== undefined) };
 }
 
