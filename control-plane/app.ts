@@ -11,7 +11,7 @@ import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
-import { currentRequest } from './http/current-request.js';
+import { currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
 import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';

@@ -8,7 +8,7 @@ import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
-import { runHandlers } from './current-request.js';
+import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
 import { answerClientErrors, handleErrors } from './errors.js';

@@ -149,13 +149,8 @@ export class GroupCommit {
   private lose(effects: readonly Effect[], error: unknown): void {
     if (this.connection.inTransaction) this.statements.rollback.run();
     this.onLost();
-    callEach(
-      effects.map(
-        ({ fail }) =>
-          () =>
-            fail(error),
-      ),
-    );
+    const failures = effects.map((effect) => () => effect.fail(error));
+    callEach(failures);
   }
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
-import { INSTANCE_ORDER, liveIdsOf } from '../../control-plane/services/actions/read.js';
+import { INSTANCE_ORDER, liveIdsOf } from '../../control-plane/services/instances/queries.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';

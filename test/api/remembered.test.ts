@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
+import { Market } from '../../control-plane/services/catalogue/market.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
@@ -116,4 +117,14 @@ it('a maintenance window is shown until its end', async () => {
   expect(await shown()).toBe(window.starts_at);
   test.clock.advance(1);
   expect(await shown()).toBeNull();
+});
+
+it('the answers that are kept of the market are bounded', () => {
+  const market = new Market(test.core.platform);
+  const cheapest = () => market.offers({ max_price_per_hour_micro: 1 });
+  const known = cheapest();
+  for (let price = 2; price <= 100; price++) market.offers({ max_price_per_hour_micro: price });
+  expect(cheapest()).toBe(known);
+  market.offers({ max_price_per_hour_micro: 101 });
+  expect(cheapest()).not.toBe(known);
 });

@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { credentialsOf } from '../../control-plane/services/accounts/authenticate.js';
-import { instancePages, instanceViews, liveInstances } from '../../control-plane/services/actions/read.js';
+import {
+  instancePages,
+  instanceViews,
+  liveInstances,
+} from '../../control-plane/services/actions/remembered-instances.js';
 import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { instancePages, instanceViews } from '../../control-plane/services/actions/read.js';
+import { instancePages, instanceViews } from '../../control-plane/services/actions/remembered-instances.js';
 import { staleOf } from '../harness/remembered.js';
 import { Crash } from './host.js';
 import { simulate } from './run.js';

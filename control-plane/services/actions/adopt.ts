@@ -9,7 +9,7 @@ import { checkTemplate } from './deploy.js';
 import { renewAccess } from '../instances/access.js';
 import { insertInstance } from '../instances/new-instance.js';
 import { findInstance } from '../instances/queries.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { considerRelease } from '../instances/release.js';
 import { transition } from '../instances/transitions.js';
 import { findGpus } from '../machines/machines.js';

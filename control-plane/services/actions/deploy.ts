@@ -17,7 +17,7 @@ import { findReplayed, idempotencyOf, remember } from '../instances/idempotency.
 import { insertInstance } from '../instances/new-instance.js';
 import { checkPayment } from '../billing/payment-check.js';
 import { findLiveRates } from '../instances/queries.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { failUntried, findSlowImage } from '../instances/slow-images.js';
 import { recordEvent } from '../system/timeline.js';
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../domain/caller.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance } from '../instances/queries.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
 import { recordEvent } from '../system/timeline.js';
 import { requestDestroy } from '../instances/requests.js';

@@ -5,7 +5,7 @@ import { findAttachableKey } from '../accounts/ssh-keys.js';
 import { findMachineRow } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { amend } from '../instances/transitions.js';
 import { encryptWorkload, type Workload } from '../instances/workload.js';
 import { recordEvent } from '../system/timeline.js';

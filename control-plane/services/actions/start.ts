@@ -12,7 +12,7 @@ import { findCommand, recordCommand, type CommandRow } from '../instances/comman
 import { checkPayment } from '../billing/payment-check.js';
 import { findInstance, findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
 import { undoStart } from '../instances/release.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
 import { transition } from '../instances/transitions.js';
 import { recordEvent } from '../system/timeline.js';

@@ -3,7 +3,7 @@ import { allowedActions, type InstanceAction } from '../../domain/instance-state
 import { Refusal } from '../../domain/refusal.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
-import { describeInstance, type InstanceDetails } from './read.js';
+import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 

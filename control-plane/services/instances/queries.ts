@@ -5,6 +5,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { Order } from '../system/pages.js';
 
 export type Instance = Row<'instances'>;
 
@@ -27,6 +28,27 @@ export function unknownInstance(): Refusal {
 export function instancesIn(tx: Tx, organizationId: string, status: Exclude<InstanceStatus, 'destroyed'>): Instance[] {
   const its = query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
   return tx.all(its.where('status', '=', status).where('status', '<>', sql.lit('destroyed')));
+}
+
+/** The newest first, in the order of the index that {@link liveIdsOf} and {@link instancesOf} use. */
+export const INSTANCE_ORDER: Order<Pick<Instance, 'created_at'> & { position: number }> = {
+  by: { created_at: 'desc', rowid: 'desc' },
+  keyOf: ({ created_at, position }) => [created_at, position],
+};
+
+/** Returns the query of all instances of an organization, also destroyed ones, in no order. */
+export function instancesOf(organizationId: string) {
+  return ofOrganization(organizationId).selectAll();
+}
+
+/** Returns the query of the ids of an organization's instances that are not destroyed, in no order. */
+export function liveIdsOf(organizationId: string) {
+  return ofOrganization(organizationId).select(['id', 'created_at']).where('status', '<>', sql.lit('destroyed'));
+}
+
+function ofOrganization(organizationId: string) {
+  const position = sql<number>`rowid`.as('position');
+  return query.selectFrom('instances').select(position).where('organization_id', '=', organizationId);
 }
 
 /**

@@ -1,0 +1,55 @@
+import type { ApiKeyKind } from '../../domain/caller.js';
+import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
+import { instancePorts } from '../../domain/template-port.js';
+import { query } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
+import type { Instance } from '../instances/queries.js';
+import type { Platform } from '../system/platform.js';
+
+export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_encrypted' | 'access_token_encrypted'> & {
+  access_token: string | null;
+  allowed_actions: readonly InstanceAction[];
+  stop_releases_gpus: boolean;
+  deployed_via_api_key: { id: string; name: string; kind: ApiKeyKind; prefix: string; revoked: boolean } | null;
+  template: TemplateDetails;
+};
+
+/** Statuses that show an error. In the others the error is kept but hidden, and shows again if the instance comes back. */
+const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
+
+/** Returns an instance as its renter sees it, with the same fields in every status. */
+export function describeInstance({ encryption }: Platform, tx: Tx, instance: Instance): InstanceDetails {
+  const { template_snapshot, workload_encrypted: _, access_token_encrypted, ...row } = instance;
+  const accessToken =
+    access_token_encrypted && (encryption.decrypt('instance.access_token', access_token_encrypted) as string);
+  const template = readTemplateSnapshot(template_snapshot);
+  const opened = instancePorts(template.mode, template.ports).find(({ open_button }) => open_button);
+  return {
+    ...row,
+    jupyter_url: withToken(row.jupyter_url, accessToken),
+    open_url: opened?.guard === 'proxy' ? withToken(row.open_url, accessToken) : row.open_url,
+    ...(SHOWS_ERRORS.includes(row.status) ? {} : { error_code: null, error_message: null }),
+    access_token: accessToken,
+    allowed_actions: allowedActions(row.status),
+    stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
+    deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
+    template,
+  };
+}
+
+/** Adds the access token to a link, because hosts report links without it: they do not have the token. */
+function withToken(link: string | null, accessToken: string | null): string | null {
+  if (link === null || accessToken === null || !URL.canParse(link)) return link;
+  const url = new URL(link);
+  url.searchParams.set('token', accessToken);
+  return url.href;
+}
+
+function describeKey(tx: Tx, id: string): InstanceDetails['deployed_via_api_key'] {
+  const key = tx.get(query.selectFrom('api_keys').selectAll().where('id', '=', id));
+  return key
+    ? { id: key.id, name: key.name, kind: key.kind, prefix: key.prefix, revoked: key.revoked_at !== null }
+    : null;
+}
