@@ -34,9 +34,11 @@ export class SystemdMachine {
     // containerd would look in vain for where it is, and nobody would hear that a container has run out of memory.
     const folders = ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:ro', '-v', `${name}:/var/lib/docker`];
     // Docker switches IPv6 off where its network has none, and with it loopback's.
-    const ipv6 = ['all', 'lo'].flatMap((name) => ['--sysctl', `net.ipv6.conf.${name}.disable_ipv6=0`]);
+    const ipv6 = ['all', 'lo'].map((name) => `net.ipv6.conf.${name}.disable_ipv6=0`);
     // Docker lets everybody listen below 1024, which no machine does.
-    const lowPorts = ['--sysctl', 'net.ipv4.ip_unprivileged_port_start=1024'];
+    const lowPorts = 'net.ipv4.ip_unprivileged_port_start=1024';
+    // The Docker in it cannot switch this on, and a new network takes it from the machine that runs the tests.
+    const forwarding = 'net.ipv4.ip_forward=1';
     // Not the default bridge: another Docker of the tests may have taken that away.
     await run('docker', ['network', 'create', name]);
     const options = [
@@ -48,8 +50,7 @@ export class SystemdMachine {
       ...PRIVILEGES,
       ...seams,
       ...ROOMS,
-      ...ipv6,
-      ...lowPorts,
+      ...[...ipv6, lowPorts, forwarding].flatMap((setting) => ['--sysctl', setting]),
       ...folders,
     ];
     await run('docker', ['run', ...options, image, '/sbin/init']);
