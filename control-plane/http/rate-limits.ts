@@ -64,7 +64,9 @@ function refusalOf(seconds: number, what: string): Refusal | undefined {
 }
 
 function addressOf(request: FastifyRequest): string {
-  return networkOf(request.ip);
+  const { headers, socket } = request;
+  // To ask `request.ip` takes 1 us, which only a request through a proxy needs.
+  return networkOf(headers['x-forwarded-for'] === undefined ? (socket.remoteAddress ?? '') : request.ip);
 }
 
 function accountAndNetwork(request: FastifyRequest): string {
