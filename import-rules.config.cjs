@@ -16,6 +16,7 @@ const SERVICE_FLOORS = [
   'secrets',
   'connections',
   'system',
+  'events',
   'accounts',
   'machines',
   'catalogue',

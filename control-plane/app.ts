@@ -151,8 +151,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
+    publicUrl: config.publicUrl ?? null,
     logs: new LogRelay(clock, ids, connections),
     payments: config.payments?.() ?? manualPayments,
+    defer,
     term: beginTerm(store, ids),
     clockSteps: new ClockStepDetector(store, clock, logger, {
       shift: shiftUnsettledTimes,

@@ -47,6 +47,8 @@ export interface Config {
   rateLimits: RateLimits;
   /** Who can create an account; absent: anybody. */
   signUp?: SignUpMode;
+  /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
+  publicUrl?: string;
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
   /** The scheduled backups; absent: none. */
@@ -72,6 +74,7 @@ const DEFAULTS = {
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
   GPURENT_SIGN_UP: 'open',
+  GPURENT_PUBLIC_URL: '',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
@@ -115,6 +118,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
     signUp: signUp(get('GPURENT_SIGN_UP')),
+    ...publicUrl(get('GPURENT_PUBLIC_URL')),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
@@ -125,6 +129,14 @@ function signUp(value: string): SignUpMode {
   const mode = SIGN_UP_MODES.find((known) => known === value);
   if (!mode) throw new SetupError(`GPURENT_SIGN_UP is "${value}"; give ${SIGN_UP_MODES.join(' or ')}`);
   return mode;
+}
+
+function publicUrl(value: string): { publicUrl?: string } {
+  if (value === '') return {};
+  const url = new URL(webAddress('GPURENT_PUBLIC_URL', value));
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+    throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
+  return { publicUrl: url.origin };
 }
 
 function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {

@@ -28,6 +28,7 @@ export const PLATFORM_EVENTS = [
   'disk_back',
   'docker_down',
   'error_expired',
+  'gpus_released',
   'host_away',
   'machine_cordoned',
   'member_left',

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
-import { integer, list, micro, text, timestamp } from './schemas.js';
+import { integer, list, micro, nullable, text, timestamp } from './schemas.js';
 
 /** The codes of errors that no use case throws, only the HTTP layer. */
 export type HttpErrorCode =
@@ -55,6 +55,13 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { max_disk_gb: integer("The machine's whole disk in GB") },
   },
   EMAIL_TAKEN: { status: 409, meaning: 'An account with this e-mail address exists.' },
+  EVENTS_EXPIRED: {
+    status: 410,
+    meaning: 'No event has this id, as after a restore, or events after it are no longer kept.',
+    extra: {
+      oldest_id: nullable(text('The id of the oldest event that is followed by all later ones; null: there is none')),
+    },
+  },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
   IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },

@@ -73,9 +73,12 @@ function stamp(file: string, now: number, above: number): number {
     );
     const epoch = raise.get(Math.max(now, above))?.epoch;
     if (epoch === undefined) throw new Error('the backup has no epoch');
-    database
-      .prepare("INSERT INTO meta VALUES ('restored_at', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
-      .run(String(now));
+    const set = database.prepare(
+      'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+    );
+    set.run('restored_at', String(now));
+    // Numbers of events that the backup lacks are given again.
+    set.run('event_epoch', String(epoch));
     const { resync, exhausted } = namesIn(database);
     database.exec(`UPDATE machines SET ${resync} = 1`);
     // An organization with an exhausted balance gets the full time to pay again.

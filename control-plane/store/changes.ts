@@ -13,6 +13,7 @@ interface Watched {
 /** The tables, or parts of them, whose changes can be listened to. */
 const WATCHED = {
   api_keys: { keys: ['row.secret_hash', 'row.organization_id'] },
+  events: { keys: ['row.stream'], of: ['stream'] },
   gpu_claims: { keys: ['row.machine_id'] },
   gpus: { keys: ['row.machine_id'] },
   instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },
@@ -65,6 +66,8 @@ function triggersOf(
   { keys, table = what, ...watched }: Watched,
 ): string[] {
   const columns = (connection.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+  // A store that was opened with fewer migrations lacks newer tables.
+  if (columns.length === 0) return [];
   const of = watched.of ?? columns.filter((name) => !watched.exceptOf?.includes(name));
   const tell = (row: 'NEW' | 'OLD') =>
     [`'${what}'`, ...keys.map((key) => key.replaceAll('row.', `${row}.`))].join(', ');

@@ -4,6 +4,7 @@ import type { Tx } from './store.js';
 /** A key of the table `meta`, which holds facts about the database itself. */
 export type MetaKey =
   | 'epoch'
+  | 'event_epoch'
   | 'restored_at'
   | 'key-check'
   | 'authority_certificate'

@@ -1,6 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
+import type { EventType } from '../domain/event.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
 
@@ -220,7 +221,19 @@ export interface Schema {
     message: string | null;
     request_id: string | null;
   };
-  instance_events: { id: Generated<number>; instance_id: string; at: number; kind: string; message: string };
+  events: {
+    stream: string;
+    number: number;
+    epoch: number;
+    at: number;
+    type: EventType;
+    subject: string;
+    instance_id: string | null;
+    kind: string | null;
+    message: string | null;
+    data: string;
+  };
+  event_streams: { stream: string; expired_to: number };
   meter_intervals: {
     id: Generated<number>;
     instance_id: string;

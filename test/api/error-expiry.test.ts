@@ -90,7 +90,7 @@ it('what was in error before it could be told is told first', async () => {
   await agent.connect();
   await test.signInOperator();
   test.core.platform.store.transact((tx) => {
-    const events = query.deleteFrom('instance_events').where('instance_id', '=', id);
+    const events = query.deleteFrom('events').where('instance_id', '=', id);
     tx.run(events.where('kind', '=', 'destroy_scheduled'));
   });
   test.clock.advance(5 * DAY_MS);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordNote } from '../../control-plane/services/events/timeline.js';
 import { INSPECTED, inspect } from '../../control-plane/services/system/inspect.js';
 import { inspectionJson, inspectionText } from '../../control-plane/services/system/inspection-text.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -118,10 +119,9 @@ describe('beside a running control plane', () => {
   it('what a workload has printed is not shown', () => {
     const { store } = world.test.core.platform;
     const printed = 'the password is 1234';
-    const event = { instance_id: ids.instance, at: world.test.clock.now(), kind: 'workload_failed', message: printed };
     const failed = { error_code: 'workload_failed', error_message: printed };
     store.transact((tx) => {
-      tx.run(query.insertInto('instance_events').values(event));
+      recordNote(tx, ids.instance, 'workload_failed', printed);
       tx.run(query.updateTable('instances').set(failed).where('id', '=', ids.instance));
     });
     const { instance, events } = read('instance');
@@ -138,13 +138,9 @@ describe('beside a running control plane', () => {
 
   it('lists are cut, and each begins with the newest', () => {
     const { store } = world.test.core.platform;
-    const events = Array.from({ length: 60 }, (_, at) => ({
-      instance_id: ids.instance,
-      at,
-      kind: 'note',
-      message: `${at}`,
-    }));
-    store.transact((tx) => tx.run(query.insertInto('instance_events').values(events)));
+    store.transact((tx) => {
+      for (let count = 0; count < 60; count++) recordNote(tx, ids.instance, 'note', `${count}`);
+    });
     const shown = read('instance')['events'] as Section[];
     expect(shown.map(({ message }) => message)).toEqual(Array.from({ length: 20 }, (_, index) => `${59 - index}`));
   });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { recordNote } from '../../control-plane/services/events/timeline.js';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -158,8 +159,9 @@ it('a CSV file has as many rows as were asked for, from where they were asked fo
 it('events go back further by pages than without', async () => {
   const { store } = world.test.core.platform;
   const { id } = await world.admin.api.get<InstanceBody>(`/v1/instances/${instanceId}`);
-  const events = Array.from({ length: 600 }, (_, at) => ({ instance_id: id, at, kind: 'test', message: `${at}` }));
-  store.transact((tx) => events.forEach((event) => tx.run(query.insertInto('instance_events').values(event))));
+  store.transact((tx) => {
+    for (let count = 0; count < 600; count++) recordNote(tx, id, 'note', `${count}`);
+  });
   const path = `/v1/instances/${id}/events`;
   expect((await world.admin.api.get<Page>(path)).items).toHaveLength(500);
   const { items, next_cursor } = await world.admin.api.get<Page>(`${path}?limit=500`);

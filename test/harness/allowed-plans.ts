@@ -19,7 +19,7 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   { statement: /"after_stop" = 1/, because: 'stops that a host has ignored are few, and each is for an operator' },
   { statement: /from "meter_intervals" where "instance_id" = \? and "run_id"/, because: 'the intervals of one run' },
   { statement: /(from|update) "(refunds|disputes)" .*where "payment_id" = \?/, because: 'those of one payment' },
-  { statement: /"instance_events" where "instance_id"/, because: 'an instance keeps 1,000 events' },
+  { statement: /"events" where "instance_id"/, because: 'an instance keeps 1,000 events' },
   { statement: /from "gpus" inner join "machines" .*"uuid" in/, because: 'the machines that have had the same GPU' },
   { statement: /from "gpu_claims" inner join "gpus"/, because: 'sorts the GPUs of one machine' },
   { statement: /from "gpu_claims" where "machine_id"/, because: 'the claims on one machine' },

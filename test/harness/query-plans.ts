@@ -9,7 +9,7 @@ const HISTORY = [
   'commands',
   'disputes',
   'gpus',
-  'instance_events',
+  'events',
   'instance_gpus',
   'instances',
   'machine_days',

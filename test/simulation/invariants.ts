@@ -230,7 +230,7 @@ function isConfirmedDown({ instance_id }: Claim, { commands, before, edges, worl
 /** Whether the host of a workload that it tries to remove has said that nothing of it is on its GPUs any more. */
 function hasLeftGpus(instanceId: string, world: View['world']): boolean {
   const attempts = world.rows<{ message: string }>(
-    "SELECT message FROM instance_events WHERE instance_id = ? AND kind = 'destroy_attempt'",
+    "SELECT message FROM events WHERE instance_id = ? AND kind = 'destroy_attempt'",
     instanceId,
   );
   return attempts.some(({ message }) => message.includes('nothing of it is on its GPUs'));

@@ -126,7 +126,7 @@ function meterOf({ instance_id, meter }: TransactionRow): string {
 }
 
 function isUnpaid(world: View['world'], instanceId: string): boolean {
-  return world.rows("SELECT 1 FROM instance_events WHERE instance_id = ? AND kind = 'unpaid'", instanceId).length > 0;
+  return world.rows("SELECT 1 FROM events WHERE instance_id = ? AND kind = 'unpaid'", instanceId).length > 0;
 }
 
 function overlapOf(its: readonly IntervalRow[]): string | undefined {

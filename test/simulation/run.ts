@@ -70,7 +70,7 @@ function explain(world: World, failure: string, tell: (line: string) => void = (
   for (const [id] of failure.matchAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g)) {
     for (const row of world.rows<object>('SELECT * FROM commands WHERE instance_id = ? ORDER BY sequence', id))
       tell(JSON.stringify(row));
-    for (const row of world.rows<object>('SELECT * FROM instance_events WHERE instance_id = ? ORDER BY id', id))
+    for (const row of world.rows<object>('SELECT * FROM events WHERE instance_id = ? ORDER BY number', id))
       tell(JSON.stringify(row));
     for (const { options, docker } of world.hosts)
       tell(`${options.name}: ${JSON.stringify(docker.containers.get(id))}`);

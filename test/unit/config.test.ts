@@ -107,6 +107,15 @@ it('anybody signs up, or only who is invited', () => {
   expect(() => parseConfig(none)).toThrow('GPURENT_SIGN_UP is "closed"; give open or invitation');
 });
 
+it('the public address is an origin', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'public.db') };
+  const publicUrlOf = (value: string) => parseConfig({ ...database, GPURENT_PUBLIC_URL: value }).publicUrl;
+  expect(publicUrlOf('')).toBeUndefined();
+  expect(publicUrlOf('https://gpus.example:8443/')).toBe('https://gpus.example:8443');
+  for (const wrong of ['http://gpus.example', 'https://gpus.example/market', 'https://me@gpus.example', 'gpus.example'])
+    expect(() => publicUrlOf(wrong)).toThrow('GPURENT_PUBLIC_URL');
+});
+
 it('an instance in error is destroyed after a day, or after as many hours as the operator says', () => {
   const database = { GPURENT_DATABASE: join(folder, 'errors.db') };
   expect(parseConfig(database).destroyErrorsAfterMs).toBe(24 * 3_600_000);

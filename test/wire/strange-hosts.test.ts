@@ -220,7 +220,7 @@ it('a timeline keeps its last thousand entries', async () => {
   await eventually('the last one', async () => (await events()).items[0]?.message === '1099');
   expect((await events()).items).toHaveLength(500);
   const kept = test.core.platform.store.transact((tx) =>
-    tx.all(query.selectFrom('instance_events').select('id').where('instance_id', '=', id)),
+    tx.all(query.selectFrom('events').select('number').where('instance_id', '=', id)),
   );
   expect(kept).toHaveLength(1_000);
 });

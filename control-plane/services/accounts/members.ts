@@ -4,7 +4,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 
 export interface Member {
   id: string;
@@ -81,7 +81,7 @@ function tellInstances(tx: Tx, organizationId: string, { email }: Member): void 
   for (const { id, deployed_by } of tx.all(live.where('organization_id', '=', organizationId))) {
     const holds = deployed_by === email ? 'deployed this instance' : 'may know the access token of this instance';
     const message = `${email} has left the organization and ${holds}: replace its access (POST /v1/instances/${id}/access)`;
-    recordEvent(tx, id, 'member_left', message);
+    recordNote(tx, id, 'member_left', message);
   }
 }
 

@@ -19,7 +19,7 @@ import type { Platform } from '../system/platform.js';
 import { openOrigin, type Origin } from '../instances/origin.js';
 import { getQuarantined, gpusHeld, readSight, stateOf } from '../reconciler/quarantine.js';
 import { findTemplate } from '../catalogue/templates.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordTransition } from '../events/timeline.js';
 import { addressesOf } from '../reconciler/observations.js';
 
 /** The terms of an adoption. Absent fields are as the workload was deployed; without an offer, so are the prices. */
@@ -31,6 +31,10 @@ export interface Adoption {
   disk_gb?: number;
   label?: string | null;
 }
+
+const ADOPTED = { kind: 'adopted', message: 'an operator has assigned this workload to the organization' } as const;
+const FOUND_RUNNING = { kind: 'running', message: 'the workload is up on its host' } as const;
+const FOUND_STOPPED = { kind: 'stopped', message: 'the workload is down on its host, its disk is kept' } as const;
 
 /**
  * Makes, for an operator, a workload in quarantine an instance of an organization. The instance gets the id that the host knows. The
@@ -59,13 +63,16 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey, gpus };
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
-    recordEvent(tx, created.id, 'adopted', 'an operator has assigned this workload to the organization');
+    recordTransition(tx, created, null, ADOPTED);
     const observation = readSight(workload.observation);
-    const running = transition(tx, created, 'running', addressesOf(tx, created, observation));
+    const running = transition(tx, created, 'running', FOUND_RUNNING, addressesOf(tx, created, observation));
     const instance =
       stateOf(workload.observation) === 'running'
         ? running
-        : considerRelease(tx, transition(tx, transition(tx, running, 'stopping'), 'stopped'));
+        : considerRelease(
+            tx,
+            transition(tx, transition(tx, running, 'stopping', FOUND_STOPPED), 'stopped', FOUND_STOPPED),
+          );
     tx.run(query.deleteFrom('quarantine').where('id', '=', id));
     const accessible = origin ? renewAccess(tx, instance) : instance;
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });

@@ -19,7 +19,7 @@ import { checkPayment } from '../billing/payment-check.js';
 import { findLiveRates } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { failUntried, findSlowImage } from '../instances/slow-images.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordTransition } from '../events/timeline.js';
 
 export interface DeployRequest {
   offer_id: string;
@@ -66,7 +66,8 @@ export function deploy(
       apiKeyId: caller.kind === 'api_key' ? caller.keyId : null,
     };
     const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
-    recordEvent(tx, instance.id, 'created', `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`);
+    const message = `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`;
+    recordTransition(tx, instance, null, { kind: 'created', message });
     if (idempotency) remember(tx, idempotency, instance.id);
     const accepted = describeInstance(platform, tx, instance);
     const slow = findSlowImage(tx, caller.organizationId, template.image);

@@ -3,7 +3,6 @@ import type { Platform } from '../system/platform.js';
 import { getOwnInstance } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
-import { recordEvent } from '../system/timeline.js';
 import { requestDestroy } from '../instances/requests.js';
 
 /**
@@ -19,7 +18,8 @@ export function destroy(
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'destroy');
     const repeated = instance.status === 'destroying';
-    recordEvent(tx, id, 'destroy_requested', repeated ? 'destroy requested again' : 'destroy requested');
-    return { instance: describeInstance(platform, tx, requestDestroy(tx, instance)), repeated };
+    const message = repeated ? 'destroy requested again' : 'destroy requested';
+    const destroying = requestDestroy(tx, instance, { kind: 'destroy_requested', message });
+    return { instance: describeInstance(platform, tx, destroying), repeated };
   });
 }

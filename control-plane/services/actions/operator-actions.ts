@@ -5,7 +5,6 @@ import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { checkAction } from './stop.js';
-import { recordEvent } from '../system/timeline.js';
 import { requestStop, requestDestroy } from '../instances/requests.js';
 
 /**
@@ -16,8 +15,8 @@ export function stopForOperator(platform: Platform, operator: Operator, id: stri
   platform.store.transact((tx) => {
     const instance = getInstance(tx, id);
     checkAction(instance, 'stop');
-    recordEvent(tx, id, 'stopped_by_operator', `an operator stops this instance: ${reason}`);
-    requestStop(tx, instance);
+    const message = `an operator stops this instance: ${reason}`;
+    requestStop(tx, instance, { kind: 'stopped_by_operator', message });
     auditInstance(tx, operator, 'instance.stop', instance, reason);
   });
 }
@@ -34,8 +33,8 @@ export function destroyForOperator(platform: Platform, operator: Operator, id: s
     if (reason === undefined && instance.status !== 'error')
       throw invalidField('reason', `is required because the instance is ${instance.status}; its renter reads it`);
     const why = reason ?? 'it is in error, and its disk can no longer be reached';
-    recordEvent(tx, id, 'removed_by_operator', `an operator destroys this instance: ${why}`);
-    requestDestroy(tx, instance);
+    const message = `an operator destroys this instance: ${why}`;
+    requestDestroy(tx, instance, { kind: 'removed_by_operator', message });
     auditInstance(tx, operator, 'instance.remove', instance, reason);
   });
 }

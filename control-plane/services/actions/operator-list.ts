@@ -110,6 +110,7 @@ function describe(
 
 /** Returns the latest event since the command, such as the progress of an image pull. */
 function lastEventSince(tx: Tx, instanceId: string, since: number): string | undefined {
-  const events = query.selectFrom('instance_events').select('message').where('instance_id', '=', instanceId);
-  return tx.get(events.where('at', '>=', since).orderBy('id', 'desc').limit(1))?.message;
+  const events = query.selectFrom('events').select(['message', 'at']).where('instance_id', '=', instanceId);
+  const last = tx.get(events.orderBy('number', 'desc').limit(1));
+  return last && last.at >= since ? (last.message ?? undefined) : undefined;
 }

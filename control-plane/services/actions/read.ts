@@ -1,6 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
-import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { timelineOf, type TimelineEvent } from '../events/timeline.js';
 import { INSTANCE_ORDER, getOwnInstance, instancesOf, liveIdsOf, unknownInstance } from '../instances/queries.js';
 import { pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -58,11 +57,11 @@ export function listEvents(
   caller: Caller,
   id: string,
   request: PageRequest,
-): ListOrPage<Row<'instance_events'>> {
+): ListOrPage<TimelineEvent> {
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
-    const events = query.selectFrom('instance_events').selectAll().where('instance_id', '=', instance.id);
-    const order = { by: { id: 'desc' }, keyOf: (event: Row<'instance_events'>) => [event.id] } as const;
+    const order = { by: { number: 'desc' }, keyOf: ({ number }: TimelineEvent) => [number] } as const;
+    const events = timelineOf(instance.id);
     if (request.limit !== undefined || request.cursor !== undefined) return pageOf(tx, events, request, order);
     return { items: pageOf(tx, events, { limit: SHOWN_EVENTS }, order).items };
   });

@@ -8,7 +8,7 @@ import { getOwnInstance, type Instance } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { amend } from '../instances/transitions.js';
 import { encryptWorkload, type Workload } from '../instances/workload.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 import { workloadOf, tellHost } from '../instances/access.js';
 
 /**
@@ -38,7 +38,7 @@ export function replaceAccess(
       access_revision: instance.access_revision + 1,
       access_replacement: 'pending',
     });
-    recordEvent(tx, id, 'access_requested', requestedWords(after.accessToken !== '', key?.name));
+    recordNote(tx, id, 'access_requested', requestedWords(after.accessToken !== '', key?.name));
     return describeInstance(platform, tx, tellHost(tx, replaced));
   });
 }

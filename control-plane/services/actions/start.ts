@@ -15,7 +15,7 @@ import { undoStart } from '../instances/release.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
 import { transition } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+
 const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
@@ -51,8 +51,8 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     checkHost(platform, tx, instance);
     reclaimGpus(tx, instance);
 
-    const starting = transition(tx, instance, 'starting', staleRelease(instance));
-    recordEvent(tx, id, 'start_requested', 'start requested');
+    const reason = { kind: 'start_requested', message: 'start requested' } as const;
+    const starting = transition(tx, instance, 'starting', reason, staleRelease(instance));
     const { instance: recorded, command } = recordCommand(tx, starting, 'start');
     return {
       instance: describeInstance(platform, tx, recorded),
@@ -105,9 +105,8 @@ function giveUp(platform: Platform, sent: CommandRow): void {
       return { is: 'refused', message: command.message ?? '' };
     if (instance?.status !== 'starting' || command?.state !== 'open')
       return { is: 'overtaken', by: instance?.status ?? 'gone' };
-    const stopped = transition(tx, instance, 'stopped');
-    recordEvent(tx, instance.id, 'start_unavailable', 'the host did not answer in time; the start is undone');
-    undoStart(tx, stopped);
+    const message = 'the host did not answer in time; the start is undone';
+    undoStart(tx, transition(tx, instance, 'stopped', { kind: 'start_unavailable', message }));
     return { is: 'undone' };
   });
   switch (outcome.is) {

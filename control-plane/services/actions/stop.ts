@@ -4,7 +4,6 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
-import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
 /** Refuses with INVALID_STATE an action that the status of the instance does not allow (API rule 26). */
@@ -21,7 +20,7 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'stop');
-    recordEvent(tx, id, 'stop_requested', 'stop requested');
-    return describeInstance(platform, tx, requestStop(tx, instance));
+    const stopping = requestStop(tx, instance, { kind: 'stop_requested', message: 'stop requested' });
+    return describeInstance(platform, tx, stopping);
   });
 }

@@ -3,7 +3,6 @@ import { query, sql } from '../../store/sql.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { settleOrganizations } from './settle.js';
-import { recordEvent } from '../system/timeline.js';
 import { requestDestroy } from '../instances/requests.js';
 
 const BATCH = 100;
@@ -21,9 +20,9 @@ export function destroyUnpaid(platform: Platform): { destroyed: number } {
     settleOrganizations(platform, tx, [organization_id]);
     const instance = tx.get(unpaidAt(tx.now).where('instances.id', '=', id));
     if (!instance) return;
-    const why = 'the balance has been at or below zero for 24 hours and is at or below -$5: the instance is destroyed';
-    recordEvent(tx, id, 'unpaid', why);
-    requestDestroy(tx, instance);
+    const message =
+      'the balance has been at or below zero for 24 hours and is at or below -$5: the instance is destroyed';
+    requestDestroy(tx, instance, { kind: 'unpaid', message });
   });
   return { destroyed };
 }

@@ -4,7 +4,6 @@ import { getOrganization } from '../accounts/organizations.js';
 import { instancesIn, type Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
 import { cutInterval, openInterval } from '../metering/meters.js';
-import { recordEvent } from '../system/timeline.js';
 import { requestStop } from '../instances/requests.js';
 
 /**
@@ -25,13 +24,8 @@ export function enforceBalance(tx: Tx, organizationId: string, exhaustedAt: numb
 function stopUnpaid(tx: Tx, instance: Instance, since: number): void {
   const interval = openInterval(tx, instance.id);
   if (interval) cutInterval(tx, interval, since);
-  recordEvent(
-    tx,
-    instance.id,
-    'out_of_balance',
-    'the balance of the organization has run out; the instance is stopped',
-  );
-  requestStop(tx, instance);
+  const message = 'the balance of the organization has run out; the instance is stopped';
+  requestStop(tx, instance, { kind: 'out_of_balance', message });
 }
 
 function setLowSince(tx: Tx, id: string, exhausted_since: number | null): void {

@@ -8,7 +8,7 @@ import { findOpenChange, finishCommand, recordCommand, type CommandRow } from '.
 import { type Instance } from './queries.js';
 import { amend } from './transitions.js';
 import { decryptWorkload, type Workload } from './workload.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 
 const KEY_STAYS =
   'the host accepts only the new access token, but still the old SSH key, because an older agent made the container; to end that key, destroy the instance and deploy again';
@@ -56,7 +56,7 @@ export function noteAccess(tx: Tx, instance: Instance, { accessRevision, sshKeyS
   if (instance.access_replacement !== 'pending' && instance.access_replacement !== 'refused') return instance;
   if (accessRevision !== instance.access_revision) return instance;
   const words = 'the host accepts only the new access token and SSH key';
-  recordEvent(tx, instance.id, 'access_replaced', sshKeyStays ? KEY_STAYS : words);
+  recordNote(tx, instance.id, 'access_replaced', sshKeyStays ? KEY_STAYS : words);
   return amend(tx, instance, { access_replacement: sshKeyStays ? 'token_only' : 'applied' });
 }
 
@@ -69,5 +69,5 @@ export function refuseAccess(
 ): void {
   finishCommand(tx, command, 'refused', reason);
   amend(tx, instance, { access_replacement: 'refused' });
-  recordEvent(tx, instance.id, 'access_refused', `the host still accepts the old access: ${reason.message}`);
+  recordNote(tx, instance.id, 'access_refused', `the host still accepts the old access: ${reason.message}`);
 }

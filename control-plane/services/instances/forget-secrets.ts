@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.js';
 import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 
 const FORGOTTEN =
   'the operator has lost the secret key, so the environment and the access token of this instance are lost. The instance goes on and can be stopped, started and destroyed; its access cannot be replaced';
@@ -32,7 +32,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
         .set({ ...access, workload_encrypted })
         .where('status', '<>', sql.lit('destroyed')),
     );
-    for (const { id } of live) recordEvent(tx, id, 'secrets_lost', FORGOTTEN);
+    for (const { id } of live) recordNote(tx, id, 'secrets_lost', FORGOTTEN);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

@@ -5,7 +5,7 @@ import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
 import { amend } from './transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 
 /** Tells whether the host can detach GPUs from a stopped workload and attach them again. Never true for a virtual machine. */
 export function canRelease(tx: Tx, instance: Instance): boolean {
@@ -23,12 +23,12 @@ export function considerRelease(tx: Tx, instance: Instance): Instance {
   if (instance.status !== 'stopped' || decided || !mustRelease(tx, instance)) return instance;
   const requested = { gpu_release_requested_at: instance.gpu_release_requested_at ?? tx.now };
   if (!canRelease(tx, instance)) {
-    recordEvent(tx, instance.id, 'release_unsupported', 'the machine cannot release the GPUs; they stay reserved');
+    recordNote(tx, instance.id, 'release_unsupported', 'the machine cannot release the GPUs; they stay reserved');
     return amend(tx, instance, { gpu_release: 'unsupported', ...requested });
   }
   const pending = amend(tx, instance, { gpu_release: 'pending', ...requested });
   if (findOpenCommand(tx, instance)?.kind === 'release') return pending;
-  recordEvent(tx, instance.id, 'release_requested', 'the GPUs are released; container and disk stay');
+  recordNote(tx, instance.id, 'release_requested', 'the GPUs are released; container and disk stay');
   return recordCommand(tx, pending, 'release').instance;
 }
 

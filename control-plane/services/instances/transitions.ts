@@ -1,11 +1,11 @@
 import { windowAfter } from '../../domain/charge-window.js';
-import { type InstanceErrorCode } from '../../domain/instance-codes.js';
+import type { InstanceErrorCode, PlatformEvent } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordTransition } from '../events/timeline.js';
 
 /** Columns that only this file writes. */
 type Guarded =
@@ -21,15 +21,22 @@ export type InstanceChanges = Partial<Omit<Instance, Guarded | 'error_code'>> & 
   error_code?: InstanceErrorCode | null;
 };
 
+/** Why a status changes: what the renter reads. */
+export interface Reason {
+  kind: PlatformEvent | InstanceErrorCode;
+  message: string;
+}
+
 /**
  * Changes the status of an instance; nothing else writes it. Checks that the change is allowed, sets the times, clears addresses that
- * no longer answer, and switches the meter. For a change to `running`, `upSince` is when the workload's process started. Throws
- * if the change is not allowed or the row has another status by now.
+ * no longer answer, switches the meter, and records the event with its reason. For a change to `running`, `upSince` is when the
+ * workload's process started. Throws if the change is not allowed or the row has another status by now.
  */
 export function transition(
   tx: Tx,
   instance: Instance,
   to: InstanceStatus,
+  reason: Reason,
   changes: InstanceChanges = {},
   upSince = tx.now,
 ): Instance {
@@ -48,6 +55,7 @@ export function transition(
   };
   write(tx, instance, next);
   switchMeter(tx, instance.status, next, upSince);
+  recordTransition(tx, next, instance.status, reason);
   if (to === 'destroyed') tx.count({ what: 'destroyed' });
   return next;
 }
@@ -90,9 +98,8 @@ export function fail(
   error_message: string,
   changes: InstanceChanges = {},
 ): Instance {
-  const failed = transition(tx, instance, 'error', { ...changes, error_code, error_message });
-  recordEvent(tx, instance.id, error_code, error_message);
-  return failed;
+  const reason = { kind: error_code, message: error_message };
+  return transition(tx, instance, 'error', reason, { ...changes, error_code, error_message });
 }
 
 /** Changes columns of an instance, but not its status. */

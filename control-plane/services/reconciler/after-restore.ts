@@ -8,10 +8,14 @@ import { NO_RELEASE, endWorkload } from './command-outcomes.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
 import { NO_ERROR, amend, fail, transition } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 import { addressesOf, isAlive } from './observations.js';
 
 const WHY = 'the database was restored from a backup';
+const RUNS = { kind: 'running', message: `${WHY}; the workload runs on its host` } as const;
+const IS_DOWN = { kind: 'stopped', message: `${WHY}; the workload is down on its host, its disk is kept` } as const;
+const IS_ABSENT = { kind: 'stopped', message: `${WHY}; the workload is not up on its host` } as const;
+const RUNS_ELSEWHERE = { kind: 'stopped', message: `${WHY}; another instance uses the GPUs on the host` } as const;
 
 interface Circumstances {
   /** The instances that run on the host. */
@@ -45,7 +49,7 @@ function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances)
 function end(tx: Tx, instance: Instance, observation: Observation): void {
   const { status } = instance;
   if (status === 'stopping' || status === 'stopped') return settleStopped(tx, instance);
-  endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', NO_RELEASE), observation);
+  endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', RUNS, NO_RELEASE), observation);
 }
 
 /** Brings an instance to `running`, because its workload runs on the host. Stops it if another instance holds its GPUs by now. */
@@ -56,14 +60,13 @@ function resume(tx: Tx, instance: Instance, state: InstanceState, up: ReadonlySe
     if (resumed.access_replacement === 'pending') recordCommand(tx, resumed, 'access');
     return;
   }
-  recordEvent(tx, instance.id, 'running', `${WHY}; the workload runs on its host`);
   const said = { ...changes, ...NO_RELEASE, ...NO_ERROR };
-  if (instance.status !== 'stopped') return void transition(tx, instance, 'running', said);
+  if (instance.status !== 'stopped') return void transition(tx, instance, 'running', RUNS, said);
   if (!takeBackGpus(tx, instance, up)) {
-    recordEvent(tx, instance.id, 'stop_requested', `${WHY}, and another instance holds the GPUs; this one is stopped`);
+    recordNote(tx, instance.id, 'stop_requested', `${WHY}, and another instance holds the GPUs; this one is stopped`);
     return void recordCommand(tx, instance, 'release');
   }
-  transition(tx, transition(tx, instance, 'starting'), 'running', said);
+  transition(tx, transition(tx, instance, 'starting', RUNS), 'running', RUNS, said);
 }
 
 /**
@@ -91,7 +94,7 @@ function giveUpGpus(tx: Tx, holder: Instance): void {
       return dropClaims(tx, holder.id);
     case 'starting':
       closeOpenCommand(tx, holder);
-      transition(tx, holder, 'stopped', released);
+      transition(tx, holder, 'stopped', RUNS_ELSEWHERE, released);
       return dropClaims(tx, holder.id);
     case 'creating':
       closeOpenCommand(tx, holder);
@@ -111,11 +114,9 @@ function failUnheard(tx: Tx, instance: Instance): void {
 
 function settleStopped(tx: Tx, instance: Instance): void {
   if (instance.status === 'stopped') return void considerRelease(tx, instance);
-  const up = instance.status === 'creating' ? transition(tx, instance, 'running', NO_RELEASE) : instance;
-  const down = up.status === 'running' ? transition(tx, up, 'stopping') : up;
-  const stopped = transition(tx, down, 'stopped', NO_ERROR);
-  recordEvent(tx, instance.id, 'stopped', `${WHY}; the workload is down on its host, its disk is kept`);
-  considerRelease(tx, stopped);
+  const up = instance.status === 'creating' ? transition(tx, instance, 'running', IS_DOWN, NO_RELEASE) : instance;
+  const down = up.status === 'running' ? transition(tx, up, 'stopping', IS_DOWN) : up;
+  considerRelease(tx, transition(tx, down, 'stopped', IS_DOWN, NO_ERROR));
 }
 
 function settleAbsent(tx: Tx, instance: Instance): void {
@@ -126,7 +127,7 @@ function settleAbsent(tx: Tx, instance: Instance): void {
       return endWorkload(tx, instance, { ...NOTHING, state: WorkloadState.WORKLOAD_STATE_ABSENT });
     case 'starting':
     case 'stopping':
-      return void considerRelease(tx, transition(tx, instance, 'stopped'));
+      return void considerRelease(tx, transition(tx, instance, 'stopped', IS_ABSENT));
     default:
       return;
   }

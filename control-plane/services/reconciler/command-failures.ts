@@ -6,7 +6,6 @@ import type { Instance } from '../instances/queries.js';
 import { considerRelease, undoStart } from '../instances/release.js';
 import { IMAGE_TOO_SLOW, noteSlowImage } from '../instances/slow-images.js';
 import { fail, transition } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
 
 export interface Reason {
   code: string;
@@ -28,9 +27,9 @@ export function applyStartFailed(tx: Tx, command: CommandRow, instance: Instance
   if (instance.status !== 'starting') return;
   if (instance.gpus_released) dropClaims(tx, instance.id);
   const error_code = startErrorOf(reason) ?? 'start_failed';
-  const stopped = transition(tx, instance, 'stopped', { error_code, error_message: reason.message });
-  recordEvent(tx, instance.id, error_code, reason.message);
-  considerRelease(tx, stopped);
+  const { message } = reason;
+  const changes = { error_code, error_message: message };
+  considerRelease(tx, transition(tx, instance, 'stopped', { kind: error_code, message }, changes));
 }
 
 /** Returns the error code of a failed start, if API rule 32 has one for it; otherwise null. */
@@ -47,8 +46,9 @@ export function applyStartRefused(tx: Tx, instance: Instance, command: CommandRo
   finishCommand(tx, command, 'refused', reason);
   if (instance.status !== 'starting') return;
   const error_code = startErrorOf(reason);
-  const stopped = transition(tx, instance, 'stopped', error_code ? { error_code, error_message: reason.message } : {});
-  recordEvent(tx, instance.id, 'start_refused', reason.message);
+  const { message } = reason;
+  const changes = error_code ? { error_code, error_message: message } : {};
+  const stopped = transition(tx, instance, 'stopped', { kind: 'start_refused', message }, changes);
   const previous = findPreviousCommand(tx, command);
   const undoing = previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release');
   if (undoing) return undoStart(tx, stopped);

@@ -10,7 +10,7 @@ import type { Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
 import { forgetSlowImage } from '../instances/slow-images.js';
 import { NO_ERROR, amend, fail, transition, type InstanceChanges } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 import { MAX_WORDS_CHARS, isAlive, sshOf, addressesOf } from './observations.js';
 
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
@@ -45,10 +45,11 @@ function applyRunning(tx: Tx, instance: Instance, observation: Observation | und
   const addresses = addressesOf(tx, instance, observation);
   const run_id = observation?.runId || null;
   const said = { ...addresses, ...sshOf(tx, instance, observation), ...NO_ERROR, ...NO_RELEASE, run_id };
-  const running = transition(tx, instance, 'running', said, upSince(tx, instance, observation));
   const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
-  recordEvent(tx, instance.id, 'running', image === '' ? 'the workload is up' : `the workload is up: ${image}`);
-  if (observation?.sshSilent && isAlive(observation)) recordEvent(tx, instance.id, 'ssh_silent', SSH_SILENT);
+  const message = image === '' ? 'the workload is up' : `the workload is up: ${image}`;
+  const since = upSince(tx, instance, observation);
+  const running = transition(tx, instance, 'running', { kind: 'running', message }, said, since);
+  if (observation?.sshSilent && isAlive(observation)) recordNote(tx, instance.id, 'ssh_silent', SSH_SILENT);
   recordObservedUsage(tx, instance.id, observation);
   if (observation && !isAlive(observation)) endWorkload(tx, running, observation);
 }
@@ -59,22 +60,24 @@ function upSince(tx: Tx, { charge_from }: Instance, observation: Observation | u
   return Math.min(Math.max(tx.now - observation.runningMs, charge_from), tx.now);
 }
 
+const STOPPED = { kind: 'stopped', message: 'the workload is down, its disk is kept' } as const;
+
 /** Moves an instance to `stopped`. From `running`, after a stop that timed out, it goes through `stopping` first. */
 function applyStopped(tx: Tx, command: CommandRow, instance: Instance, observation: Observation | undefined): void {
   if (command.kind === 'release') dropClaims(tx, instance.id);
-  const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping') : instance;
+  const late = { kind: 'stop_requested', message: 'the host carries out the stop that had timed out' } as const;
+  const stopping = instance.status === 'running' ? transition(tx, instance, 'stopping', late) : instance;
   recordLastUsage(tx, instance.id, observation);
   if (stopping.status !== 'stopping' && stopping.status !== 'stopped') return;
   const changes: InstanceChanges = {
     ...keptLines(observation?.exit),
     ...(command.kind === 'release' ? { gpus_released: 1, gpu_release: 'released' } : {}),
   };
-  if (stopping.status === 'stopped') {
-    considerRelease(tx, amend(tx, stopping, changes));
-    return;
-  }
-  const stopped = transition(tx, stopping, 'stopped', { ...changes, ...NO_ERROR });
-  recordEvent(tx, instance.id, 'stopped', 'the workload is down, its disk is kept');
+  const stopped =
+    stopping.status === 'stopped'
+      ? amend(tx, stopping, changes)
+      : transition(tx, stopping, 'stopped', STOPPED, { ...changes, ...NO_ERROR });
+  if (command.kind === 'release') recordNote(tx, instance.id, 'gpus_released', 'the GPUs are free for other renters');
   considerRelease(tx, stopped);
 }
 
@@ -83,8 +86,8 @@ function applyDestroyed(tx: Tx, instance: Instance, observation: Observation | u
   // Also for an instance that is already `destroyed` because its machine was lost: only now are its GPUs free.
   dropClaims(tx, instance.id);
   if (instance.status !== 'destroying') return;
-  transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
-  recordEvent(tx, instance.id, 'destroyed', 'container, disk and contents are removed');
+  const reason = { kind: 'destroyed', message: 'container, disk and contents are removed' } as const;
+  transition(tx, instance, 'destroyed', reason, { workload_encrypted: null, access_token_encrypted: null });
 }
 
 /**

@@ -11,7 +11,7 @@ import { amend } from '../instances/transitions.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
 import { applyRemoved, renumberRemoval } from './quarantine.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 import { applyProvisionFailed, applyStartFailed, applyStartRefused } from './command-failures.js';
 import { MAX_WORDS_CHARS, findInstanceOfMachine } from './observations.js';
 
@@ -73,7 +73,7 @@ function recordFailure(tx: Tx, command: CommandRow, instance: Instance, result: 
       return refuseAccess(tx, instance, command, reason);
     default:
       // A stop, release or destroy stays open and is sent again until it is done.
-      return recordEvent(tx, instance.id, `${command.kind}_delayed`, reason.message);
+      return recordNote(tx, instance.id, `${command.kind}_delayed`, reason.message);
   }
 }
 

@@ -6,7 +6,7 @@ import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { eventsOfKind, recordNote } from '../events/timeline.js';
 import { requestDestroy } from '../instances/requests.js';
 
 const BATCH = 200;
@@ -40,7 +40,7 @@ function expireErrors(platform: Platform, afterMs: number): { destroyed: number 
   }));
   eachInError(platform, unannounced, (tx, instance) => {
     amend(tx, instance, { progress_at: tx.now });
-    recordEvent(
+    recordNote(
       tx,
       instance.id,
       ANNOUNCED,
@@ -48,11 +48,10 @@ function expireErrors(platform: Platform, afterMs: number): { destroyed: number 
     );
   });
   eachInError(platform, soon, (tx, { id }) =>
-    recordEvent(tx, id, REMINDED, `${WHY}: the instance is destroyed within an hour`),
+    recordNote(tx, id, REMINDED, `${WHY}: the instance is destroyed within an hour`),
   );
   const destroyed = eachInError(platform, due, (tx, instance) => {
-    recordEvent(tx, instance.id, 'error_expired', `${WHY}: the instance is destroyed`);
-    requestDestroy(tx, instance);
+    requestDestroy(tx, instance, { kind: 'error_expired', message: `${WHY}: the instance is destroyed` });
   });
   return { destroyed };
 }
@@ -70,12 +69,7 @@ function eachInError(
 
 /** Returns instances that are in `error` since `since` or longer and have, or lack, these events. */
 function inError(tx: Tx, since: number, events: { with?: string; without?: string }): { id: string }[] {
-  const told = (kind: string) =>
-    query
-      .selectFrom('instance_events')
-      .select(sql.lit(1).as('one'))
-      .where('instance_id', '=', sql.ref<string>('instances.id'))
-      .where('kind', '=', kind);
+  const told = (kind: string) => eventsOfKind(sql.ref<string>('instances.id'), kind);
   let found = query
     .selectFrom('instances')
     .select('id')

@@ -2,7 +2,7 @@ import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance } from '../instances/queries.js';
 import { NO_ERROR, amend } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 
 const LOST =
   'the machine was declared lost, and the disk with it: the disk is no longer charged; if the machine comes back with the disk, the instance can be started again';
@@ -26,14 +26,14 @@ export function tellDisksBack(tx: Tx, machineId: string, held: ReadonlySet<strin
     if (!held.has(instance.id)) {
       if (instance.error_message !== NOT_BACK) mark(tx, instance, NOT_BACK);
     } else {
-      recordEvent(tx, instance.id, 'disk_back', BACK);
+      recordNote(tx, instance.id, 'disk_back', BACK);
       amend(tx, instance, NO_ERROR);
     }
   }
 }
 
 function mark(tx: Tx, instance: Instance, message: string): void {
-  recordEvent(tx, instance.id, 'disk_gone', message);
+  recordNote(tx, instance.id, 'disk_gone', message);
   amend(tx, instance, { error_code: 'disk_gone', error_message: message });
 }
 

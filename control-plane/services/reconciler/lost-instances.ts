@@ -9,7 +9,6 @@ import { recordCommand } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { considerRelease, undoStart } from '../instances/release.js';
 import { NO_ERROR, closeChargeWindows, fail, transition } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
 
 const REASON = 'the machine was declared lost';
 
@@ -24,14 +23,11 @@ export function loseInstance(tx: Tx, instance: Instance): void {
       return endUnheard(tx, instance, 'provision_failed');
     case 'running':
       return endUnheard(tx, instance, 'workload_lost');
-    case 'starting': {
-      recordEvent(tx, instance.id, 'start_failed', REASON);
-      return undoStart(tx, transition(tx, instance, 'stopped'));
-    }
+    case 'starting':
+      return undoStart(tx, transition(tx, instance, 'stopped', { kind: 'start_failed', message: REASON }));
     case 'stopping':
       // Its stop stays open and is carried out if the machine comes back.
-      recordEvent(tx, instance.id, 'stopped', REASON);
-      considerRelease(tx, transition(tx, instance, 'stopped', NO_ERROR));
+      considerRelease(tx, transition(tx, instance, 'stopped', { kind: 'stopped', message: REASON }, NO_ERROR));
       return;
     default:
       return;
@@ -70,9 +66,9 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
   const destroyed = forEachInOwnTransaction(platform, stranded, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
-    transition(tx, instance, 'destroyed', { workload_encrypted: null, access_token_encrypted: null });
     const message = 'the machine is lost; if it comes back, its host removes the container and the disk';
-    recordEvent(tx, id, 'destroyed', message);
+    const secrets = { workload_encrypted: null, access_token_encrypted: null };
+    transition(tx, instance, 'destroyed', { kind: 'destroyed', message }, secrets);
   });
   return { destroyed };
 }

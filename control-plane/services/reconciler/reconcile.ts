@@ -10,7 +10,7 @@ import { NOTHING } from '../../../shared/observation.js';
 import { endWorkload, applyDone } from './command-outcomes.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { recordNote } from '../events/timeline.js';
 import { findInstanceOfMachine, isAlive } from './observations.js';
 
 /**
@@ -84,7 +84,7 @@ export function reconcileLeftover(tx: Tx, machineId: string, states: readonly In
     const kind = cleanUpOf(instance, state);
     if (kind === undefined) continue;
     holdGpus(tx, instance, state.gpuUuids);
-    recordEvent(
+    recordNote(
       tx,
       instance.id,
       'cleaned_up',

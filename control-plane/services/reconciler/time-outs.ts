@@ -8,10 +8,10 @@ import { recordCommand } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { undoStart } from '../instances/release.js';
 import { fail, transition } from '../instances/transitions.js';
-import { recordEvent } from '../system/timeline.js';
+import { eventsOfKind, recordNote } from '../events/timeline.js';
 
 const BATCH = 200;
-/** The progress event that an agent sends every minute while a stop does not succeed. */
+/** The event that tells every five minutes that a host still tries to stop a workload. */
 const STOP_ATTEMPT = 'stop_attempt';
 const ATTEMPT_MS = 10 * MINUTE_MS;
 /**
@@ -35,17 +35,19 @@ function expire({ connections }: Platform, tx: Tx, instance: Instance | undefine
     case 'stopping': {
       // The stop command stays open and is sent until the host has carried it out.
       const error_message = 'the host has not confirmed the stop within 30 minutes; the stop is still being sent';
-      transition(tx, instance, 'running', { error_code: 'stop_timed_out', error_message });
-      recordEvent(tx, instance.id, 'stop_timed_out', error_message);
+      const reason = { kind: 'stop_timed_out', message: error_message } as const;
+      transition(tx, instance, 'running', reason, { error_code: 'stop_timed_out', error_message });
       // A host that is not connected earns nothing by ignoring a stop, so its machine is not cordoned.
       if (connections.isConnected(instance.machine_id) && !hasTriedToStop(tx, instance)) cordonUnheard(tx, instance);
       return;
     }
     case 'starting': {
       const error_message = 'the host has not started the workload within 10 minutes; the start is undone';
-      const stopped = transition(tx, instance, 'stopped', { error_code: 'start_timed_out', error_message });
-      recordEvent(tx, instance.id, 'start_timed_out', error_message);
-      return undoStart(tx, stopped);
+      const reason = { kind: 'start_timed_out', message: error_message } as const;
+      return undoStart(
+        tx,
+        transition(tx, instance, 'stopped', reason, { error_code: 'start_timed_out', error_message }),
+      );
     }
     case 'creating':
       return giveUpProvision(tx, instance, 'the host has made no progress for 30 minutes');
@@ -56,8 +58,7 @@ function expire({ connections }: Platform, tx: Tx, instance: Instance | undefine
 
 /** Tells whether the host has reported an attempt to stop in the last ten minutes. Then it is not at fault for what it earns. */
 function hasTriedToStop(tx: Tx, { id }: Instance): boolean {
-  const attempts = query.selectFrom('instance_events').select('id').where('instance_id', '=', id);
-  const recent = attempts.where('kind', '=', STOP_ATTEMPT).where('at', '>=', tx.now - ATTEMPT_MS);
+  const recent = eventsOfKind(id, STOP_ATTEMPT).where('at', '>=', tx.now - ATTEMPT_MS);
   return tx.get(recent.limit(1)) !== undefined;
 }
 
@@ -65,7 +66,7 @@ function hasTriedToStop(tx: Tx, { id }: Instance): boolean {
 function cordonUnheard(tx: Tx, { id, machine_id }: Instance): void {
   const machines = query.updateTable('machines').set({ cordoned_at: tx.now }).where('id', '=', machine_id);
   if (tx.run(machines.where('cordoned_at', 'is', null)) > 0)
-    recordEvent(
+    recordNote(
       tx,
       id,
       'machine_cordoned',

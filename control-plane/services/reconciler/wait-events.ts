@@ -6,7 +6,7 @@ import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
-import { recordEvent } from '../system/timeline.js';
+import { eventsOfKind, recordNote } from '../events/timeline.js';
 
 const EVERY_MS = 5_000;
 /** Shortest wait that is told: a host that dials again, or a restart of Docker, is shorter. */
@@ -96,8 +96,7 @@ function findWaiting({ connections }: Platform, tx: Tx): (Waiting & { reason: Re
 function tell(tx: Tx, { instance_id, kind }: Waiting, spell: Spell | undefined): void {
   if (!spell) return;
   spell.isTold = true;
-  const told = query.selectFrom('instance_events').select('id').where('instance_id', '=', instance_id);
-  const lately = told.where('kind', '=', spell.reason).where('at', '>', tx.now - TELL_AGAIN_MS);
+  const lately = eventsOfKind(instance_id, spell.reason).where('at', '>', tx.now - TELL_AGAIN_MS);
   if (tx.get(lately.limit(1))) return;
-  recordEvent(tx, instance_id, spell.reason, `${WORDS[kind]} waits: ${WAIT_WORDS[spell.reason]}`);
+  recordNote(tx, instance_id, spell.reason, `${WORDS[kind]} waits: ${WAIT_WORDS[spell.reason]}`);
 }

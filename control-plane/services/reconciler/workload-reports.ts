@@ -9,7 +9,7 @@ import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
 import { observeQuarantined } from './quarantine.js';
-import { recordEvent, recordHostEvent } from '../system/timeline.js';
+import { recordNote, recordHostEvent } from '../events/timeline.js';
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
 /** Applies a report of a change that no command asked for, once, if its number is higher than the last one's. */
@@ -20,14 +20,14 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     if (!found) return observeQuarantined(tx, machineId, report.instanceId, report.observation);
     if (report.number <= found.report_number) return;
     const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
-    if (report.note) recordEvent(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
+    if (report.note) recordNote(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
     const { observation } = report;
     if (isAlive(observation)) {
       const ssh = sshOf(tx, instance, observation);
       const changes = { ...addressesOf(tx, instance, observation), ...ssh, run_id: observation.runId || null };
       if (instance.status === 'running') {
         amend(tx, instance, changes);
-        if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordEvent(tx, instance.id, 'ssh_ready', 'SSH answers');
+        if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordNote(tx, instance.id, 'ssh_ready', 'SSH answers');
       }
       return recordUsageOfKnownRun(tx, instance.id, { runId: observation.runId, ms: observation.runningMs });
     }

@@ -79,10 +79,10 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
     events: reader
       .all(
         query
-          .selectFrom('instance_events')
+          .selectFrom('events')
           .select(['at', 'kind', 'message'])
           .where('instance_id', '=', id)
-          .orderBy('id', 'desc')
+          .orderBy('number', 'desc')
           .limit(SHOWN),
       )
       .map((event) => (quotesOutput(event.kind) ? { ...event, message: NOT_SHOWN } : event)),

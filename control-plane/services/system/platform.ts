@@ -32,8 +32,12 @@ export interface Platform {
   lastUsed: LastUsed;
   passwords: Passwords;
   signUpMode: SignUpMode;
+  /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
+  publicUrl: string | null;
   logs: LogRelay;
   payments: PaymentProvider;
+  /** Runs a function in a later turn of the event loop, after the commit of this one. */
+  defer: (run: () => void) => void;
   term: Term;
   clockSteps: ClockStepDetector;
   workerRuns: WorkerRuns;

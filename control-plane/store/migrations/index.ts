@@ -11,6 +11,7 @@ import { plainNames } from './0010-plain-names.js';
 import { seams } from './0011-seams.js';
 import { boundedReads } from './0012-bounded-reads.js';
 import { openCommands } from './0013-open-commands.js';
+import { events } from './0014-events.js';
 
 export interface Migration {
   name: string;
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   { name: '0011-seams', sql: seams },
   { name: '0012-bounded-reads', sql: boundedReads },
   { name: '0013-open-commands', sql: openCommands },
+  { name: '0014-events', sql: events },
 ];

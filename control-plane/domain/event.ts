@@ -1,0 +1,96 @@
+import type { ApiKeyKind, Role } from './caller.js';
+import type { InstanceStatus } from './instance-state.js';
+
+/** The stream of what operators are told; every other stream is an organization's and has its id. */
+export const OPERATORS = 'operators';
+
+/** What each type of event says about its subject. Times are ISO 8601, money is integer micro-dollars. */
+export interface EventData {
+  'instance.status_changed': { previous_status: InstanceStatus | null; status: InstanceStatus };
+  'instance.progress': { percent: number | null };
+  'instance.gpus_released': Record<string, never>;
+  'instance.noted': Record<string, never>;
+  'api_key.created': KeyData;
+  'api_key.revoked': KeyData;
+  'member.joined': MemberData;
+  'member.role_changed': MemberData;
+  'member.left': MemberData;
+  'invite.created': InviteData;
+  'invite.revoked': InviteData;
+  'billing.credited': MoneyData & { reason: string | null };
+  'billing.paid': MoneyData & { payment_id: string };
+  'billing.refunded': MoneyData & { payment_id: string };
+  'billing.dispute_opened': DisputeData;
+  'billing.dispute_closed': DisputeData;
+  'billing.balance_low': { balance_micro: number; lasts_until: string; hours: number };
+  'billing.balance_exhausted': { balance_micro: number; stopped_instances: number };
+  'billing.disks_at_risk': { balance_micro: number; destroyed_at: string; hours: number; instances: number };
+  'machine.maintenance_planned': { machine_id: string; starts_at: string; ends_at: string; instances: string[] };
+  'machine.maintenance_cancelled': { machine_id: string; instances: string[] };
+  'machine.away': MachineData;
+  'machine.back': MachineData;
+  'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
+  'gpu.healthy': MachineData & { gpu_uuid: string };
+  'command.stuck': MachineData & { instance_id: string; command_id: string; command: string; since: string };
+  'workload.quarantined': MachineData & { quarantine_id: string; instance_id: string };
+}
+
+export type EventType = keyof EventData;
+
+interface KeyData {
+  api_key_id: string;
+  name: string;
+  kind: ApiKeyKind;
+  prefix: string;
+}
+
+interface MemberData {
+  user_id: string;
+  email: string;
+  role: Role;
+}
+
+interface InviteData {
+  invite_id: string;
+  email: string;
+  role: Role;
+}
+
+interface MoneyData {
+  amount_micro: number;
+  balance_micro: number;
+}
+
+interface DisputeData {
+  dispute_id: string;
+  amount_micro: number;
+  balance_micro: number;
+}
+
+interface MachineData {
+  machine_id: string;
+  machine_name: string;
+}
+
+/** Why the status of an instance changes, for its timeline. */
+export interface Why {
+  kind: string;
+  message: string;
+}
+
+/** Writes the id of an event: `epoch.number`. */
+export function eventId({ epoch, number }: { epoch: number; number: number }): string {
+  return `${epoch}.${number}`;
+}
+
+/** Reads the id of an event; undefined if it is none. */
+export function parseEventId(id: string): { epoch: number; number: number } | undefined {
+  const parts = /^(\d{1,15})\.(\d{1,15})$/.exec(id);
+  return parts ? { epoch: Number(parts[1]), number: Number(parts[2]) } : undefined;
+}
+
+/** Returns the percent that a host's progress message begins with; null if it begins with none. */
+export function percentOf(message: string): number | null {
+  const percent = /^(\d{1,3}) ?%/.exec(message)?.[1];
+  return percent === undefined ? null : Math.min(Number(percent), 100);
+}

@@ -1,0 +1,88 @@
+import { MINUTE_MS } from '../../../shared/time.js';
+import { percentOf, type Why } from '../../domain/event.js';
+import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
+import type { InstanceStatus } from '../../domain/instance-state.js';
+import type { RawBuilder } from 'kysely';
+import { compileOnce, query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { recordInstanceEvent } from './record.js';
+
+/** How often an attempt that goes on is told again. */
+const AGAIN_MS = 5 * MINUTE_MS;
+
+/** Adds an event to the timeline that the renter reads, which changes no status. */
+export function recordNote(tx: Tx, instanceId: string, kind: PlatformEvent | InstanceErrorCode, message: string): void {
+  recordInstanceEvent(
+    tx,
+    instanceId,
+    kind === 'gpus_released' ? 'instance.gpus_released' : 'instance.noted',
+    { kind, message },
+    {},
+  );
+}
+
+/** Adds the event of a change of status; `previous` is null for a new instance. */
+export function recordTransition(
+  tx: Tx,
+  { id, status }: { id: string; status: InstanceStatus },
+  previous: InstanceStatus | null,
+  why: Why,
+): void {
+  recordInstanceEvent(tx, id, 'instance.status_changed', why, { previous_status: previous, status });
+}
+
+/** What a host reports each minute while it does not succeed. */
+const ATTEMPTS: readonly string[] = ['stop_attempt', 'destroy_attempt'];
+
+/**
+ * Adds an event that a host reports. A step that goes on is told again with each tenth of it and with other words; an attempt that goes
+ * on, every five minutes. A kind that is not for hosts becomes another one ({@link hostEvent}).
+ */
+export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
+  const kind = hostEvent(told);
+  const last = tx.get(lastOf({ instanceId }));
+  if (last?.kind === kind && kind === told && !tellsMore(tx, last, message)) return;
+  recordInstanceEvent(tx, instanceId, 'instance.progress', { kind, message }, { percent: percentOf(message) });
+}
+
+function tellsMore(
+  tx: Tx,
+  last: { kind: string | null; message: string | null; at: number },
+  message: string,
+): boolean {
+  if (ATTEMPTS.includes(last.kind ?? '')) return tx.now - last.at >= AGAIN_MS;
+  const [before, now] = [percentOf(last.message ?? ''), percentOf(message)];
+  if (before === null || now === null) return last.message !== message;
+  return Math.floor(before / 10) !== Math.floor(now / 10);
+}
+
+const lastOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query
+    .selectFrom('events')
+    .select(['kind', 'message', 'at'])
+    .where('instance_id', '=', instanceId)
+    .orderBy('number', 'desc')
+    .limit(sql.lit(1)),
+);
+
+/** Returns the query of the events of an instance of this kind. */
+export function eventsOfKind(instanceId: string | RawBuilder<string>, kind: string) {
+  return query.selectFrom('events').select('number').where('instance_id', '=', instanceId).where('kind', '=', kind);
+}
+
+/** What the timeline of an instance shows of an event. */
+export interface TimelineEvent {
+  number: number;
+  at: number;
+  kind: string;
+  message: string;
+}
+
+/** Returns the query of the timeline of an instance, in no order. */
+export function timelineOf(instanceId: string) {
+  return query
+    .selectFrom('events')
+    .select(['number', 'at'])
+    .select((eb) => [eb.ref('kind').$notNull().as('kind'), eb.ref('message').$notNull().as('message')])
+    .where('instance_id', '=', instanceId);
+}

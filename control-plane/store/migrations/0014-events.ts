@@ -1,0 +1,41 @@
+/**
+ * One table of events for each organization and for the operators. The timeline of an instance is the part of its organization's
+ * events that names it: the rows of the old table become these, in the order in which they were written.
+ */
+export const events = `
+CREATE TABLE events (
+  -- An organization, or 'operators'.
+  stream TEXT NOT NULL,
+  -- Without a gap in each stream, from 1.
+  number INTEGER NOT NULL,
+  -- Raised by each restore, which takes numbers back.
+  epoch INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  instance_id TEXT REFERENCES instances (id),
+  -- What the timeline of an instance shows.
+  kind TEXT,
+  message TEXT,
+  data TEXT NOT NULL,
+  PRIMARY KEY (stream, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX events_by_instance ON events (instance_id, number) WHERE instance_id IS NOT NULL;
+CREATE INDEX events_by_age ON events (at) WHERE instance_id IS NULL;
+
+-- Up to which number rows of a stream have been deleted; those of instances may be there still.
+CREATE TABLE event_streams (
+  stream TEXT NOT NULL PRIMARY KEY,
+  expired_to INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT OR IGNORE INTO meta VALUES ('event_epoch', '1');
+
+INSERT INTO events (stream, number, epoch, at, type, subject, instance_id, kind, message, data)
+  SELECT organization_id, row_number() OVER (PARTITION BY organization_id ORDER BY instance_events.id),
+    (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_epoch'),
+    at, 'instance.noted', 'instances/' || instance_id, instance_id, kind, message, '{}'
+  FROM instance_events JOIN instances ON instances.id = instance_id;
+
+DROP TABLE instance_events;
+`;
