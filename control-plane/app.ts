@@ -26,6 +26,7 @@ import { settleLostMachines } from './services/reconciler/lost-instances.js';
 import { errorExpirerOf } from './services/reconciler/error-expiry.js';
 import { writeLastSeen } from './services/reconciler/last-seen.js';
 import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
+import { operatorTellerOf } from './services/reconciler/operator-events.js';
 import { expireTransitions } from './services/reconciler/time-outs.js';
 import { waitTellerOf } from './services/reconciler/wait-events.js';
 import { AgentConnections } from './services/connections/agent-connections.js';
@@ -72,6 +73,7 @@ type Job =
   | 'last-used'
   | 'held-gpus'
   | 'logs'
+  | 'operator-events'
   | 'purge'
   | 'time-outs'
   | 'wait-events';
@@ -171,6 +173,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       dispatch: () => dispatchCommands(platform, logger),
       'time-outs': () => expireTransitions(platform),
       'wait-events': waitTellerOf(platform),
+      'operator-events': operatorTellerOf(platform),
       'held-gpus': () => releaseHeldGpus(platform),
       'lost-machines': () => settleLostMachines(platform),
       settle: settlerOf(platform),

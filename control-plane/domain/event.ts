@@ -20,13 +20,14 @@ export interface EventData {
   'billing.credited': MoneyData & { reason: string | null };
   'billing.paid': MoneyData & { payment_id: string };
   'billing.refunded': MoneyData & { payment_id: string };
-  'billing.dispute_opened': DisputeData;
-  'billing.dispute_closed': DisputeData;
-  'billing.balance_low': { balance_micro: number; lasts_until: string; hours: number };
+  'billing.dispute_debited': MoneyData & { payment_id: string };
+  'billing.payments_frozen': Record<string, never>;
+  'billing.payments_unfrozen': Record<string, never>;
+  'billing.balance_low': { balance_micro: number; hours: number; lasts_until: string };
   'billing.balance_exhausted': { balance_micro: number; stopped_instances: number };
-  'billing.disks_at_risk': { balance_micro: number; destroyed_at: string; hours: number; instances: number };
-  'machine.maintenance_planned': { machine_id: string; starts_at: string; ends_at: string; instances: string[] };
-  'machine.maintenance_cancelled': { machine_id: string; instances: string[] };
+  'billing.disks_at_risk': { balance_micro: number; hours: number; destroyed_at: string; instances: number };
+  'machine.maintenance_planned': MachineData & { starts_at: string; ends_at: string; instance_ids: string[] };
+  'machine.maintenance_cancelled': MachineData & { instance_ids: string[] };
   'machine.away': MachineData;
   'machine.back': MachineData;
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
@@ -57,12 +58,6 @@ interface InviteData {
 }
 
 interface MoneyData {
-  amount_micro: number;
-  balance_micro: number;
-}
-
-interface DisputeData {
-  dispute_id: string;
   amount_micro: number;
   balance_micro: number;
 }

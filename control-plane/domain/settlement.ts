@@ -109,10 +109,9 @@ export function settle(account: Account, now: number): Settlement {
 
 /**
  * Returns when the balance is used up if everything that is metered goes on, in milliseconds since 1970; `now` if it is used up already.
- * Null while nothing is charged, and if the balance lasts for more than a hundred years.
+ * Null while nothing is charged, and if the balance lasts beyond `horizon`, which is a hundred years ahead unless it is given.
  */
-export function lastsUntil({ balanceMicro, meters }: Account, now: number): number | null {
-  const horizon = now + LONGEST_MS;
+export function lastsUntil({ balanceMicro, meters }: Account, now: number, horizon = now + LONGEST_MS): number | null {
   if (dueAt(meters, [], horizon) === dueAt(meters, [], now)) return null;
   return balanceMicro <= 0 ? now : (firstUnpaid(meters, [], balanceMicro, now, horizon) ?? null);
 }

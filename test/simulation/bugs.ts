@@ -1,6 +1,9 @@
 import type { Attempt } from '../../agent/commands/attempt.js';
 import type { Dependencies } from '../../agent/commands/reconcile.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
+import type { Why } from '../../control-plane/domain/event.js';
+import { recordTransition } from '../../control-plane/services/events/timeline.js';
+import type { Instance } from '../../control-plane/services/instances/queries.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
 import { original, type Bug, type Call, type Change, type Module } from './bug.js';
@@ -30,6 +33,13 @@ const overriding = (path: string, name: string, methods: (prototype: Record<stri
   },
 ];
 
+const telling = (change: (tell: Call, ...told: unknown[]) => unknown): Change => [
+  `${SERVICES}/events/timeline`,
+  (module) => ({
+    recordTransition: (...told: unknown[]) => change(original(module, 'recordTransition'), ...told),
+  }),
+];
+
 const noClaims: Change = [`${SERVICES}/instances/claims`, () => ({ claimGpus: () => {} })];
 
 /** One for each invariant at least. */
@@ -51,8 +61,8 @@ export const BUGS: readonly Bug[] = [
       [
         `${SERVICES}/instances/transitions`,
         (module) => ({
-          transition: (tx: Tx, instance: object, to: string, changes?: object) =>
-            original(module, 'transition')(tx, instance, to, to === 'destroyed' ? {} : changes),
+          transition: (tx: Tx, instance: object, to: string, reason: object, changes?: object) =>
+            original(module, 'transition')(tx, instance, to, reason, to === 'destroyed' ? {} : changes),
         }),
       ],
     ],
@@ -64,12 +74,12 @@ export const BUGS: readonly Bug[] = [
       [
         `${SERVICES}/instances/transitions`,
         (module) => ({
-          transition: (tx: Tx, instance: object, to: string, changes?: object) =>
+          transition: (tx: Tx, instance: object, to: string, ...more: unknown[]) =>
             original(module, 'transition')(
               tx,
               to === 'running' ? { ...instance, started_at: null } : instance,
               to,
-              changes,
+              ...more,
             ),
         }),
       ],
@@ -97,7 +107,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 8,
+    seed: 10,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -178,7 +188,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 3,
+    seed: 11,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
@@ -190,7 +200,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 10,
+    seed: 22,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -226,7 +236,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 8,
+    seed: 4,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -259,12 +269,63 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 3,
+    seed: 5,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',
     bug: 'Docker says that it has removed what it has not',
     changes: [overriding('test/simulation/docker', 'SimRuntime', () => ({ remove: async () => {} }))],
+  },
+  {
+    invariant: 'every change of a status is told once, in its order',
+    bug: 'a stop that the host has confirmed is not told',
+    changes: [
+      telling((tell, tx, instance, ...more) =>
+        (instance as { status: string }).status === 'stopped' ? undefined : tell(tx, instance, ...more),
+      ),
+    ],
+  },
+  {
+    invariant: 'every change of a status is told once, in its order',
+    bug: 'a change is told twice',
+    changes: [
+      telling((tell, ...told) => {
+        tell(...told);
+        tell(...told);
+      }),
+    ],
+  },
+  {
+    invariant: 'every change of a status is told once, in its order',
+    bug: 'what did not happen is told',
+    changes: [
+      [
+        `${SERVICES}/instances/requests`,
+        (module) => ({
+          requestStop: (tx: Tx, instance: Instance, reason: Why) => {
+            recordTransition(tx, { ...instance, status: 'stopped' }, 'stopping', reason);
+            return original(module, 'requestStop')(tx, instance, reason);
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'events of a stream have no gap',
+    bug: 'a number is skipped',
+    changes: [
+      telling((tell, ...told) => {
+        tell(...told);
+        const [tx, { organization_id }] = told as [Tx, Instance];
+        const newest = query.selectFrom('events').select(({ fn }) => fn.max('number').as('number'));
+        const number = tx.get(newest.where('stream', '=', organization_id))?.number ?? 0;
+        const its = query
+          .updateTable('events')
+          .set({ number: number + 1 })
+          .where('stream', '=', organization_id);
+        if (number % 7 === 0) tx.run(its.where('number', '=', number));
+      }),
+    ],
   },
 ];

@@ -2,6 +2,7 @@ import type { InstanceStatus } from '../../control-plane/domain/instance-state.j
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { LEDGER } from './ledger.js';
+import { TOLD } from './told.js';
 import { first, type Claim, type Invariants, type View } from './view.js';
 import type { MachineView } from './machine-view.js';
 
@@ -142,6 +143,7 @@ export const INVARIANTS: Invariants = {
   },
 
   ...LEDGER,
+  ...TOLD,
   ...witnessed(
     'sent means committed before',
     'a command is carried out at most once',

@@ -68,6 +68,16 @@ export interface IntervalRow {
   closed_at: number | null;
 }
 
+export interface EventRow {
+  stream: string;
+  number: number;
+  /** The number that follows from those before. */
+  due: number;
+  type: string;
+  instance_id: string | null;
+  data: string;
+}
+
 /** What is looked at after a step, and what was seen before it. */
 export interface View {
   world: World;
@@ -82,6 +92,8 @@ export interface View {
   days: ReadonlyMap<string, DaysRow>;
   /** Changes of a status since the last look. */
   edges: readonly Edge[];
+  /** New since the last look, by stream and number. */
+  events: readonly EventRow[];
   /** Absent where the store was replaced since. */
   before: Pick<View, 'instances' | 'claims' | 'commands' | 'transactions'> | undefined;
 }
@@ -108,10 +120,22 @@ export function look(world: World, before?: View): View {
       ),
     ),
     edges,
+    events: newEvents(world),
     before: before && !replaced ? seen(before) : undefined,
   };
   remember(view);
   return view;
+}
+
+function newEvents(world: World): EventRow[] {
+  const streams = world.rows<{ stream: string }>("SELECT id AS stream FROM organizations UNION ALL SELECT 'operators'");
+  return streams.flatMap(({ stream }) => {
+    const since = world.eventsSeen.get(stream) ?? 0;
+    const newer = 'SELECT * FROM events WHERE stream = ? AND number > ? ORDER BY number';
+    const rows = world.rows<Omit<EventRow, 'due'>>(newer, stream, since);
+    world.eventsSeen.set(stream, rows.at(-1)?.number ?? since);
+    return rows.map((row, index) => ({ ...row, due: since + 1 + index }));
+  });
 }
 
 function seen({ instances, claims, commands, transactions }: View): View['before'] {

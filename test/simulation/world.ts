@@ -77,6 +77,8 @@ export class World {
   patience = 0;
   /** The newest change of a status that was looked at. */
   edgesSeen = 0;
+  /** The newest event of each stream that was looked at. */
+  eventsSeen = new Map<string, number>();
   private rival: SimControlPlane | undefined;
   private readonly backups: string[] = [];
   private copies = 0;
@@ -210,6 +212,10 @@ export class World {
     const { replaced } = restore(backup, this.controlPlane.database, EPOCH_MS + this.timeline.now);
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${replaced}${suffix}`, { force: true });
     this.edgesSeen = this.rows<{ last: number | null }>('SELECT max(id) AS last FROM sim_edges')[0]?.last ?? 0;
+    const newest = this.rows<{ stream: string; number: number }>(
+      'SELECT stream, max(number) AS number FROM events GROUP BY stream',
+    );
+    this.eventsSeen = new Map(newest.map(({ stream, number }) => [stream, number]));
   }
 
   get upSince(): number {

@@ -10,11 +10,11 @@ import {
   cordon,
   getMachine,
   listMachines,
-  setMaintenance,
   uncordon,
   waiveDiskQuota,
   type MachineDetails,
 } from '../../services/machines/machines.js';
+import { setMaintenance } from '../../services/machines/maintenance.js';
 import { revokeCredentials } from '../../services/machines/credentials.js';
 import { declareLost, removeMachine } from '../../services/reconciler/lost-machines.js';
 import { OPERATOR, accountOf } from '../policy.js';

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordEvent } from '../events/record.js';
 import { checkLimit } from './limits.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -42,6 +43,7 @@ export function createApiKey(
     };
     checkLimit(tx, 'apiKeys', activeKeys(caller.organizationId));
     tx.run(query.insertInto('api_keys').values(row));
+    tell(tx, 'api_key.created', row);
     return { key: { ...row, creator_email: caller.email, creator_is_member: true }, secret };
   });
 }
@@ -94,8 +96,28 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
         'a member can revoke only their own personal keys; ask an admin of the organization',
       );
     }
-    tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', keyId));
+    revoke(tx, [key]);
   });
+}
+
+/** Revokes the active keys that a user has created: all, or the personal ones in one organization. */
+export function revokeKeysOf(tx: Tx, creatorId: string, personalIn?: string): void {
+  const keys = query.selectFrom('api_keys').selectAll().where('creator_id', '=', creatorId);
+  const active = keys.where('revoked_at', 'is', null);
+  if (personalIn === undefined) return revoke(tx, tx.all(active));
+  revoke(tx, tx.all(active.where('organization_id', '=', personalIn).where('kind', '=', 'personal')));
+}
+
+function revoke(tx: Tx, keys: readonly Row<'api_keys'>[]): void {
+  for (const key of keys) {
+    tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', key.id));
+    tell(tx, 'api_key.revoked', key);
+  }
+}
+
+function tell(tx: Tx, type: 'api_key.created' | 'api_key.revoked', key: Row<'api_keys'>): void {
+  const { id, organization_id, name, kind, prefix } = key;
+  recordEvent(tx, organization_id, type, `api-keys/${id}`, { api_key_id: id, name, kind, prefix });
 }
 
 function activeKeys(organizationId: string) {

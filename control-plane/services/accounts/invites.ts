@@ -4,6 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordEvent } from '../events/record.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -50,6 +51,7 @@ export function createInvite(
       expires_at: tx.now + INVITE_MS,
     };
     tx.run(query.insertInto('invites').values(row));
+    tell(tx, 'invite.created', row);
     return { ...row, token };
   });
 }
@@ -63,11 +65,17 @@ export function listInvites(platform: Platform, caller: SessionCaller, request: 
 /** Deletes an invitation for an admin. Refuses with INVITE_NOT_FOUND. */
 export function withdrawInvite(platform: Platform, caller: SessionCaller, id: string): void {
   platform.store.transact((tx) => {
-    const removed = tx.run(
-      query.deleteFrom('invites').where('id', '=', id).where('organization_id', '=', caller.organizationId),
-    );
-    if (removed === 0) throw inviteNotFound();
+    const its = query.selectFrom('invites').selectAll().where('id', '=', id);
+    const invite = tx.get(its.where('organization_id', '=', caller.organizationId));
+    if (!invite) throw inviteNotFound();
+    tx.run(query.deleteFrom('invites').where('id', '=', id));
+    tell(tx, 'invite.revoked', invite);
   });
+}
+
+function tell(tx: Tx, type: 'invite.created' | 'invite.revoked', invite: InviteDetails): void {
+  const { id, organization_id, email, role } = invite;
+  recordEvent(tx, organization_id, type, `invites/${id}`, { invite_id: id, email, role });
 }
 
 /**

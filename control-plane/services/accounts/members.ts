@@ -2,6 +2,8 @@ import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js'
 import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { revokeKeysOf } from './api-keys.js';
+import { recordMember } from './organizations.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { recordNote } from '../events/timeline.js';
@@ -37,7 +39,9 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
         .where('organization_id', '=', caller.organizationId)
         .where('user_id', '=', userId),
     );
-    return { ...member, role };
+    const changed = { ...member, role };
+    if (role !== member.role) recordMember(tx, caller.organizationId, 'member.role_changed', changed);
+    return changed;
   });
 }
 
@@ -65,15 +69,8 @@ export function endMembership(tx: Tx, organizationId: string, member: Member): v
   const { id: userId } = member;
   tellInstances(tx, organizationId, member);
   tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
-  tx.run(
-    query
-      .updateTable('api_keys')
-      .set({ revoked_at: tx.now })
-      .where('organization_id', '=', organizationId)
-      .where('creator_id', '=', userId)
-      .where('kind', '=', 'personal')
-      .where('revoked_at', 'is', null),
-  );
+  recordMember(tx, organizationId, 'member.left', member);
+  revokeKeysOf(tx, userId, organizationId);
 }
 
 function tellInstances(tx: Tx, organizationId: string, { email }: Member): void {

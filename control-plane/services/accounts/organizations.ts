@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordEvent } from '../events/record.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
@@ -10,7 +11,8 @@ export type OrganizationRow = Row<'organizations'>;
 
 export function foundOrganization(tx: Tx, userId: string, name: string): Row<'organizations'> {
   const nothing = { balance_micro: 0, payments_frozen_at: null, exhausted_since: null, settle_at: null };
-  const organization = { id: tx.id(), name, ...nothing, created_at: tx.now };
+  const warnings = { balance_low_hours: null, disks_at_risk_hours: null };
+  const organization = { id: tx.id(), name, ...nothing, ...warnings, created_at: tx.now };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');
   return organization;
@@ -22,6 +24,17 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
       .insertInto('memberships')
       .values({ organization_id: organizationId, user_id: userId, role, joined_at: tx.now }),
   );
+  const user = tx.get(query.selectFrom('users').select('email').where('id', '=', userId));
+  recordMember(tx, organizationId, 'member.joined', { id: userId, email: user?.email ?? '', role });
+}
+
+export function recordMember(
+  tx: Tx,
+  organizationId: string,
+  type: 'member.joined' | 'member.role_changed' | 'member.left',
+  { id, email, role }: { id: string; email: string; role: Role },
+): void {
+  recordEvent(tx, organizationId, type, `members/${id}`, { user_id: id, email, role });
 }
 
 /** Lists every organization for an operator, newest first. */

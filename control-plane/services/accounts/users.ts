@@ -6,6 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { revokeKeysOf } from './api-keys.js';
 import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
 import { getOrganization } from './organizations.js';
 
@@ -49,8 +50,7 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
     for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user);
     tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
     tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
-    const keys = query.updateTable('api_keys').set({ revoked_at: tx.now }).where('creator_id', '=', id);
-    tx.run(keys.where('revoked_at', 'is', null));
+    revokeKeysOf(tx, id);
     const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
     tx.run(query.updateTable('users').set(nobody).where('id', '=', id));
     recordAudit(tx, operator, 'user.remove', id, { email: user.email });

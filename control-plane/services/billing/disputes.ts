@@ -2,6 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization, type OrganizationRow } from '../accounts/organizations.js';
+import { recordEvent } from '../events/record.js';
 import { recordAudit } from '../system/audit.js';
 import { instancesIn } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
@@ -34,6 +35,8 @@ export function applyDisputeFreeze(tx: Tx, organization: OrganizationRow): Organ
   const isOpen = tx.get(disputes.where('state', '=', sql.lit('open'))) !== undefined;
   const payments_frozen_at = isOpen ? (organization.payments_frozen_at ?? tx.now) : null;
   tx.run(query.updateTable('organizations').set({ payments_frozen_at }).where('id', '=', id));
+  if (isOpen !== (organization.payments_frozen_at !== null))
+    recordEvent(tx, id, isOpen ? 'billing.payments_frozen' : 'billing.payments_unfrozen', `orgs/${id}`, {});
   for (const instance of instancesIn(tx, id, 'stopped')) considerRelease(tx, instance);
   return { ...organization, payments_frozen_at };
 }

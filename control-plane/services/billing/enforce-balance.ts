@@ -1,5 +1,6 @@
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordEvent } from '../events/record.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { instancesIn, type Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
@@ -12,12 +13,15 @@ import { requestStop } from '../instances/requests.js';
  * starts now, never earlier. Above zero, that time ends.
  */
 export function enforceBalance(tx: Tx, organizationId: string, exhaustedAt: number | undefined): void {
-  if (exhaustedAt !== undefined) {
-    for (const instance of instancesIn(tx, organizationId, 'running')) stopUnpaid(tx, instance, exhaustedAt);
-  }
+  const unpaid = exhaustedAt === undefined ? [] : instancesIn(tx, organizationId, 'running');
+  for (const instance of unpaid) stopUnpaid(tx, instance, exhaustedAt ?? tx.now);
   const { balance_micro, exhausted_since } = getOrganization(tx, organizationId);
   if (balance_micro > 0) return exhausted_since === null ? undefined : setLowSince(tx, organizationId, null);
-  if (exhausted_since === null) setLowSince(tx, organizationId, tx.now);
+  if (exhausted_since === null) {
+    setLowSince(tx, organizationId, tx.now);
+    const data = { balance_micro, stopped_instances: unpaid.length };
+    recordEvent(tx, organizationId, 'billing.balance_exhausted', `orgs/${organizationId}`, data);
+  }
   for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, instance);
 }
 

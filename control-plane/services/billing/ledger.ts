@@ -3,6 +3,7 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
+import { recordEvent } from '../events/record.js';
 import type { Platform } from '../system/platform.js';
 import { settleOrganizations } from './settle.js';
 
@@ -47,6 +48,23 @@ export function appendEntry(
       .insertInto('recent_entries')
       .values({ organization_id: organizationId, at: tx.now, amount_micro: amountMicro }),
   );
+  tell(tx, row, balance_micro);
   settleOrganizations(platform, tx, [organizationId]);
   return { ...row, balance_micro };
+}
+
+function tell(tx: Tx, { id, organization_id, kind, amount_micro, reason }: Row<'transactions'>, balance_micro: number) {
+  const subject = `transactions/${id}`;
+  const money = { amount_micro, balance_micro };
+  const payment_id = reason ?? '';
+  switch (kind) {
+    case 'payment':
+      return recordEvent(tx, organization_id, 'billing.paid', subject, { ...money, payment_id });
+    case 'refund':
+      return recordEvent(tx, organization_id, 'billing.refunded', subject, { ...money, payment_id });
+    case 'dispute':
+      return recordEvent(tx, organization_id, 'billing.dispute_debited', subject, { ...money, payment_id });
+    default:
+      return recordEvent(tx, organization_id, 'billing.credited', subject, { ...money, reason });
+  }
 }

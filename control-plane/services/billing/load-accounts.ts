@@ -7,19 +7,27 @@ import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
 
+/** What must be settled for an organization, and of what it was warned. */
+export interface LoadedAccount extends Account {
+  balanceLowHours: number | null;
+  disksAtRiskHours: number | null;
+}
+
 /** Loads what must be settled for some organizations, by id, with a few statements for all of them. */
-export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, Account> {
+export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, LoadedAccount> {
   const balances = tx.all(balancesOf({ ids: JSON.stringify(ids) }));
   const intervals = findUnsettled(tx, ids);
   const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
   const meters = groupBy(intervals, ({ organization_id }) => organization_id);
   const entries = groupBy(findEntries(tx, ids), ({ organization_id }) => organization_id);
   return new Map(
-    balances.map(({ id, balance_micro }) => {
+    balances.map(({ id, balance_micro, balance_low_hours, disks_at_risk_hours }) => {
       const account = {
         balanceMicro: balance_micro,
         entries: entries.get(id) ?? [],
         meters: metersOf(meters.get(id) ?? [], { connections: platform.connections, now: tx.now, inGrace }),
+        balanceLowHours: balance_low_hours,
+        disksAtRiskHours: disks_at_risk_hours,
       };
       return [id, account];
     }),
@@ -29,7 +37,10 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
 type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
 
 const balancesOf = compileOnce(({ ids }: { ids: string }) =>
-  query.selectFrom('organizations').select(['id', 'balance_micro']).where('id', 'in', listIn(ids)),
+  query
+    .selectFrom('organizations')
+    .select(['id', 'balance_micro', 'balance_low_hours', 'disks_at_risk_hours'])
+    .where('id', 'in', listIn(ids)),
 );
 
 function findUnsettled(tx: Tx, organizations: readonly string[]) {

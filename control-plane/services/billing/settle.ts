@@ -7,6 +7,7 @@ import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { loadAccounts } from './load-accounts.js';
 import { postCharges } from './post-charges.js';
+import { warnOfBalance, warnOfDisks } from './warnings.js';
 import { enforceBalance } from './enforce-balance.js';
 
 /** Organizations that one run settles. Each has at most 25 instances, so a run delays requests only shortly. */
@@ -62,15 +63,21 @@ function findDue(store: Platform['store'], but: readonly string[]): string[] {
 }
 
 /**
- * Charges usage up to now and enforces the balances, in one transaction. Settling twice charges nothing twice.
+ * Charges usage up to now, enforces the balances and warns of what is to come, in one transaction. Settling twice charges nothing
+ * twice.
  */
 export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
+  const accounts = loadAccounts(platform, tx, ids);
   const settlements = new Map<string, Settlement>();
-  for (const [id, account] of loadAccounts(platform, tx, ids)) settlements.set(id, settle(account, tx.now));
+  for (const [id, account] of accounts) settlements.set(id, settle(account, tx.now));
   postCharges(tx, settlements);
   const low = new Set(findLow(tx, ids));
   for (const [id, { exhaustedAt }] of settlements) {
     if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, id, exhaustedAt);
+  }
+  for (const [id, account] of accounts) {
+    warnOfBalance(tx, id, account);
+    if (low.has(id) || account.disksAtRiskHours !== null) warnOfDisks(platform, tx, id);
   }
 }
 

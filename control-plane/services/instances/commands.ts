@@ -53,6 +53,7 @@ function insertCommand(
     code: null,
     message: null,
     request_id: tx.requestId,
+    stuck_since: null,
   };
   closeOpenCommand(tx, { id: order.instance_id, machine_id: order.machine_id });
   tx.run(insertRow('commands', command));

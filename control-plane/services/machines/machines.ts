@@ -1,6 +1,5 @@
 import type { Operator } from '../../domain/caller.js';
-import type { Maintenance } from '../../domain/machine.js';
-import { Refusal, invalidField } from '../../domain/refusal.js';
+import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -56,12 +55,12 @@ const machineBy = compileOnce(({ id }: { id: string }) =>
 
 /** Cordons a machine for an operator: it takes no new instances, and the present ones go on. Refuses with MACHINE_NOT_FOUND. */
 export function cordon(platform: Platform, operator: Operator, id: string): MachineDetails {
-  return change(platform, operator, id, 'machine.cordon', (now) => ({ cordoned_at: now }));
+  return changeMachine(platform, operator, id, 'machine.cordon', ({ now }) => ({ cordoned_at: now }));
 }
 
 /** Ends the cordon of a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
 export function uncordon(platform: Platform, operator: Operator, id: string): MachineDetails {
-  return change(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
+  return changeMachine(platform, operator, id, 'machine.uncordon', () => ({ cordoned_at: null }));
 }
 
 /**
@@ -70,36 +69,20 @@ export function uncordon(platform: Platform, operator: Operator, id: string): Ma
  */
 export function waiveDiskQuota(platform: Platform, operator: Operator, id: string, isWaived: boolean): MachineDetails {
   const action = isWaived ? 'machine.waive_disk_quota' : 'machine.require_disk_quota';
-  return change(platform, operator, id, action, (now) => ({ quota_waived_at: isWaived ? now : null }));
+  return changeMachine(platform, operator, id, action, ({ now }) => ({ quota_waived_at: isWaived ? now : null }));
 }
 
-/**
- * Sets the maintenance window of a machine for an operator; null removes it. Nothing starts in the window and in the hour before it.
- * Refuses with MACHINE_NOT_FOUND, and with VALIDATION_FAILED for a window that is over or ends before it begins.
- */
-export function setMaintenance(
-  platform: Platform,
-  operator: Operator,
-  id: string,
-  window: Maintenance | null,
-): MachineDetails {
-  return change(platform, operator, id, window ? 'machine.maintenance' : 'machine.maintenance_off', (now) => {
-    if (window && window.endsAt <= window.startsAt) throw invalidField('ends_at', 'must be after starts_at');
-    if (window && window.endsAt <= now) throw invalidField('ends_at', 'must be in the future');
-    return { maintenance_starts_at: window?.startsAt ?? null, maintenance_ends_at: window?.endsAt ?? null };
-  });
-}
-
-function change(
+/** Changes columns of a machine for an operator, and records the action. Refuses with MACHINE_NOT_FOUND. */
+export function changeMachine(
   platform: Platform,
   operator: Operator,
   id: string,
   action: string,
-  columns: (now: number) => Partial<Row<'machines'>>,
+  columns: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
 ): MachineDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
-    const changes = columns(tx.now);
+    const changes = columns(tx, machine);
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     recordAudit(tx, operator, action, id, changes);
     return describeMachine(platform, tx, { ...machine, ...changes });
@@ -110,6 +93,11 @@ function change(
 export function countMachines({ store }: Platform): number {
   const present = query.selectFrom('machines').where('removed_at', 'is', null).where('lost_at', 'is', null);
   return store.transact((tx) => tx.get(present.select(({ fn }) => fn.countAll<number>().as('count')))?.count ?? 0);
+}
+
+/** Returns what events for operators say of a machine. */
+export function nameOfMachine(tx: Tx, id: string): { machine_id: string; machine_name: string } {
+  return { machine_id: id, machine_name: findMachineRow(tx, id).name };
 }
 
 /** Returns the row of a machine, removed or not. Throws an Error if there is none: callers have the id from the database. */

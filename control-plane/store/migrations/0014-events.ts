@@ -29,6 +29,15 @@ CREATE TABLE event_streams (
   expired_to INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The last warning that an organization has had, in hours before the balance or its disks are gone; null: none, or it was lifted.
+ALTER TABLE organizations ADD COLUMN balance_low_hours INTEGER;
+ALTER TABLE organizations ADD COLUMN disks_at_risk_hours INTEGER;
+-- Since when the operators know that a machine is away, and that a command is stuck.
+ALTER TABLE machines ADD COLUMN away_since INTEGER;
+CREATE INDEX machines_away ON machines (id) WHERE away_since IS NOT NULL;
+ALTER TABLE commands ADD COLUMN stuck_since INTEGER;
+CREATE INDEX commands_not_stuck ON commands (created_at) WHERE state = 'open' AND stuck_since IS NULL;
+
 INSERT OR IGNORE INTO meta VALUES ('event_epoch', '1');
 
 INSERT INTO events (stream, number, epoch, at, type, subject, instance_id, kind, message, data)

@@ -37,7 +37,9 @@ export function differencesIn(file: string, reference: Reference): string[] {
 export function tallyOf(file: string): Record<string, number> {
   const database = new BetterSqlite3(file, { readonly: true });
   const rows = database
-    .prepare<[], { kind: string; times: number }>('SELECT kind, count(*) AS times FROM events WHERE kind IS NOT NULL GROUP BY kind')
+    .prepare<[], { kind: string; times: number }>(
+      'SELECT kind, count(*) AS times FROM events WHERE kind IS NOT NULL GROUP BY kind',
+    )
     .all();
   const absorbed = database
     .prepare<[], { times: number }>('SELECT count(*) AS times FROM meter_intervals WHERE written_off_ms > 0')

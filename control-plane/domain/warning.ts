@@ -1,0 +1,69 @@
+import { HOUR_MS } from '../../shared/time.js';
+import { AUTO_DESTROY } from './deadlines.js';
+import { lastsUntil, type Account } from './settlement.js';
+
+/** How many hours before the balance is used up, and before disks are destroyed, an organization is warned. */
+const BALANCE_HOURS = [1, 4, 24] as const;
+const DISK_HOURS = [1, 6, 24] as const;
+
+/** A danger that comes nearer. */
+export interface Danger {
+  /** When it comes, in milliseconds since 1970. */
+  at: number;
+  /** The shortest warning time that has begun. */
+  hours: number;
+}
+
+/** Returns when the balance is used up, if that is within a day; null: it is not, or it is used up already. */
+export function balanceDanger(account: Account, now: number): Danger | null {
+  if (account.balanceMicro <= 0) return null;
+  const at = lastsUntil(account, now, now + last(BALANCE_HOURS) * HOUR_MS);
+  return at === null || at <= now ? null : dangerAt(at, now, BALANCE_HOURS);
+}
+
+/**
+ * Returns when the disks of an organization are destroyed that has had no balance since `exhaustedSince`, if that is within a day; null:
+ * it is not.
+ */
+export function diskDanger(account: Account, exhaustedSince: number | null, now: number): Danger | null {
+  if (exhaustedSince === null) return null;
+  const { afterMs, atMicro } = AUTO_DESTROY;
+  const horizon = now + last(DISK_HOURS) * HOUR_MS;
+  // Only disks are charged into debt.
+  const meters = account.meters.filter(({ meter }) => meter === 'disk');
+  const debt = { ...account, meters, balanceMicro: account.balanceMicro - atMicro };
+  const inDebtAt = debt.balanceMicro <= 0 ? now : lastsUntil(debt, now, horizon);
+  return inDebtAt === null ? null : dangerAt(Math.max(exhaustedSince + afterMs, inDebtAt), now, DISK_HOURS);
+}
+
+/**
+ * Returns the hours of which an organization counts as warned from now on. A host that is silent makes no danger, because its time is
+ * not charged, but takes none away, because it can come back.
+ */
+export function warnedHours(
+  account: Account,
+  warned: number | null,
+  danger: Danger | null,
+  now: number,
+): number | null {
+  if (danger !== null || warned === null) return danger?.hours ?? null;
+  const meters = account.meters.map((one) => ({
+    ...one,
+    intervals: one.intervals.map((interval) => ({ ...interval, beyond: 'runs' as const })),
+  }));
+  return balanceDanger({ ...account, meters }, now) === null ? null : warned;
+}
+
+function dangerAt(at: number, now: number, steps: readonly number[]): Danger | null {
+  const hours = steps.find((step) => at - now <= step * HOUR_MS);
+  return hours === undefined ? null : { at, hours };
+}
+
+function last(steps: readonly number[]): number {
+  return steps.at(-1) ?? 0;
+}
+
+/** Tells whether a danger is worth a warning after the one of `warned` hours: it is nearer, or there was none. */
+export function isNews(warned: number | null, danger: Danger | null): danger is Danger {
+  return danger !== null && (warned === null || danger.hours < warned);
+}
