@@ -26,8 +26,8 @@ export interface Schema {
     exhausted_since: number | null;
     settle_at: number | null;
     created_at: number;
-    balance_low_hours: Generated<number | null>;
-    disks_at_risk_hours: Generated<number | null>;
+    balance_low_hours: number | null;
+    disks_at_risk_hours: number | null;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
   invites: {
@@ -97,7 +97,7 @@ export interface Schema {
     removed_at: number | null;
     maintenance_starts_at: number | null;
     maintenance_ends_at: number | null;
-    away_since: Generated<number | null>;
+    away_since: number | null;
   };
   gpus: {
     machine_id: string;
@@ -223,7 +223,7 @@ export interface Schema {
     code: string | null;
     message: string | null;
     request_id: string | null;
-    stuck_since: Generated<number | null>;
+    stuck_since: number | null;
   };
   events: {
     stream: string;

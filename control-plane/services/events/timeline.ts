@@ -36,7 +36,7 @@ const ATTEMPTS: readonly string[] = ['stop_attempt', 'destroy_attempt'];
 
 /**
  * Adds an event that a host reports. A step that goes on is told again with each tenth of it and with other words; an attempt that goes
- * on, every five minutes. A kind that is not for hosts becomes another one ({@link hostEvent}).
+ * on, also every five minutes. A kind that is not for hosts becomes another one ({@link hostEvent}).
  */
 export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
   const kind = hostEvent(told);
@@ -50,10 +50,17 @@ function tellsMore(
   last: { kind: string | null; message: string | null; at: number },
   message: string,
 ): boolean {
-  if (ATTEMPTS.includes(last.kind ?? '')) return tx.now - last.at >= AGAIN_MS;
   const [before, now] = [percentOf(last.message ?? ''), percentOf(message)];
-  if (before === null || now === null) return last.message !== message;
+  if (before === null || now === null) {
+    const isOverdue = ATTEMPTS.includes(last.kind ?? '') && tx.now - last.at >= AGAIN_MS;
+    return isOverdue || withoutNumbers(last.message ?? '') !== withoutNumbers(message);
+  }
   return Math.floor(before / 10) !== Math.floor(now / 10);
+}
+
+/** The words of an attempt also say how long it has lasted. */
+function withoutNumbers(message: string): string {
+  return message.replace(/\d+/g, '');
 }
 
 const lastOf = compileOnce(({ instanceId }: { instanceId: string }) =>
