@@ -1,3 +1,4 @@
+import BetterSqlite3 from 'better-sqlite3';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
@@ -52,6 +53,23 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
   afterEach(async () => {
     for (const host of hosts) host.close();
     await test.stop();
+  });
+
+  it('keeps every timeline as it was, numbered without a gap', () => {
+    const before = new BetterSqlite3(leftBy(release, 'store.db'), { readonly: true });
+    const events = before.prepare('SELECT instance_id, at, kind, message FROM instance_events ORDER BY id').all();
+    before.close();
+    expect(events.length).toBeGreaterThan(10);
+    const after = test.core.platform.store.transact((tx) =>
+      tx.all(query.selectFrom('events').selectAll().where('instance_id', 'is not', null).orderBy('number')),
+    );
+    const told = after.map(({ instance_id, at, kind, message }) => ({ instance_id, at, kind, message }));
+    const byInstance = (one: unknown, other: unknown) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1);
+    expect(told.sort(byInstance)).toEqual(events.sort(byInstance));
+    for (const stream of new Set(after.map((event) => event.stream))) {
+      const numbers = after.filter((event) => event.stream === stream).map(({ number }) => number);
+      expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+    }
   });
 
   it('answers every GET', async () => {
