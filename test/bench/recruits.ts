@@ -1,5 +1,6 @@
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import type { ControlPlane } from '../../control-plane/app.js';
+import { getOrganization } from '../../control-plane/services/accounts/organizations.js';
 import { addCredential } from '../../control-plane/services/machines/credentials.js';
 import { saveInventory } from '../../control-plane/services/machines/inventory.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -33,7 +34,10 @@ export async function recruit({ platform }: ControlPlane, count: number): Promis
   return file;
 }
 
-/** Gives each host a running copy of an instance. */
+/** The instances that an organization may have. */
+const OF_ONE_ORGANIZATION = 25;
+
+/** Gives each host a running copy of an instance, and as many organizations as that takes. */
 export function addRuns({ platform }: ControlPlane, file: FleetFile, instanceId: string): FleetFile {
   const { store, ids } = platform;
   return store.transact((tx) => {
@@ -42,10 +46,16 @@ export function addRuns({ platform }: ControlPlane, file: FleetFile, instanceId:
     const meter = tx.get(meters.where('closed_at', 'is', null));
     if (!instance || !meter) throw new Error('the instance does not run');
     const { id: _, ...interval } = meter;
-    const hosts = file.hosts.map((host) => {
-      const copy = { id: ids.uuid(), machine_id: host.id };
+    const owner = getOrganization(tx, instance.organization_id);
+    let organization_id = '';
+    const hosts = file.hosts.map((host, index) => {
+      if (index % OF_ONE_ORGANIZATION === 0) {
+        organization_id = ids.uuid();
+        tx.run(query.insertInto('organizations').values({ ...owner, id: organization_id }));
+      }
+      const copy = { id: ids.uuid(), machine_id: host.id, organization_id };
       tx.run(query.insertInto('instances').values({ ...instance, ...copy }));
-      const its = { instance_id: copy.id, machine_id: host.id };
+      const its = { instance_id: copy.id, machine_id: host.id, organization_id };
       tx.run(query.insertInto('meter_intervals').values({ ...interval, ...its }));
       return { ...host, run: { instanceId: copy.id, sequence: instance.sequence } };
     });
