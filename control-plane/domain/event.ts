@@ -18,17 +18,20 @@ export interface EventData {
   'invite.created': InviteData;
   'invite.revoked': InviteData;
   'billing.credited': MoneyData & { reason: string | null };
+  'billing.debited': MoneyData & { reason: string | null };
   'billing.paid': MoneyData & { payment_id: string };
   'billing.refunded': MoneyData & { payment_id: string };
+  'billing.refund_failed': MoneyData & { payment_id: string };
   'billing.dispute_debited': MoneyData & { payment_id: string };
+  'billing.dispute_returned': MoneyData & { payment_id: string };
   'billing.payments_frozen': Record<string, never>;
   'billing.payments_unfrozen': Record<string, never>;
   'billing.balance_low': { balance_micro: number; hours: number; lasts_until: string };
-  'billing.balance_exhausted': { balance_micro: number; stopped_instances: number };
+  'billing.balance_exhausted': { balance_micro: number };
   'billing.disks_at_risk': { balance_micro: number; hours: number; destroyed_at: string; instances: number };
   'machine.maintenance_planned': MachineData & { starts_at: string; ends_at: string; instance_ids: string[] };
   'machine.maintenance_cancelled': MachineData & { instance_ids: string[] };
-  'machine.away': MachineData;
+  'machine.away': MachineData & { since: string };
   'machine.back': MachineData;
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
   'gpu.healthy': MachineData & { gpu_uuid: string };
@@ -47,13 +50,11 @@ interface KeyData {
 
 interface MemberData {
   user_id: string;
-  email: string;
   role: Role;
 }
 
 interface InviteData {
   invite_id: string;
-  email: string;
   role: Role;
 }
 
@@ -65,12 +66,6 @@ interface MoneyData {
 interface MachineData {
   machine_id: string;
   machine_name: string;
-}
-
-/** Why the status of an instance changes, for its timeline. */
-export interface Why {
-  kind: string;
-  message: string;
 }
 
 /** Writes the id of an event: `epoch.number`. */

@@ -65,6 +65,9 @@ export const HOST_EVENTS = [
   'waiting',
 ] as const;
 
+/** What stands before the lines that a workload has printed, in the message of an event. */
+export const BEFORE_OUTPUT = '; its last lines:';
+
 const RESERVED: ReadonlySet<string> = new Set([...INSTANCE_ERRORS, ...PLATFORM_EVENTS]);
 
 /** Returns the kind of an event that an agent reported: `note` for a kind that only the control plane itself writes. */

@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../../shared/time.js';
 import { AUTO_DESTROY } from './deadlines.js';
-import { lastsUntil, type Account } from './settlement.js';
+import { lastsUntil, type Account, type Metered } from './settlement.js';
 
 /** How many hours before the balance is used up, and before disks are destroyed, an organization is warned. */
 const BALANCE_HOURS = [1, 4, 24] as const;
@@ -37,8 +37,8 @@ export function diskDanger(account: Account, exhaustedSince: number | null, now:
 }
 
 /**
- * Returns the hours of which an organization counts as warned from now on. A host that is silent makes no danger, because its time is
- * not charged, but takes none away, because it can come back.
+ * Returns the hours of which an organization counts as warned from now on; null: of none. A host that is silent makes no danger, because
+ * its time is not charged, but takes none away, because it can come back. Nor does a pause in which nothing is charged.
  */
 export function warnedHours(
   account: Account,
@@ -46,17 +46,29 @@ export function warnedHours(
   danger: Danger | null,
   now: number,
 ): number | null {
-  if (danger !== null || warned === null) return danger?.hours ?? null;
-  const meters = account.meters.map((one) => ({
-    ...one,
-    intervals: one.intervals.map((interval) => ({ ...interval, beyond: 'runs' as const })),
-  }));
-  return balanceDanger({ ...account, meters }, now) === null ? null : warned;
+  const told = Math.min(warned ?? Infinity, danger?.hours ?? Infinity);
+  if (told === Infinity) return null;
+  if (account.balanceMicro <= 0) return BALANCE_HOURS[0];
+  const possible = { ...account, meters: account.meters.map(withoutSilence) };
+  const at = lastsUntil(possible, now);
+  if (at === null) return told;
+  const nearest = dangerAt(at, now, BALANCE_HOURS);
+  return nearest && Math.max(nearest.hours, told);
+}
+
+function withoutSilence(metered: Metered): Metered {
+  return { ...metered, intervals: metered.intervals.map((interval) => ({ ...interval, beyond: 'runs' })) };
 }
 
 function dangerAt(at: number, now: number, steps: readonly number[]): Danger | null {
   const hours = steps.find((step) => at - now <= step * HOUR_MS);
   return hours === undefined ? null : { at, hours };
+}
+
+/** Returns when the next warning of disks is due after one, if nothing changes; null: no other follows. */
+export function nextDiskWarning({ at, hours }: Danger): number | null {
+  const next = DISK_HOURS.findLast((step) => step < hours);
+  return next === undefined ? null : at - next * HOUR_MS;
 }
 
 function last(steps: readonly number[]): number {

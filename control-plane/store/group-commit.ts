@@ -1,4 +1,5 @@
 import type BetterSqlite3 from 'better-sqlite3';
+import { callEach } from '../../shared/call-each.js';
 
 /** Runs a function later in the same turn of the event loop, or in the next one. */
 export type Defer = (run: () => void) => void;
@@ -152,17 +153,4 @@ export class GroupCommit {
     const failures = effects.map((effect) => () => effect.fail(error));
     callEach(failures);
   }
-}
-
-/** Calls all functions, then throws the first error of any. */
-function callEach(functions: readonly (() => void)[]): void {
-  const errors: unknown[] = [];
-  for (const run of functions) {
-    try {
-      run();
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  if (errors.length > 0) throw errors[0];
 }

@@ -109,6 +109,8 @@ export interface Schema {
     reason: string | null;
     present: Generated<Flag>;
     seen_at: Generated<number>;
+    told_healthy: Generated<Flag>;
+    told_at: number | null;
   };
   offers: {
     id: string;
@@ -302,6 +304,7 @@ export interface Schema {
     origin: string | null;
     found_at: number;
     removal_requested_at: number | null;
+    told: Generated<Flag>;
   };
   quarantine_gpus: { quarantine_id: string; gpu_uuid: string };
   audit_log: { id: Generated<number>; at: number; actor_id: string; action: string; subject: string; details: string };

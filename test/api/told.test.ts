@@ -90,7 +90,8 @@ describe('an organization is told', () => {
       'invite.revoked',
     ]);
     expect(JSON.stringify(events)).not.toContain(secret);
-    expect(events[3]?.data).toEqual({ user_id: member.userId, email: member.email, role: 'member' });
+    expect(events[3]?.data).toEqual({ user_id: member.userId, role: 'member' });
+    expect(JSON.stringify(events)).not.toContain('@');
   });
 
   it('that its payments are frozen, and are not any more', async () => {
@@ -140,9 +141,38 @@ describe('before money runs out', () => {
     await poor.pass(2 * HOUR_MS + MINUTE_MS);
     expect(warned()).toEqual([1]);
     const [exhausted] = (await poor.pass(HOUR_MS), told('billing.balance_exhausted'));
-    expect(exhausted?.data).toEqual({ balance_micro: 0, stopped_instances: 1 });
+    expect(exhausted?.data).toEqual({ balance_micro: 0 });
     await poor.credit(100 * GPU_MICRO);
     expect(typesOf(told())).toContain('billing.credited');
+    poor.agent.close();
+  });
+
+  it('it is not warned again by each job, nor by a host that comes and goes', async () => {
+    const { test } = world;
+    const poor = await makePoor(test, world.templateId, 2);
+    await poor.credit(-2.5 * GPU_MICRO);
+    const told = listening(test, poor.renter.organizationId);
+    const warned = () => told('billing.balance_low').map(({ data }) => data['hours']);
+    const [first = '', second = ''] = poor.ids;
+    await poor.pass(1_000);
+    expect(warned()).toEqual([]);
+    for (const _ of [1, 2]) {
+      for (let minute = 0; minute < 3; minute++) {
+        test.advance(MINUTE_MS);
+        await poor.agent.speak(first);
+      }
+      await poor.pass(1_000);
+    }
+    expect(warned()).toEqual([]);
+    for (const id of [first, second]) {
+      await poor.renter.api.delete(`/v1/instances/${id}`);
+      await statusIs(poor.renter.api, id, 'destroyed');
+    }
+    const job = { offer_id: poor.offerId, template_id: world.templateId, disk_gb: 10 };
+    const { id } = await poor.renter.api.post<{ id: string }>('/v1/instances', job);
+    await statusIs(poor.renter.api, id, 'running');
+    test.advance(1_000);
+    expect(warned()).toEqual([]);
     poor.agent.close();
   });
 
@@ -176,6 +206,22 @@ describe('before money runs out', () => {
   });
 });
 
+describe('without a meter', () => {
+  it('the disk of an instance in error is told of at each step', async () => {
+    const { test } = world;
+    const poor = await makePoor(test, world.templateId);
+    const told = listening(test, poor.renter.organizationId);
+    const risks = () => told('billing.disks_at_risk').map(({ data }) => data['hours']);
+    poor.agent.exit(poor.id, { code: 1 });
+    await statusIs(poor.renter.api, poor.id, 'error');
+    await poor.credit(-20 * GPU_MICRO);
+    expect(risks()).toEqual([24]);
+    for (let hour = 1; hour < 24; hour++) test.advance(HOUR_MS);
+    expect(risks()).toEqual([6, 1]);
+    poor.agent.close();
+  });
+});
+
 describe('operators are told', () => {
   it('of a machine that is away for two minutes, and of its return, but of no short break', async () => {
     const { test } = world;
@@ -203,7 +249,9 @@ describe('operators are told', () => {
     const [first, second] = gpus;
     const told = listening(test);
     await agent.claim({ inventory: { ...inventory, gpus: [first, { ...second, healthy: false, reason: 'hot' }] } });
+    test.advance(20_000);
     await agent.claim({ inventory: { ...inventory, gpus } });
+    test.advance(10 * MINUTE_MS);
     const events = told().filter(({ subject }) => subject === `machines/${agent.hostId}`);
     expect(typesOf(events)).toEqual(['gpu.unhealthy', 'gpu.healthy']);
     expect(events[0]?.data).toMatchObject({ gpu_uuid: second?.['uuid'], reason: 'hot' });

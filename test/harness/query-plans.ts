@@ -25,11 +25,13 @@ const HISTORY = [
 const LIVE_INDEXES = [
   'api_keys_active',
   'api_keys_of_creator',
+  'commands_not_stuck',
   'commands_of_machine',
   'commands_open',
   'commands_to_send',
   'disputes_by_organization',
   'gpus_present',
+  'gpus_untold',
   'instances_live_by_age',
   'instances_live_by_machine',
   'instances_live_by_organization',
@@ -43,6 +45,7 @@ const LIVE_INDEXES = [
   'offers_open',
   'organizations_low',
   'organizations_to_settle',
+  'quarantine_untold',
   'templates_of_organization',
   'templates_shared',
 ];

@@ -1,8 +1,7 @@
 import type { Attempt } from '../../agent/commands/attempt.js';
 import type { Dependencies } from '../../agent/commands/reconcile.js';
 import type { Caller } from '../../control-plane/domain/caller.js';
-import type { Why } from '../../control-plane/domain/event.js';
-import { recordTransition } from '../../control-plane/services/events/timeline.js';
+import { recordTransition, type Reason } from '../../control-plane/services/events/timeline.js';
 import type { Instance } from '../../control-plane/services/instances/queries.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -303,7 +302,7 @@ export const BUGS: readonly Bug[] = [
       [
         `${SERVICES}/instances/requests`,
         (module) => ({
-          requestStop: (tx: Tx, instance: Instance, reason: Why) => {
+          requestStop: (tx: Tx, instance: Instance, reason: Reason) => {
             recordTransition(tx, { ...instance, status: 'stopped' }, 'stopping', reason);
             return original(module, 'requestStop')(tx, instance, reason);
           },

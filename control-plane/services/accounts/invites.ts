@@ -74,8 +74,8 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
 }
 
 function tell(tx: Tx, type: 'invite.created' | 'invite.revoked', invite: InviteDetails): void {
-  const { id, organization_id, email, role } = invite;
-  recordEvent(tx, organization_id, type, `invites/${id}`, { invite_id: id, email, role });
+  const { id, organization_id, role } = invite;
+  recordEvent(tx, organization_id, type, `invites/${id}`, { invite_id: id, role });
 }
 
 /**

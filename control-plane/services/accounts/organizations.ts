@@ -24,17 +24,16 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
       .insertInto('memberships')
       .values({ organization_id: organizationId, user_id: userId, role, joined_at: tx.now }),
   );
-  const user = tx.get(query.selectFrom('users').select('email').where('id', '=', userId));
-  recordMember(tx, organizationId, 'member.joined', { id: userId, email: user?.email ?? '', role });
+  recordMember(tx, organizationId, 'member.joined', { id: userId, role });
 }
 
 export function recordMember(
   tx: Tx,
   organizationId: string,
   type: 'member.joined' | 'member.role_changed' | 'member.left',
-  { id, email, role }: { id: string; email: string; role: Role },
+  { id, role }: { id: string; role: Role },
 ): void {
-  recordEvent(tx, organizationId, type, `members/${id}`, { user_id: id, email, role });
+  recordEvent(tx, organizationId, type, `members/${id}`, { user_id: id, role });
 }
 
 /** Lists every organization for an operator, newest first. */

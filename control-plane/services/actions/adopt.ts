@@ -34,6 +34,8 @@ export interface Adoption {
 
 const ADOPTED = { kind: 'adopted', message: 'an operator has assigned this workload to the organization' } as const;
 const FOUND_RUNNING = { kind: 'running', message: 'the workload is up on its host' } as const;
+const WAS_RUNNING = { kind: 'running', message: 'the workload has run on its host' } as const;
+const WENT_DOWN = { kind: 'stop_requested', message: 'the workload is down on its host' } as const;
 const FOUND_STOPPED = { kind: 'stopped', message: 'the workload is down on its host, its disk is kept' } as const;
 
 /**
@@ -65,14 +67,11 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const created = insertInstance(platform, tx, owner, deployment, identity);
     recordTransition(tx, created, null, ADOPTED);
     const observation = readSight(workload.observation);
-    const running = transition(tx, created, 'running', FOUND_RUNNING, addressesOf(tx, created, observation));
-    const instance =
-      stateOf(workload.observation) === 'running'
-        ? running
-        : considerRelease(
-            tx,
-            transition(tx, transition(tx, running, 'stopping', FOUND_STOPPED), 'stopped', FOUND_STOPPED),
-          );
+    const isUp = stateOf(workload.observation) === 'running';
+    const seen = addressesOf(tx, created, observation);
+    const running = transition(tx, created, 'running', isUp ? FOUND_RUNNING : WAS_RUNNING, seen);
+    const stop = () => transition(tx, transition(tx, running, 'stopping', WENT_DOWN), 'stopped', FOUND_STOPPED);
+    const instance = isUp ? running : considerRelease(tx, stop());
     tx.run(query.deleteFrom('quarantine').where('id', '=', id));
     const accessible = origin ? renewAccess(tx, instance) : instance;
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });

@@ -19,8 +19,7 @@ export function enforceBalance(tx: Tx, organizationId: string, exhaustedAt: numb
   if (balance_micro > 0) return exhausted_since === null ? undefined : setLowSince(tx, organizationId, null);
   if (exhausted_since === null) {
     setLowSince(tx, organizationId, tx.now);
-    const data = { balance_micro, stopped_instances: unpaid.length };
-    recordEvent(tx, organizationId, 'billing.balance_exhausted', `orgs/${organizationId}`, data);
+    recordEvent(tx, organizationId, 'billing.balance_exhausted', `orgs/${organizationId}`, { balance_micro });
   }
   for (const instance of instancesIn(tx, organizationId, 'stopped')) considerRelease(tx, instance);
 }

@@ -56,15 +56,15 @@ export function appendEntry(
 function tell(tx: Tx, { id, organization_id, kind, amount_micro, reason }: Row<'transactions'>, balance_micro: number) {
   const subject = `transactions/${id}`;
   const money = { amount_micro, balance_micro };
-  const payment_id = reason ?? '';
-  switch (kind) {
-    case 'payment':
-      return recordEvent(tx, organization_id, 'billing.paid', subject, { ...money, payment_id });
-    case 'refund':
-      return recordEvent(tx, organization_id, 'billing.refunded', subject, { ...money, payment_id });
-    case 'dispute':
-      return recordEvent(tx, organization_id, 'billing.dispute_debited', subject, { ...money, payment_id });
-    default:
-      return recordEvent(tx, organization_id, 'billing.credited', subject, { ...money, reason });
+  const isGiven = amount_micro > 0;
+  if (kind === 'credit' || kind === 'charge') {
+    const type = isGiven ? 'billing.credited' : 'billing.debited';
+    return recordEvent(tx, organization_id, type, subject, { ...money, reason });
   }
+  const types = {
+    payment: 'billing.paid',
+    refund: isGiven ? 'billing.refund_failed' : 'billing.refunded',
+    dispute: isGiven ? 'billing.dispute_returned' : 'billing.dispute_debited',
+  } as const;
+  recordEvent(tx, organization_id, types[kind], subject, { ...money, payment_id: reason ?? '' });
 }

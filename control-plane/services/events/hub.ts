@@ -1,3 +1,4 @@
+import { callEach } from '../../../shared/call-each.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Platform } from '../system/platform.js';
 
@@ -31,7 +32,8 @@ export class EventHub {
   private tell(): void {
     const changed = [...this.changed];
     this.changed.clear();
-    for (const stream of changed) for (const listener of [...(this.listeners.get(stream) ?? [])]) listener();
+    const listeners = changed.flatMap((stream) => [...(this.listeners.get(stream) ?? [])]);
+    callEach(listeners);
   }
 }
 

@@ -1,4 +1,5 @@
 import { OPERATORS, eventId, parseEventId, type EventType } from '../../domain/event.js';
+import { BEFORE_OUTPUT } from '../../domain/instance-codes.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
@@ -81,8 +82,8 @@ export function describeEvent({ publicUrl }: Pick<Platform, 'publicUrl'>, event:
   return { id: eventId(event), source: `${publicUrl ?? ''}${path}`, type, subject, time: at, data };
 }
 
-/** Returns the first line of a message: the others are what a workload has printed, which may contain secrets. */
+/** Returns a message without what the workload has printed, which may contain secrets. */
 function withoutOutput(message: string): string {
-  const [first = ''] = message.split('\n', 1);
-  return first.replace(/; its last lines:$/, '');
+  const [words = ''] = message.split(`${BEFORE_OUTPUT}\n`, 1);
+  return words;
 }

@@ -30,7 +30,8 @@ export function recordInstanceEvent<Type extends EventType>(
   data: EventData[Type],
 ): void {
   const event = { instanceId, at: tx.now, type, kind, message, data: JSON.stringify(data) };
-  const { stream } = tx.get(addedToInstance(event)) ?? { stream: '' };
+  const { stream, number } = tx.get(addedToInstance(event)) ?? { stream: '', number: 0 };
+  if (number > KEPT_OF_STREAM) dropSurplus(tx, stream, number - KEPT_OF_STREAM);
   const last = tx.get(firstTooMany({ instanceId }));
   if (!last) return;
   tx.run(query.deleteFrom('events').where('instance_id', '=', instanceId).where('number', '<=', last.number));
@@ -73,12 +74,12 @@ const addedToStream = compileOnce(
 
 const addedToInstance = compileOnce(
   ({ instanceId, at, type, kind, message, data }: Texts<'instanceId' | 'type' | 'kind' | 'message' | 'data'>) =>
-    statement<{ stream: string }>(sql`
+    statement<{ stream: string; number: number }>(sql`
     INSERT INTO events (stream, number, epoch, at, type, subject, instance_id, kind, message, data)
     SELECT organization_id, ${numberAfter(sql`organization_id`)},
       ${epoch}, ${at}, ${type}, 'instances/' || id, id, ${kind}, ${message}, ${data}
     FROM instances WHERE id = ${instanceId}
-    RETURNING stream`),
+    RETURNING stream, number`),
 );
 
 const firstTooMany = compileOnce(({ instanceId }: { instanceId: string }) =>

@@ -1,24 +1,30 @@
 import { MINUTE_MS } from '../../../shared/time.js';
-import { percentOf, type Why } from '../../domain/event.js';
+import { percentOf } from '../../domain/event.js';
 import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import type { RawBuilder } from 'kysely';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { Platform } from '../system/platform.js';
+import { mayTell } from './host-budget.js';
 import { recordInstanceEvent } from './record.js';
+
+/** Why a status changes: what the renter reads. */
+export interface Reason {
+  kind: PlatformEvent | InstanceErrorCode;
+  message: string;
+}
 
 /** How often an attempt that goes on is told again. */
 const AGAIN_MS = 5 * MINUTE_MS;
 
 /** Adds an event to the timeline that the renter reads, which changes no status. */
-export function recordNote(tx: Tx, instanceId: string, kind: PlatformEvent | InstanceErrorCode, message: string): void {
-  recordInstanceEvent(
-    tx,
-    instanceId,
-    kind === 'gpus_released' ? 'instance.gpus_released' : 'instance.noted',
-    { kind, message },
-    {},
-  );
+export function recordNote(tx: Tx, instanceId: string, kind: Reason['kind'], message: string): void {
+  recordInstanceEvent(tx, instanceId, 'instance.noted', { kind, message }, {});
+}
+
+export function recordGpusReleased(tx: Tx, instanceId: string, message: string): void {
+  recordInstanceEvent(tx, instanceId, 'instance.gpus_released', { kind: 'gpus_released', message }, {});
 }
 
 /** Adds the event of a change of status; `previous` is null for a new instance. */
@@ -26,9 +32,14 @@ export function recordTransition(
   tx: Tx,
   { id, status }: { id: string; status: InstanceStatus },
   previous: InstanceStatus | null,
-  why: Why,
+  reason: Reason,
 ): void {
-  recordInstanceEvent(tx, id, 'instance.status_changed', why, { previous_status: previous, status });
+  recordInstanceEvent(tx, id, 'instance.status_changed', reason, { previous_status: previous, status });
+}
+
+/** Adds a note in the words of a host. Drops it if the host has said too much of this instance. */
+export function recordHostNote(platform: Platform, tx: Tx, instanceId: string, { kind, message }: Reason): void {
+  if (mayTell(platform, instanceId)) recordNote(tx, instanceId, kind, message);
 }
 
 /** What a host reports each minute while it does not succeed. */
@@ -38,10 +49,16 @@ const ATTEMPTS: readonly string[] = ['stop_attempt', 'destroy_attempt'];
  * Adds an event that a host reports. A step that goes on is told again with each tenth of it and with other words; an attempt that goes
  * on, also every five minutes. A kind that is not for hosts becomes another one ({@link hostEvent}).
  */
-export function recordHostEvent(tx: Tx, instanceId: string, told: string, message: string): void {
+export function recordHostEvent(
+  platform: Platform,
+  tx: Tx,
+  instanceId: string,
+  { kind: told, message }: { kind: string; message: string },
+): void {
   const kind = hostEvent(told);
   const last = tx.get(lastOf({ instanceId }));
   if (last?.kind === kind && kind === told && !tellsMore(tx, last, message)) return;
+  if (!mayTell(platform, instanceId)) return;
   recordInstanceEvent(tx, instanceId, 'instance.progress', { kind, message }, { percent: percentOf(message) });
 }
 

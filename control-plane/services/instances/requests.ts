@@ -2,8 +2,8 @@ import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { recordCommand } from './commands.js';
 import type { Instance } from './queries.js';
-import { recordNote } from '../events/timeline.js';
-import { transition, type Reason } from './transitions.js';
+import { recordNote, type Reason } from '../events/timeline.js';
+import { transition } from './transitions.js';
 import { canRelease } from './release.js';
 
 /** Moves an instance from `running` to `stopping` and commands the stop. While payments are frozen, it also releases the GPUs. */

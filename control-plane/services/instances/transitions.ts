@@ -1,11 +1,11 @@
 import { windowAfter } from '../../domain/charge-window.js';
-import type { InstanceErrorCode, PlatformEvent } from '../../domain/instance-codes.js';
+import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
-import { recordTransition } from '../events/timeline.js';
+import { recordTransition, type Reason } from '../events/timeline.js';
 
 /** Columns that only this file writes. */
 type Guarded =
@@ -20,12 +20,6 @@ type Guarded =
 export type InstanceChanges = Partial<Omit<Instance, Guarded | 'error_code'>> & {
   error_code?: InstanceErrorCode | null;
 };
-
-/** Why a status changes: what the renter reads. */
-export interface Reason {
-  kind: PlatformEvent | InstanceErrorCode;
-  message: string;
-}
 
 /**
  * Changes the status of an instance; nothing else writes it. Checks that the change is allowed, sets the times, clears addresses that
@@ -98,7 +92,7 @@ export function fail(
   error_message: string,
   changes: InstanceChanges = {},
 ): Instance {
-  const reason = { kind: error_code, message: error_message };
+  const reason: Reason = { kind: error_code, message: error_message };
   return transition(tx, instance, 'error', reason, { ...changes, error_code, error_message });
 }
 

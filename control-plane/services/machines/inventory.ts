@@ -1,10 +1,8 @@
 import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { OPERATORS } from '../../domain/event.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordEvent } from '../events/record.js';
 import { foreignGpus } from './gpu-owners.js';
 
 /** Records a new machine with the inventory that its agent reports. */
@@ -77,7 +75,6 @@ const MOST_KNOWN = 256;
  * inventing GPUs, and is refused with VALIDATION_FAILED.
  */
 export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
-  const before = tx.all(presentGpus({ machineId }));
   makeRoom(tx, machineId, gpus);
   tx.run(
     query
@@ -117,27 +114,7 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
     const own = query.updateTable('gpus').set({ healthy: 0, reason }).where('machine_id', '=', machineId);
     tx.run(own.where('uuid', '=', uuid));
   }
-  tellOfHealth(tx, machineId, before);
 }
-
-/** Tells operators of each GPU that has become unhealthy, or healthy again. */
-function tellOfHealth(tx: Tx, machineId: string, before: readonly StoredGpu[]): void {
-  for (const { uuid: gpu_uuid, healthy } of before) {
-    const gpu = tx.get(gpuOf({ machineId, uuid: gpu_uuid }));
-    if (!gpu || gpu.healthy === healthy) continue;
-    const machine = tx.get(query.selectFrom('machines').select('name').where('id', '=', machineId));
-    const data = { machine_id: machineId, machine_name: machine?.name ?? '', gpu_uuid };
-    const subject = `machines/${machineId}`;
-    if (gpu.healthy === 1) recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
-    else recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason: gpu.reason });
-  }
-}
-
-type StoredGpu = Pick<Row<'gpus'>, 'uuid' | 'healthy'>;
-
-const gpuOf = compileOnce(({ machineId, uuid }: { machineId: string; uuid: string }) =>
-  query.selectFrom('gpus').select(['healthy', 'reason']).where('machine_id', '=', machineId).where('uuid', '=', uuid),
-);
 
 /** Keeps `seen_at` of a GPU that was reported all the time; sets it for one that is reported again. */
 const SEEN_SINCE = sql<number>`CASE gpus.present WHEN 1 THEN gpus.seen_at ELSE excluded.seen_at END`;

@@ -78,11 +78,11 @@ export function changeMachine(
   operator: Operator,
   id: string,
   action: string,
-  columns: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
+  change: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
 ): MachineDetails {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, id);
-    const changes = columns(tx, machine);
+    const changes = change(tx, machine);
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     recordAudit(tx, operator, action, id, changes);
     return describeMachine(platform, tx, { ...machine, ...changes });

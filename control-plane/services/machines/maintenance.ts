@@ -36,6 +36,8 @@ export function setMaintenance(
 function tellRenters(tx: Tx, before: Row<'machines'>, window: Maintenance | null): void {
   const { id, name, maintenance_starts_at: startsAt, maintenance_ends_at: endsAt } = before;
   if ((window?.startsAt ?? null) === startsAt && (window?.endsAt ?? null) === endsAt) return;
+  const isOver = endsAt !== null && endsAt <= tx.now;
+  if (window === null && isOver) return;
   for (const [organization, instance_ids] of rentersOf(tx, id)) {
     const data = { machine_id: id, machine_name: name, instance_ids };
     const subject = `machines/${id}`;

@@ -8,11 +8,14 @@ import { NO_RELEASE, endWorkload } from './command-outcomes.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
 import { NO_ERROR, amend, fail, transition } from '../instances/transitions.js';
-import { recordNote } from '../events/timeline.js';
+import { recordGpusReleased, recordNote } from '../events/timeline.js';
 import { addressesOf, isAlive } from './observations.js';
 
 const WHY = 'the database was restored from a backup';
 const RUNS = { kind: 'running', message: `${WHY}; the workload runs on its host` } as const;
+const HAS_RUN = { kind: 'running', message: `${WHY}; the workload has run on its host since` } as const;
+const STARTED = { kind: 'start_requested', message: `${WHY}; the workload runs on its host` } as const;
+const WENT_DOWN = { kind: 'stop_requested', message: `${WHY}; the workload is down on its host` } as const;
 const IS_DOWN = { kind: 'stopped', message: `${WHY}; the workload is down on its host, its disk is kept` } as const;
 const IS_ABSENT = { kind: 'stopped', message: `${WHY}; the workload is not up on its host` } as const;
 const RUNS_ELSEWHERE = { kind: 'stopped', message: `${WHY}; another instance uses the GPUs on the host` } as const;
@@ -49,7 +52,11 @@ function stands({ kind, created_at }: CommandRow, { restoredAt }: Circumstances)
 function end(tx: Tx, instance: Instance, observation: Observation): void {
   const { status } = instance;
   if (status === 'stopping' || status === 'stopped') return settleStopped(tx, instance);
-  endWorkload(tx, status === 'running' ? instance : transition(tx, instance, 'running', RUNS, NO_RELEASE), observation);
+  endWorkload(
+    tx,
+    status === 'running' ? instance : transition(tx, instance, 'running', HAS_RUN, NO_RELEASE),
+    observation,
+  );
 }
 
 /** Brings an instance to `running`, because its workload runs on the host. Stops it if another instance holds its GPUs by now. */
@@ -66,7 +73,7 @@ function resume(tx: Tx, instance: Instance, state: InstanceState, up: ReadonlySe
     recordNote(tx, instance.id, 'stop_requested', `${WHY}, and another instance holds the GPUs; this one is stopped`);
     return void recordCommand(tx, instance, 'release');
   }
-  transition(tx, transition(tx, instance, 'starting', RUNS), 'running', RUNS, said);
+  transition(tx, transition(tx, instance, 'starting', STARTED), 'running', RUNS, said);
 }
 
 /**
@@ -91,6 +98,7 @@ function giveUpGpus(tx: Tx, holder: Instance): void {
   switch (holder.status) {
     case 'stopped':
       amend(tx, holder, released);
+      recordGpusReleased(tx, holder.id, `${WHY}; another instance uses the GPUs on the host`);
       return dropClaims(tx, holder.id);
     case 'starting':
       closeOpenCommand(tx, holder);
@@ -114,8 +122,8 @@ function failUnheard(tx: Tx, instance: Instance): void {
 
 function settleStopped(tx: Tx, instance: Instance): void {
   if (instance.status === 'stopped') return void considerRelease(tx, instance);
-  const up = instance.status === 'creating' ? transition(tx, instance, 'running', IS_DOWN, NO_RELEASE) : instance;
-  const down = up.status === 'running' ? transition(tx, up, 'stopping', IS_DOWN) : up;
+  const up = instance.status === 'creating' ? transition(tx, instance, 'running', HAS_RUN, NO_RELEASE) : instance;
+  const down = up.status === 'running' ? transition(tx, up, 'stopping', WENT_DOWN) : up;
   considerRelease(tx, transition(tx, down, 'stopped', IS_DOWN, NO_ERROR));
 }
 

@@ -1,5 +1,5 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import type { InstanceErrorCode } from '../../domain/instance-codes.js';
+import { BEFORE_OUTPUT, type InstanceErrorCode } from '../../domain/instance-codes.js';
 import type { Tx } from '../../store/store.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
 import { recordUsageAtEnd, recordUsageUp } from '../metering/usage-reports.js';
@@ -10,7 +10,7 @@ import type { Instance } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
 import { forgetSlowImage } from '../instances/slow-images.js';
 import { NO_ERROR, amend, fail, transition, type InstanceChanges } from '../instances/transitions.js';
-import { recordNote } from '../events/timeline.js';
+import { recordGpusReleased, recordNote } from '../events/timeline.js';
 import { MAX_WORDS_CHARS, isAlive, sshOf, addressesOf } from './observations.js';
 
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
@@ -77,7 +77,7 @@ function applyStopped(tx: Tx, command: CommandRow, instance: Instance, observati
     stopping.status === 'stopped'
       ? amend(tx, stopping, changes)
       : transition(tx, stopping, 'stopped', STOPPED, { ...changes, ...NO_ERROR });
-  if (command.kind === 'release') recordNote(tx, instance.id, 'gpus_released', 'the GPUs are free for other renters');
+  if (command.kind === 'release') recordGpusReleased(tx, instance.id, 'the GPUs are free for other renters');
   considerRelease(tx, stopped);
 }
 
@@ -135,7 +135,7 @@ function describeEnd({ state, exit }: Observation): { error_code: InstanceErrorC
 function withLines(message: string, { lastLines }: Exit): string {
   return lastLines.length === 0
     ? message
-    : `${message}; its last lines:\n${lastLines.slice(-20).join('\n').slice(-MAX_WORDS_CHARS)}`;
+    : `${message}${BEFORE_OUTPUT}\n${lastLines.slice(-20).join('\n').slice(-MAX_WORDS_CHARS)}`;
 }
 
 function keptLines(exit: Exit | undefined): { last_lines?: string } {

@@ -11,7 +11,7 @@ import { amend } from '../instances/transitions.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
 import { applyRemoved, renumberRemoval } from './quarantine.js';
-import { recordNote } from '../events/timeline.js';
+import { recordHostNote } from '../events/timeline.js';
 import { applyProvisionFailed, applyStartFailed, applyStartRefused } from './command-failures.js';
 import { MAX_WORDS_CHARS, findInstanceOfMachine } from './observations.js';
 
@@ -41,7 +41,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:
-        recordFailure(tx, command, instance, result);
+        recordFailure(platform, tx, command, instance, result);
         return answer('refused');
       case CommandOutcome.COMMAND_OUTCOME_STALE:
         return renumber(tx, command, instance, result.highestSequence);
@@ -59,7 +59,13 @@ function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequ
   renumberRemoval(tx, command, highestSequence + 1);
 }
 
-function recordFailure(tx: Tx, command: CommandRow, instance: Instance, result: CommandResult): void {
+function recordFailure(
+  platform: Platform,
+  tx: Tx,
+  command: CommandRow,
+  instance: Instance,
+  result: CommandResult,
+): void {
   const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {
@@ -73,7 +79,7 @@ function recordFailure(tx: Tx, command: CommandRow, instance: Instance, result: 
       return refuseAccess(tx, instance, command, reason);
     default:
       // A stop, release or destroy stays open and is sent again until it is done.
-      return recordNote(tx, instance.id, `${command.kind}_delayed`, reason.message);
+      return recordHostNote(platform, tx, instance.id, { kind: `${command.kind}_delayed`, message: reason.message });
   }
 }
 

@@ -5,20 +5,21 @@ import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
 import { nameOfMachine } from '../machines/machines.js';
-import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
+import { Absences } from './absences.js';
 
 const EVERY_MS = 15_000;
-/** Shortest absence that is told: an agent that restarts, or dials again, is shorter. */
-const AWAY_AFTER_MS = 2 * MINUTE_MS;
-/** A command that is open for longer is stuck. */
+/** A command that is open for longer, and a deploy without progress for longer, is stuck. */
 const STUCK_AFTER_MS = 15 * MINUTE_MS;
-const BATCH = 200;
+/** Shortest time between two events of one GPU, for one that comes and goes. */
+const GPU_AGAIN_MS = 10 * MINUTE_MS;
+/** Most events of one kind in one run, so that no host can push everything else out of the operators' stream. */
+const MOST = { stuck: 50, gpus: 50, quarantined: 20 };
 
 /**
- * Makes the worker that tells operators of machines that are away or back, and of commands that are stuck. It looks every 15 seconds.
- * Nothing is told in the first two minutes of a control plane, while hosts connect again, nor of machines that are lost. Returns the
- * number of events.
+ * Makes the worker that tells operators of machines that are away or back, of GPUs, of commands that are stuck, and of workloads in
+ * quarantine. It looks every 15 seconds. Nothing is told in the first two minutes of a control plane, while hosts connect again. Returns
+ * the number of events.
  */
 export function operatorTellerOf(platform: Platform): () => { told: number } {
   const absences = new Absences(platform);
@@ -27,93 +28,81 @@ export function operatorTellerOf(platform: Platform): () => { told: number } {
     const now = platform.clock.monotonic();
     if (now < dueAt || now - platform.bootedAt < GRACE_MS) return { told: 0 };
     platform.connections.noteSilence();
-    const told = absences.tell(now) + tellOfStuck(platform);
-    // Where many hosts come or go at once, the next run goes on with them.
-    dueAt = told < BATCH ? now + EVERY_MS : now;
-    return { told };
+    const { told, goesOn } = absences.tell(now);
+    dueAt = goesOn ? now : now + EVERY_MS;
+    return { told: told + tellOfOthers(platform) };
   };
 }
 
-/** Knows which machines are not connected, and since when. */
-class Absences {
-  /** By machine, in monotonic milliseconds. */
-  private missing: Map<string, number> | undefined;
-  /** The machines that operators believe to be away. */
-  private readonly away = new Set<string>();
-  private readonly changed = new Set<string>();
-
-  constructor(private readonly platform: Platform) {
-    platform.connections.onChange((machineId) => this.changed.add(machineId));
-  }
-
-  tell(now: number): number {
-    const { connections, store } = this.platform;
-    const missing = (this.missing ??= this.look(now));
-    for (const machineId of this.changed) {
-      if (connections.isConnected(machineId)) missing.delete(machineId);
-      else if (!this.away.has(machineId)) missing.set(machineId, missing.get(machineId) ?? now);
-    }
-    this.changed.clear();
-    const back = [...this.away].filter((machineId) => connections.isConnected(machineId)).slice(0, BATCH);
-    const gone = [...missing].filter(([, since]) => now - since >= AWAY_AFTER_MS).slice(0, BATCH - back.length);
-    if (back.length + gone.length === 0) return 0;
-    store.transact((tx) => {
-      for (const machineId of back) tellBack(tx, machineId);
-      for (const [machineId] of gone) tellAway(tx, machineId);
-    });
-    for (const machineId of back) this.away.delete(machineId);
-    for (const [machineId] of gone) {
-      missing.delete(machineId);
-      this.away.add(machineId);
-    }
-    return back.length + gone.length;
-  }
-
-  /** Returns the machines that have not connected since the start, and notes those that were away before it. */
-  private look(now: number): Map<string, number> {
-    const { store, connections } = this.platform;
-    const machines = query.selectFrom('machines').select(['id', 'away_since']).where('removed_at', 'is', null);
-    const missing = new Map<string, number>();
-    for (const { id, away_since } of store.transact((tx) => tx.all(machines.where('lost_at', 'is', null)))) {
-      if (away_since !== null) this.away.add(id);
-      if (connections.isConnected(id)) this.changed.add(id);
-      else if (away_since === null) missing.set(id, now - AWAY_AFTER_MS);
-    }
-    return missing;
-  }
-}
-
-function tellAway(tx: Tx, id: string): void {
-  const machine = tx.get(query.selectFrom('machines').selectAll().where('id', '=', id));
-  if (machine?.away_since !== null || machine.removed_at !== null || machine.lost_at !== null) return;
-  tx.run(updateRows('machines', { away_since: tx.now }, { id }));
-  recordEvent(tx, OPERATORS, 'machine.away', `machines/${id}`, nameOfMachine(tx, id));
-}
-
-function tellBack(tx: Tx, id: string): void {
-  const known = query.updateTable('machines').set({ away_since: null }).where('id', '=', id);
-  if (tx.run(known.where('away_since', 'is not', null)) === 0) return;
-  recordEvent(tx, OPERATORS, 'machine.back', `machines/${id}`, nameOfMachine(tx, id));
-}
-
-function tellOfStuck(platform: Platform): number {
-  const stuck = platform.store.transact((tx) =>
-    tx.all(
-      query
-        .selectFrom('commands')
-        .select(['id', 'instance_id', 'machine_id', 'kind', 'created_at'])
-        .where('state', '=', sql.lit('open'))
-        .where('stuck_since', 'is', null)
-        .where('created_at', '<=', tx.now - STUCK_AFTER_MS)
-        .orderBy('created_at')
-        .limit(BATCH),
-    ),
-  );
-  return forEachInOwnTransaction(platform, stuck, (tx, { id, instance_id, machine_id, kind, created_at }) => {
-    const open = query.updateTable('commands').set({ stuck_since: tx.now }).where('id', '=', id);
-    if (tx.run(open.where('state', '=', sql.lit('open'))) === 0) return;
-    const since = new Date(created_at).toISOString();
-    const data = { ...nameOfMachine(tx, machine_id), instance_id, command_id: id, command: kind, since };
-    recordEvent(tx, OPERATORS, 'command.stuck', `instances/${instance_id}`, data);
+function tellOfOthers({ store, clockSteps }: Platform): number {
+  return store.transact((tx) => {
+    const stuck = clockSteps.isTrusted() ? findStuck(tx) : [];
+    for (const command of stuck) tellOfStuck(tx, command);
+    const gpus = findChangedGpus(tx);
+    for (const gpu of gpus) tellOfGpu(tx, gpu);
+    const quarantined = findUntold(tx);
+    for (const workload of quarantined) tellOfQuarantined(tx, workload);
+    return stuck.length + gpus.length + quarantined.length;
   });
+}
+
+type Stuck = ReturnType<typeof findStuck>[number];
+
+function findStuck(tx: Tx) {
+  const cutoff = tx.now - STUCK_AFTER_MS;
+  return tx.all(
+    query
+      .selectFrom('commands')
+      .innerJoin('machines', 'machines.id', 'commands.machine_id')
+      .leftJoin('instances', 'instances.id', 'commands.instance_id')
+      .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind', 'commands.created_at'])
+      .where('commands.state', '=', sql.lit('open'))
+      .where('commands.stuck_since', 'is', null)
+      .where('commands.created_at', '<=', cutoff)
+      .where('machines.lost_at', 'is', null)
+      .where((eb) => eb.or([eb('commands.kind', '<>', 'provision'), eb('instances.progress_at', '<=', cutoff)]))
+      .orderBy('commands.created_at')
+      .limit(MOST.stuck),
+  );
+}
+
+function tellOfStuck(tx: Tx, { id, instance_id, machine_id, kind, created_at }: Stuck): void {
+  tx.run(updateRows('commands', { stuck_since: tx.now }, { id }));
+  const since = new Date(created_at).toISOString();
+  const data = { ...nameOfMachine(tx, machine_id), instance_id, command_id: id, command: kind, since };
+  recordEvent(tx, OPERATORS, 'command.stuck', `instances/${instance_id}`, data);
+}
+
+type ChangedGpu = ReturnType<typeof findChangedGpus>[number];
+
+function findChangedGpus(tx: Tx) {
+  return tx.all(
+    query
+      .selectFrom('gpus')
+      .select(['machine_id', 'uuid', 'healthy', 'reason'])
+      .where('healthy', '<>', sql.ref<0 | 1>('told_healthy'))
+      .where((eb) => eb.or([eb('told_at', 'is', null), eb('told_at', '<=', tx.now - GPU_AGAIN_MS)]))
+      .limit(MOST.gpus),
+  );
+}
+
+function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: ChangedGpu): void {
+  tx.run(updateRows('gpus', { told_healthy: healthy, told_at: tx.now }, { machine_id, uuid: gpu_uuid }));
+  const data = { ...nameOfMachine(tx, machine_id), gpu_uuid };
+  const subject = `machines/${machine_id}`;
+  if (healthy === 1) recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
+  else recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason });
+}
+
+type Untold = ReturnType<typeof findUntold>[number];
+
+function findUntold(tx: Tx) {
+  const untold = query.selectFrom('quarantine').select(['id', 'machine_id', 'instance_id']);
+  return tx.all(untold.where('told', '=', sql.lit(0)).orderBy('found_at').limit(MOST.quarantined));
+}
+
+function tellOfQuarantined(tx: Tx, { id, machine_id, instance_id }: Untold): void {
+  tx.run(updateRows('quarantine', { told: 1 }, { id }));
+  const data = { ...nameOfMachine(tx, machine_id), quarantine_id: id, instance_id };
+  recordEvent(tx, OPERATORS, 'workload.quarantined', `quarantine/${id}`, data);
 }

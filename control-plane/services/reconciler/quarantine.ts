@@ -5,9 +5,6 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
-import { OPERATORS } from '../../domain/event.js';
-import { recordEvent } from '../events/record.js';
-import { nameOfMachine } from '../machines/machines.js';
 import { recordAudit } from '../system/audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -50,15 +47,7 @@ export function reconcileUnknown(tx: Tx, machineId: string, present: readonly In
   if (before.size > 0) dropGone(tx, machineId, names);
   const added = names.filter((id) => !before.has(id));
   for (const state of unknown) quarantine(tx, machineId, state);
-  for (const id of added) tellOperators(tx, machineId, id);
   return added;
-}
-
-function tellOperators(tx: Tx, machineId: string, instanceId: string): void {
-  const row = findSetApart(tx, machineId, instanceId);
-  if (!row) return;
-  const data = { ...nameOfMachine(tx, machineId), quarantine_id: row.id, instance_id: instanceId };
-  recordEvent(tx, OPERATORS, 'workload.quarantined', `quarantine/${row.id}`, data);
 }
 
 /** Removes workloads from quarantine that the host no longer has, unless their removal is under way. */

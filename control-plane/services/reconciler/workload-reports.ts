@@ -9,7 +9,7 @@ import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
 import { observeQuarantined } from './quarantine.js';
-import { recordNote, recordHostEvent } from '../events/timeline.js';
+import { recordHostEvent, recordHostNote, recordNote } from '../events/timeline.js';
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
 /** Applies a report of a change that no command asked for, once, if its number is higher than the last one's. */
@@ -20,7 +20,10 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     if (!found) return observeQuarantined(tx, machineId, report.instanceId, report.observation);
     if (report.number <= found.report_number) return;
     const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
-    if (report.note) recordNote(tx, instance.id, 'note', report.note.slice(0, MAX_WORDS_CHARS));
+    if (report.note) {
+      const note = { kind: 'note', message: report.note.slice(0, MAX_WORDS_CHARS) } as const;
+      recordHostNote(platform, tx, instance.id, note);
+    }
     const { observation } = report;
     if (isAlive(observation)) {
       const ssh = sshOf(tx, instance, observation);
@@ -72,7 +75,7 @@ function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: Work
 }
 
 /**
- * Records a host's progress event for the renter, if the instance is on that host's machine. Replaces the last one of its kind.
+ * Records a host's progress event for the renter, if the instance is on that host's machine.
  */
 export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
   platform.store.transact((tx) => {
@@ -82,7 +85,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
-    recordHostEvent(tx, instance.id, kind, message);
+    recordHostEvent(platform, tx, instance.id, { kind, message });
   });
 }
 

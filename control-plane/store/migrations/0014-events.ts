@@ -34,8 +34,15 @@ ALTER TABLE organizations ADD COLUMN balance_low_hours INTEGER;
 ALTER TABLE organizations ADD COLUMN disks_at_risk_hours INTEGER;
 -- Since when the operators know that a machine is away, and that a command is stuck.
 ALTER TABLE machines ADD COLUMN away_since INTEGER;
-CREATE INDEX machines_away ON machines (id) WHERE away_since IS NOT NULL;
 ALTER TABLE commands ADD COLUMN stuck_since INTEGER;
+-- What operators know of a GPU's health, and since when; and whether they know of a workload in quarantine.
+ALTER TABLE gpus ADD COLUMN told_healthy INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE gpus ADD COLUMN told_at INTEGER;
+UPDATE gpus SET told_healthy = healthy;
+CREATE INDEX gpus_untold ON gpus (machine_id, uuid) WHERE healthy <> told_healthy;
+ALTER TABLE quarantine ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+UPDATE quarantine SET told = 1;
+CREATE INDEX quarantine_untold ON quarantine (found_at) WHERE told = 0;
 CREATE INDEX commands_not_stuck ON commands (created_at) WHERE state = 'open' AND stuck_since IS NULL;
 
 INSERT OR IGNORE INTO meta VALUES ('event_epoch', '1');
