@@ -41,6 +41,44 @@ export interface EventData {
 
 export type EventType = keyof EventData;
 
+/** In whose stream the events of each type are. */
+export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>> = {
+  'instance.status_changed': 'organization',
+  'instance.progress': 'organization',
+  'instance.gpus_released': 'organization',
+  'instance.noted': 'organization',
+  'api_key.created': 'organization',
+  'api_key.revoked': 'organization',
+  'member.joined': 'organization',
+  'member.role_changed': 'organization',
+  'member.left': 'organization',
+  'invite.created': 'organization',
+  'invite.revoked': 'organization',
+  'billing.credited': 'organization',
+  'billing.paid': 'organization',
+  'billing.refunded': 'organization',
+  'billing.debited': 'organization',
+  'billing.refund_failed': 'organization',
+  'billing.dispute_debited': 'organization',
+  'billing.dispute_returned': 'organization',
+  'billing.payments_frozen': 'organization',
+  'billing.payments_unfrozen': 'organization',
+  'billing.balance_low': 'organization',
+  'billing.balance_exhausted': 'organization',
+  'billing.disks_at_risk': 'organization',
+  'machine.maintenance_planned': 'organization',
+  'machine.maintenance_cancelled': 'organization',
+  'machine.away': 'operators',
+  'machine.back': 'operators',
+  'gpu.unhealthy': 'operators',
+  'gpu.healthy': 'operators',
+  'command.stuck': 'operators',
+  'workload.quarantined': 'operators',
+};
+
+/** Every type of event. */
+export const EVENT_TYPES = Object.keys(STREAM_OF) as EventType[];
+
 interface KeyData {
   api_key_id: string;
   name: string;
@@ -67,6 +105,9 @@ interface MachineData {
   machine_id: string;
   machine_name: string;
 }
+
+/** The id that stands before the first event of every stream. */
+export const BEGINNING = '0.0';
 
 /** Writes the id of an event: `epoch.number`. */
 export function eventId({ epoch, number }: { epoch: number; number: number }): string {

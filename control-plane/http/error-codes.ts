@@ -155,6 +155,12 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'The host refused the start, or no longer holds the workload; the message says which.',
   },
   START_UNAVAILABLE: { status: 503, meaning: 'The start could not be completed right now; retry shortly.' },
+  STREAM_LIMIT_REACHED: {
+    status: 409,
+    meaning:
+      'The credential, or all those of the organization together, have as many streams of events open as allowed.',
+    extra: { limit },
+  },
   TEMPLATE_ARCH_UNSUPPORTED: { status: 422, meaning: 'The template needs hardware other than x86_64.' },
   TEMPLATE_COMING_SOON: { status: 422, meaning: "The template's image is not published yet." },
   TEMPLATE_CUDA_TOO_NEW: {

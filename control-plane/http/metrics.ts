@@ -7,6 +7,7 @@ import { FAILURE_CODES } from '../domain/command-failure.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { Overview } from '../services/system/overview.js';
 import type { WorkerState } from '../services/system/worker-runs.js';
+import { EVENT_STREAM } from './event-streams.js';
 import { FailingHosts } from './failing-hosts.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
@@ -91,9 +92,10 @@ export class Metrics {
     if (failure?.organizationId) this.failingHosts.note(failure.machineId, failure.organizationId);
   }
 
-  /** Observes the duration of every request by route; all unknown addresses share the route `none`. */
+  /** Observes the duration of every request by route, but of no stream; all unknown addresses share the route `none`. */
   observe(app: FastifyInstance): void {
     app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+      if (routeOptions.config.hasStream && reply.getHeader('content-type') === EVENT_STREAM) return done();
       this.series(method, routeOptions.url ?? 'none', reply.statusCode).observe(reply.elapsedTime / 1000);
       done();
     });

@@ -51,6 +51,7 @@ const TAGS: Readonly<Record<string, string>> = {
   offers: 'Offers that can be rented',
   templates: 'Templates that can be deployed',
   instances: 'Rented offers that run a template',
+  events: 'What has happened: pages and streams of events',
   billing: 'Balance, payments and charges',
   webhooks: 'Events of payment providers',
   operator: 'For operators: machines, offers, organizations',

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AccountCaller, Caller, SessionCaller } from '../domain/caller.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
-import { authenticate } from '../services/accounts/authenticate.js';
+import { authenticate, identifyCaller } from '../services/accounts/authenticate.js';
 import type { Platform } from '../services/system/platform.js';
 
 /** Who may call a route, and the refusal of an API key if it may not. */
@@ -64,7 +64,38 @@ export function enforcePolicies(app: FastifyInstance, platform: Platform): void 
 function admit(platform: Platform, request: FastifyRequest): void {
   const { policy } = request.routeOptions.config;
   if (policy === undefined || policy === PUBLIC) return noteApiKey(platform, request);
-  request.caller = policy.session === 'operator' ? operatorOf(platform, request) : memberOf(platform, request, policy);
+  request.caller = admittedBy(policy, platform, request, authenticate);
+}
+
+function admittedBy(
+  policy: Policy,
+  platform: Platform,
+  request: FastifyRequest,
+  authenticated: typeof authenticate,
+): Caller | AccountCaller {
+  return policy.session === 'operator'
+    ? operatorOf(platform, request, authenticated)
+    : memberOf(platform, request, policy, authenticated);
+}
+
+/**
+ * Tells whether the policy of a route still admits the caller of a request whose answer goes on, and for the same organization. This is
+ * no use of the credential.
+ */
+export function isStillAdmitted(platform: Platform, request: FastifyRequest): boolean {
+  const { policy } = request.routeOptions.config;
+  if (policy === undefined || policy === PUBLIC) return true;
+  try {
+    const caller = admittedBy(policy, platform, request, identifyCaller);
+    return policy.session === 'operator' || organizationOf(caller) === organizationOf(request.caller);
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}
+
+function organizationOf(caller: Caller | AccountCaller | undefined): string | undefined {
+  return caller === undefined || caller.kind === 'no_organization' ? undefined : caller.organizationId;
 }
 
 /** Returns the codes with which a policy itself can refuse. */
@@ -80,8 +111,13 @@ export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   ];
 }
 
-function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): Caller | AccountCaller {
-  const caller = identify(platform, request);
+function memberOf(
+  platform: Platform,
+  request: FastifyRequest,
+  policy: Policy,
+  authenticated: typeof authenticate,
+): Caller | AccountCaller {
+  const caller = identify(platform, request, authenticated);
   if (caller.kind === 'no_organization') {
     if (policy.noOrganization === 'allowed') return caller;
     throw new Refusal('ORG_MISMATCH', 'you belong to no organization; create one or accept an invitation');
@@ -94,9 +130,9 @@ function memberOf(platform: Platform, request: FastifyRequest, policy: Policy): 
   return caller;
 }
 
-function operatorOf(platform: Platform, request: FastifyRequest): AccountCaller {
+function operatorOf(platform: Platform, request: FastifyRequest, authenticated = authenticate): AccountCaller {
   try {
-    const caller = identify(platform, request);
+    const caller = identify(platform, request, authenticated);
     if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'TOKEN_INVALID') throw error;
@@ -132,10 +168,15 @@ function hasApiKey({ headers }: FastifyRequest): boolean {
   return /^Bearer +svc_/i.test(headers.authorization ?? '');
 }
 
-function identify(platform: Platform, request: FastifyRequest): Caller | AccountCaller {
-  const token = /^Bearer +([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+function identify(platform: Platform, request: FastifyRequest, authenticated = authenticate): Caller | AccountCaller {
   const organizationId = request.headers['x-org-id'];
-  return authenticate(platform, token, typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined);
+  const chosen = typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined;
+  return authenticated(platform, tokenOf(request), chosen);
+}
+
+/** Returns the token that a request was sent with; undefined: none. */
+export function tokenOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {

@@ -77,7 +77,8 @@ function isKnown(platform: Platform, request: FastifyRequest): boolean {
   return request.caller !== undefined || hasSessionFrom(platform, accountNamed(request), addressOf(request));
 }
 
-function credentialOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
+/** Returns what limits are counted for: the API key, or the user of the session. */
+export function credentialOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
   return caller?.kind === 'api_key' ? caller.keyId : (caller?.userId ?? '');
 }
 

@@ -22,6 +22,7 @@ import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
+import { eventRoutes } from './routes/events.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
@@ -112,6 +113,7 @@ export async function createHttpServer(
   const routes = [
     credentialRoutes,
     enrollmentTokenRoutes,
+    eventRoutes,
     healthRoutes,
     metricsRoutes(metrics),
     accountRoutes,

@@ -1,8 +1,12 @@
 import BetterSqlite3 from 'better-sqlite3';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { placeAfter } from '../../control-plane/services/events/list.js';
+import { recordNote } from '../../control-plane/services/events/timeline.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import { EventReader } from '../harness/event-reader.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 let test: TestControlPlane;
@@ -64,4 +68,33 @@ it('a host is told that its report has arrived only once it is committed', async
   mend();
   agent.report(id, 7);
   await eventually('the acknowledgement', () => agent.hasAcknowledged(id, 7));
+});
+
+it('a reader gets no event that was lost with its group, and each one that takes its number', async () => {
+  const own = await test.renter();
+  const offer_id = await test.offer(await test.host());
+  const open = () => EventReader.open(`${test.url}/v1/events`, own.api.token);
+  const { last_id: start } = await own.api.get<{ last_id: string }>('/v1/events?limit=1');
+  const mend = breakCommits();
+  const deploys = [1, 2, 3].map(() => own.api.request('POST', '/v1/instances', { ...body, offer_id }));
+  // Some begin in the turn in which the events are written that will be lost.
+  const readers = await Promise.all([open(), open(), open()]);
+  for (const { status } of await Promise.all(deploys)) expect(status).toBe(503);
+  const { platform } = test.core;
+  const place = platform.store.join(() => {
+    platform.store.transact((tx) => recordNote(tx, id, 'ssh_silent', 'lost'));
+    return placeAfter(platform, renter.organizationId, undefined);
+  });
+  await nextTurn();
+  mend();
+  expect(place.id).toBe((await renter.api.get<{ last_id: string }>('/v1/events?limit=1')).last_id);
+  const instance = await own.api.post<InstanceBody>('/v1/instances', { ...body, offer_id });
+  await statusIs(own.api, instance.id, 'running');
+  const { items } = await own.api.get<{ items: { id: string }[] }>(`/v1/events?after=${start}`);
+  expect(items.length).toBeGreaterThan(1);
+  for (const reader of readers) {
+    await reader.has(items.length);
+    expect(reader.events.map(({ data }) => data)).toEqual(items);
+    reader.kill();
+  }
 });

@@ -102,4 +102,69 @@ describe('logs', () => {
       expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
     }
   });
+
+  it('come once each to who goes on with `after`, whatever happens in between', async () => {
+    const agent = await test.host();
+    const { id } = await deployOn(agent);
+    await statusIs(renter.api, id, 'running');
+    const received: string[] = [];
+    let after = '';
+    const poll = async (tail = 100) => {
+      const page = await renter.api.get<{ lines: string[]; next_after: string; lines_missed: boolean | null }>(
+        `/v1/instances/${id}/logs?tail=${tail}&after=${after}`,
+      );
+      received.push(...page.lines);
+      after = page.next_after;
+      return page;
+    };
+    /** Polls until nothing has come for a while. */
+    const catchUp = async (last: string) => {
+      await eventually(last, async () => {
+        await poll(7);
+        return received.at(-1) === last;
+      });
+    };
+    let printed = 0;
+    const print = (count: number) => {
+      for (let done = 0; done < count; done++) agent.print(id, `line ${++printed}`);
+    };
+    expect(await poll()).toMatchObject({ lines: [], lines_missed: false });
+    print(20);
+    await catchUp('line 20');
+    // The subscription ends, as nobody polls, and another one begins with older lines.
+    await isIdle(agent);
+    await eventually('the end of the subscription', () => agent.subscriptions.size === 0);
+    print(5);
+    await catchUp('line 25');
+    agent.disconnect();
+    print(5);
+    expect(await poll()).toMatchObject({ lines: [], next_after: after });
+    await agent.connect();
+    test.clock.advance(3_000);
+    await catchUp('line 30');
+    await test.restart();
+    await agent.connect();
+    print(5);
+    await catchUp('line 35');
+    await renter.api.post(`/v1/instances/${id}/stop`);
+    await statusIs(renter.api, id, 'stopped');
+    await renter.api.post(`/v1/instances/${id}/start`);
+    await statusIs(renter.api, id, 'running');
+    print(5);
+    await catchUp('line 40');
+    expect(received).toEqual(Array.from({ length: 40 }, (_, index) => `line ${index + 1}`));
+    print(1_200);
+    await eventually('the newest line', async () => {
+      const { lines } = await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs?tail=1`);
+      return lines[0] === `line ${printed}`;
+    });
+    expect(await poll(1)).toMatchObject({ lines: ['line 241'], lines_missed: true });
+    expect(await poll(1)).toMatchObject({ lines: ['line 242'], lines_missed: false });
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+    const before = after;
+    expect(await poll()).toEqual({ lines: [], next_after: before, lines_missed: null });
+    const refused = await renter.api.request('GET', `/v1/instances/${id}/logs?after=x`);
+    expect(refused).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED', details: [{ path: 'after' }] } });
+  });
 });

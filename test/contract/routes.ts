@@ -103,6 +103,8 @@ export const ROUTES: readonly Route[] = [
   instance('POST /v1/instances/{id}/access'),
   instance('DELETE /v1/instances/{id}'),
 
+  route('GET /v1/events', 'member'),
+
   route('GET /v1/billing/transactions', 'member'),
   route('GET /v1/billing/transactions.csv', 'member'),
   route('GET /v1/billing/spend-daily', 'member'),
@@ -143,6 +145,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/operator/revenue', 'operator'),
   route('GET /v1/operator/payments', 'operator'),
   route('GET /v1/operator/payouts/{id}/entries', 'operator'),
+  route('GET /v1/operator/events', 'operator'),
   route('GET /v1/operator/quarantine', 'operator'),
   of('quarantine', 'QUARANTINE_NOT_FOUND', 'POST /v1/operator/quarantine/{id}/remove', 'operator'),
   route('POST /v1/operator/quarantine/{id}/adopt', 'operator', { disk_gb: 1 }),

@@ -440,7 +440,8 @@ export class FakeAgent {
 
   /** A line's stamp is its number, counted from 1. */
   private sendLines(subscriptionId: string, instanceId: string, since: number, tail?: number): void {
-    const all = (this.workloads.get(instanceId)?.lines ?? []).map((text, index) => ({ at: String(index + 1), text }));
+    const printed = this.workloads.get(instanceId)?.lines ?? [];
+    const all = printed.map((text, index) => ({ at: String(index + 1).padStart(9, '0'), text }));
     const lines = all.slice(since).slice(-(tail ?? all.length));
     this.send({ logChunk: { subscriptionId, lines, caughtUp: tail !== undefined, ended: false } });
   }

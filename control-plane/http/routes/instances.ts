@@ -3,7 +3,7 @@ import { GPU_RELEASES, INSTANCE_ACTIONS, INSTANCE_STATUSES } from '../../domain/
 import type { RefusalCode } from '../../domain/refusal.js';
 import { deploy } from '../../services/actions/deploy.js';
 import { destroy } from '../../services/actions/destroy.js';
-import { readLogs } from '../../services/actions/logs.js';
+import { readLogs, readLogsAfter } from '../../services/actions/logs.js';
 import type { InstanceDetails } from '../../services/actions/instance-details.js';
 import { getInstance, listEvents, listInstances } from '../../services/actions/read.js';
 import { start } from '../../services/actions/start.js';
@@ -168,6 +168,18 @@ const Event = Type.Object(
   },
   { title: 'InstanceEvent' },
 );
+
+const Logs = Type.Object({
+  lines: list(Type.String(), 'Standard output and standard error of the workload, oldest line first'),
+  ...optional({
+    next_after: text('The `after` of the next request; absent where the request had none'),
+    lines_missed: nullable(
+      flag(
+        'Whether lines between `after` and these are no longer kept, because more than 1,000 were written; null: this is not known, as while the host is away; absent where the request had no `after`',
+      ),
+    ),
+  }),
+});
 
 const DEPLOY_REFUSALS: readonly RefusalCode[] = [
   'TEMPLATE_NOT_FOUND',
@@ -335,21 +347,26 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'getInstanceLogs',
         summary: 'Get the last lines of the output of an instance',
-        description: 'The list is empty until the workload has run for the first time.',
+        description:
+          'The list is empty until the workload has run for the first time. With `after`, the answer says where the next request goes on, so that a client that polls gets each line once.',
         params: idOf('instance'),
         querystring: Type.Object({
           tail: integer('The maximum number of lines', { minimum: 1, maximum: 1000, default: 200 }),
-        }),
-        response: {
-          200: Type.Object({
-            lines: list(Type.String(), 'Standard output and standard error of the workload, oldest line first'),
+          ...optional({
+            after: text(
+              'The `next_after` of the previous answer: the first lines after it. Empty: the last lines, and where to go on',
+              { pattern: '^[A-Za-z0-9_-]{0,1024}$' },
+            ),
           }),
-        },
+        }),
+        response: { 200: Logs },
       },
     },
-    async (request) => ({
-      lines: [...(await readLogs(platform, callerOf(request), request.params.id, request.query.tail))],
-    }),
+    async (request) => {
+      const { tail, after } = request.query;
+      const of = [platform, callerOf(request), request.params.id] as const;
+      return after === undefined ? { lines: [...(await readLogs(...of, tail))] } : readLogsAfter(...of, after, tail);
+    },
   );
 
   app.get(

@@ -37,34 +37,51 @@ function readCredential(tx: Tx, hash: string): Credential | undefined {
 }
 
 /**
- * Returns the caller that a bearer token belongs to. Refuses with TOKEN_INVALID, the same for a token that is missing, malformed,
- * expired or revoked, and with ORG_MISMATCH, before any other refusal of a valid credential.
+ * Returns the caller that a bearer token belongs to, and records its use. Refuses with TOKEN_INVALID, the same for a token that is
+ * missing, malformed, expired or revoked, and with ORG_MISMATCH, before any other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
 ): Caller | AccountCaller {
-  if (!token) throw invalidToken();
-  const credential = credentialsOf(platform).of(hashToken(token));
-  if (!credential) throw invalidToken();
-  if (credential.kind === 'session') return useSession(platform, credential, organizationId);
-  const { key } = credential;
-  platform.lastUsed.touch(key.keyId, platform.clock.now());
-  if (organizationId !== undefined && organizationId !== key.organizationId) throw otherOrganization();
-  return key;
+  const credential = validCredential(platform, token);
+  if (credential.kind === 'session') prolongSession(platform, credential.session);
+  else platform.lastUsed.touch(credential.key.keyId, platform.clock.now());
+  return callerOf(credential, organizationId);
 }
 
-function useSession(
+/** Returns the caller of a bearer token like {@link authenticate}, but this is no use of it: it prolongs no session. */
+export function identifyCaller(
   platform: Platform,
-  { session, callers }: Credential & { kind: 'session' },
+  token: string | undefined,
   organizationId: string | undefined,
-): AccountCaller {
-  if (session.expires_at <= platform.clock.now()) throw invalidToken();
-  prolongSession(platform, session);
-  const caller = organizationId === undefined ? callers.first : callers.ofOrganization.get(organizationId);
-  if (!caller) throw otherOrganization();
-  return caller;
+): Caller | AccountCaller {
+  return callerOf(validCredential(platform, token), organizationId);
+}
+
+/** Calls `listener` when what a credential may do can have changed, with the hash of its token or the id of its user. */
+export function onCredentialChange({ store }: Pick<Platform, 'store'>, listener: (key: string) => void): void {
+  for (const table of ['api_keys', 'sessions', 'memberships', 'users'] as const) store.onChange(table, listener);
+}
+
+function validCredential(platform: Platform, token: string | undefined): Credential {
+  const credential = token ? credentialsOf(platform).of(hashToken(token)) : undefined;
+  if (!credential) throw invalidToken();
+  if (credential.kind === 'session' && credential.session.expires_at <= platform.clock.now()) throw invalidToken();
+  return credential;
+}
+
+function callerOf(credential: Credential, organizationId: string | undefined): Caller | AccountCaller {
+  if (credential.kind === 'session') {
+    const { first, ofOrganization } = credential.callers;
+    const caller = organizationId === undefined ? first : ofOrganization.get(organizationId);
+    if (!caller) throw otherOrganization();
+    return caller;
+  }
+  const { key } = credential;
+  if (organizationId !== undefined && organizationId !== key.organizationId) throw otherOrganization();
+  return key;
 }
 
 function invalidToken(): Refusal {

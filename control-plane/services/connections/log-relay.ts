@@ -1,9 +1,10 @@
 import { withTimeout, type Clock } from '../../../shared/clock.js';
-import type { LogChunk } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type { LogChunk, LogLine } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Ids } from '../../../shared/ids.js';
 import type { AgentConnections } from './agent-connections.js';
 
-const KEPT_LINES = 1000;
+/** Most lines of a workload that are kept. */
+export const KEPT_LINES = 1000;
 const KEPT_CHARS = 2 * 1024 * 1024;
 const MAX_LINE_CHARS = 16_384;
 const MAX_STAMP_CHARS = 64;
@@ -24,7 +25,7 @@ export interface FollowedWorkload {
 
 interface Subscription extends FollowedWorkload {
   subscriptionId: string;
-  lines: string[];
+  lines: LogLine[];
   chars: number;
   /** The time stamp of the newest line. After an interruption the stream continues from here. */
   last: string;
@@ -50,7 +51,7 @@ export class LogRelay {
   ) {}
 
   /** Returns up to 1,000 newest lines, oldest first; null if the host is not connected and no lines are kept. */
-  async tail(workload: FollowedWorkload): Promise<readonly string[] | null> {
+  async tail(workload: FollowedWorkload): Promise<readonly LogLine[] | null> {
     const held = this.byInstance.get(workload.id);
     const current = held && !this.isOutdated(held, workload) ? held : (this.follow(workload, held) ?? held);
     if (!current) return null;
@@ -88,8 +89,9 @@ export class LogRelay {
   receive(machineId: string, chunk: LogChunk): void {
     const subscription = this.byId.get(chunk.subscriptionId);
     if (subscription?.machineId !== machineId) return this.unsubscribe(machineId, chunk.subscriptionId);
-    for (const { text } of chunk.lines) keep(subscription, text.slice(0, MAX_LINE_CHARS));
-    subscription.last = chunk.lines.at(-1)?.at.slice(0, MAX_STAMP_CHARS) ?? subscription.last;
+    for (const { at, text } of chunk.lines)
+      keep(subscription, { at: at.slice(0, MAX_STAMP_CHARS), text: text.slice(0, MAX_LINE_CHARS) });
+    subscription.last = subscription.lines.at(-1)?.at ?? subscription.last;
     if (chunk.caughtUp || chunk.ended) subscription.onCaughtUp();
     if (chunk.ended) subscription.ended = true;
   }
@@ -130,9 +132,10 @@ export class LogRelay {
   }
 }
 
-function keep(subscription: Subscription, line: string): void {
+function keep(subscription: Subscription, line: LogLine): void {
   const { lines } = subscription;
   lines.push(line);
-  subscription.chars += line.length;
-  while (lines.length > KEPT_LINES || subscription.chars > KEPT_CHARS) subscription.chars -= lines.shift()?.length ?? 0;
+  subscription.chars += line.text.length;
+  while (lines.length > KEPT_LINES || subscription.chars > KEPT_CHARS)
+    subscription.chars -= lines.shift()?.text.length ?? 0;
 }

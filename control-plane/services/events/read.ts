@@ -1,4 +1,4 @@
-import { OPERATORS, eventId, parseEventId, type EventType } from '../../domain/event.js';
+import { BEGINNING, OPERATORS, eventId, parseEventId, type EventType } from '../../domain/event.js';
 import { BEFORE_OUTPUT } from '../../domain/instance-codes.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -16,12 +16,12 @@ export interface EventDetails {
   data: Record<string, unknown>;
 }
 
-/** Most rows that are read at once. */
+/** Most rows that a worker or a stream reads at once. */
 export const MOST_EVENTS = 200;
 
-/** Returns the next events of a stream after this number, the oldest first: at most {@link MOST_EVENTS}. */
-export function eventsAfter(tx: Tx, stream: string, number: number): Row<'events'>[] {
-  return tx.all(nextOf({ stream, number, most: MOST_EVENTS }));
+/** Returns the next events of a stream after this number, the oldest first: at most `most`. */
+export function eventsAfter(tx: Tx, stream: string, number: number, most = MOST_EVENTS): Row<'events'>[] {
+  return tx.all(nextOf({ stream, number, most }));
 }
 
 const nextOf = compileOnce(({ stream, number, most }: { stream: string; number: number; most: number }) =>
@@ -53,13 +53,15 @@ const expiryOf = compileOnce(({ stream }: { stream: string }) =>
 );
 
 /**
- * Returns the number of the event with this id, after which nothing of the stream is missing. Refuses with EVENTS_EXPIRED an id that is
- * unknown, as after a restore, or after which events have been deleted.
+ * Returns the number of the event with this id, after which nothing of the stream is missing; 0 for {@link BEGINNING}. Refuses with
+ * EVENTS_EXPIRED an id that is unknown, as after a restore, or after which events have been deleted.
  */
 export function numberOf(tx: Tx, stream: string, id: string): number {
+  if (id === BEGINNING && expiredTo(tx, stream) === 0) return 0;
   const at = parseEventId(id);
   const known = at && tx.get(eventAt({ stream, number: at.number }));
-  if (known?.epoch !== at?.epoch || at === undefined || at.number < expiredTo(tx, stream)) throw expired(tx, stream);
+  if (known?.epoch !== at?.epoch || at === undefined || at.number < expiredTo(tx, stream))
+    throw eventsExpired(tx, stream);
   return at.number;
 }
 
@@ -67,8 +69,9 @@ const eventAt = compileOnce(({ stream, number }: { stream: string; number: numbe
   query.selectFrom('events').select('epoch').where('stream', '=', stream).where('number', '=', number),
 );
 
-function expired(tx: Tx, stream: string): Refusal {
-  const [oldest] = eventsAfter(tx, stream, expiredTo(tx, stream));
+/** Returns the refusal of a reader after whose last event others have been deleted. */
+export function eventsExpired(tx: Tx, stream: string): Refusal {
+  const [oldest] = eventsAfter(tx, stream, expiredTo(tx, stream), 1);
   const message = 'this event is unknown or no longer kept: begin at the oldest one, or without an id at the newest';
   return new Refusal('EVENTS_EXPIRED', message, { oldest_id: oldest ? eventId(oldest) : null });
 }

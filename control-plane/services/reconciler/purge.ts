@@ -2,6 +2,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { eventPurgerOf } from '../events/purge.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import type { Platform } from '../system/platform.js';
 
@@ -10,17 +11,24 @@ const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, idempotency keys and slow images, the oldest first, once a
+ * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images and events, the oldest first, once a
  * minute. It returns the number deleted.
  */
-export function purgerOf({ store, clock }: Platform): () => { purged: number } {
+export function purgerOf(platform: Platform): () => { purged: number } {
+  const { store, clock } = platform;
+  const purgeEvents = eventPurgerOf(platform);
   let dueAt = 0;
   return () => {
-    if (clock.monotonic() < dueAt) return { purged: 0 };
+    const events = purgeEvents();
+    if (clock.monotonic() < dueAt) return { purged: events };
     dueAt = clock.monotonic() + EVERY_MS;
     return store.transact((tx) => ({
       purged:
-        purgeExpired(tx, 'sessions') + purgeExpired(tx, 'invites') + purgeIdempotencyKeys(tx) + purgeSlowImages(tx),
+        events +
+        purgeExpired(tx, 'sessions') +
+        purgeExpired(tx, 'invites') +
+        purgeIdempotencyKeys(tx) +
+        purgeSlowImages(tx),
     }));
   };
 }

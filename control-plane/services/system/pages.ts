@@ -110,7 +110,8 @@ function compare(one: Key, other: Key, directions: Direction[]): number {
   return at < 0 ? 0 : a > b === (directions[at] === 'asc') ? 1 : -1;
 }
 
-function writeCursor(key: Key): string {
+/** Writes the cursor of the rows after the one with this key. */
+export function writeCursor(key: Key): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 

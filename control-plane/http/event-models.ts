@@ -1,0 +1,209 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { API_KEY_KINDS } from '../domain/caller.js';
+import type { EventData, EventType } from '../domain/event.js';
+import { INSTANCE_STATUSES } from '../domain/instance-state.js';
+import { choice, integer, list, micro, nullable, text, timestamp, uuid } from './schemas.js';
+
+/** What the timeline of an instance tells; each of its events has it. */
+const told = {
+  kind: text('The kind of the event in the timeline of the instance; later releases can add more'),
+  message: text('A sentence that describes the event'),
+};
+
+const key = {
+  api_key_id: uuid('The id of the API key'),
+  name: text('The name of the key'),
+  kind: choice(API_KEY_KINDS, 'Whether the key belongs to its creator or to the organization'),
+  prefix: text('The first 12 characters of its secret'),
+};
+
+const roleOf = (who: string) => ({ role: choice(['admin', 'member'], `The role of the ${who} in the organization`) });
+const member = { user_id: uuid('The id of the member'), ...roleOf('member') };
+const invite = { invite_id: uuid('The id of the invitation'), ...roleOf('invited user') };
+
+const money = {
+  amount_micro: micro('The amount added to the balance; negative if it was taken'),
+  balance_micro: micro('The balance after that'),
+};
+const payment = { ...money, payment_id: text('The id of the payment at its provider') };
+const reason = nullable(text('The reason that the operator gave; null: none'));
+const hours = integer('Which of the warnings this is: the number of hours before');
+const balance = micro('The balance at that time');
+
+const machine = { machine_id: uuid('The id of the machine'), machine_name: text('The name of the machine') };
+const gpu = { ...machine, gpu_uuid: text('The id of the GPU') };
+const affected = {
+  ...machine,
+  instance_ids: list(Type.String(), 'The ids of the instances of the organization on it'),
+};
+
+/** Every type of event: what it means, and what its `data` has. The guide docs/events.md has the same table. */
+export const EVENT_MODELS = {
+  'instance.status_changed': {
+    meaning: 'The status of an instance has changed, or an instance was deployed.',
+    data: Type.Object({
+      ...told,
+      previous_status: nullable(choice(INSTANCE_STATUSES, 'The status before; null: the instance is new')),
+      status: choice(INSTANCE_STATUSES, 'The status now'),
+    }),
+  },
+  'instance.progress': {
+    meaning: 'A host reports a step of a deploy, start, stop or destroy; of an image, each tenth.',
+    data: Type.Object({
+      ...told,
+      percent: nullable(integer('How much of the step is done; null: this is not known')),
+    }),
+  },
+  'instance.gpus_released': {
+    meaning: 'The GPUs of a stopped instance were released; its disk stays.',
+    data: Type.Object(told),
+  },
+  'instance.noted': {
+    meaning: 'Something else about an instance; `kind` says what.',
+    data: Type.Object(told),
+  },
+  'api_key.created': { meaning: 'An API key was created.', data: Type.Object(key) },
+  'api_key.revoked': { meaning: 'An API key was revoked.', data: Type.Object(key) },
+  'member.joined': { meaning: 'A user has joined the organization.', data: Type.Object(member) },
+  'member.role_changed': { meaning: 'A member has another role now.', data: Type.Object(member) },
+  'member.left': {
+    meaning: 'A member has left the organization, or was removed.',
+    data: Type.Object(member),
+  },
+  'invite.created': { meaning: 'A user was invited to the organization.', data: Type.Object(invite) },
+  'invite.revoked': { meaning: 'An invitation was withdrawn.', data: Type.Object(invite) },
+  'billing.credited': {
+    meaning: 'The operator has given credit.',
+    data: Type.Object({ ...money, reason }),
+  },
+  'billing.debited': {
+    meaning: 'The operator has taken credit back.',
+    data: Type.Object({ ...money, reason }),
+  },
+  'billing.paid': { meaning: 'A payment was received.', data: Type.Object(payment) },
+  'billing.refunded': { meaning: 'A payment was refunded.', data: Type.Object(payment) },
+  'billing.refund_failed': {
+    meaning: 'A refund has failed; its amount is credited again.',
+    data: Type.Object(payment),
+  },
+  'billing.dispute_debited': {
+    meaning: 'A dispute of a payment was lost; its amount is debited.',
+    data: Type.Object(payment),
+  },
+  'billing.dispute_returned': {
+    meaning: 'A lost dispute was won after all; its amount is credited again.',
+    data: Type.Object(payment),
+  },
+  'billing.payments_frozen': {
+    meaning: 'A payment is disputed: deploys and starts are refused until the dispute is closed.',
+    data: Type.Object({}),
+  },
+  'billing.payments_unfrozen': {
+    meaning: 'No dispute is open any more.',
+    data: Type.Object({}),
+  },
+  'billing.balance_low': {
+    meaning: 'The balance lasts less than 24 hours, 4 hours or 1 hour at what is charged now.',
+    data: Type.Object({
+      balance_micro: balance,
+      lasts_until: timestamp('When the balance will be used up'),
+      hours,
+    }),
+  },
+  'billing.balance_exhausted': {
+    meaning: 'The balance is used up; running instances were stopped.',
+    data: Type.Object({ balance_micro: balance }),
+  },
+  'billing.disks_at_risk': {
+    meaning: 'Instances will be destroyed with their disks in 24, 6 or 1 hours, because nobody has paid.',
+    data: Type.Object({
+      balance_micro: balance,
+      destroyed_at: timestamp('When they will be destroyed'),
+      hours,
+      instances: integer('The number of these instances'),
+    }),
+  },
+  'machine.maintenance_planned': {
+    meaning: 'Maintenance is planned for a machine on which the organization has instances.',
+    data: Type.Object({
+      ...affected,
+      starts_at: timestamp('When the maintenance starts'),
+      ends_at: timestamp('When it ends'),
+    }),
+  },
+  'machine.maintenance_cancelled': {
+    meaning: 'Planned maintenance of such a machine was cancelled.',
+    data: Type.Object(affected),
+  },
+  'machine.away': {
+    meaning: 'The agent of a machine has not been connected for two minutes.',
+    data: Type.Object({ ...machine, since: timestamp('Since when') }),
+  },
+  'machine.back': { meaning: 'The agent of a machine is connected again.', data: Type.Object(machine) },
+  'gpu.unhealthy': {
+    meaning: 'A machine reports that a GPU is unhealthy.',
+    data: Type.Object({ ...gpu, reason: nullable(text('Why; null: the machine does not say')) }),
+  },
+  'gpu.healthy': { meaning: 'A GPU is healthy again.', data: Type.Object(gpu) },
+  'command.stuck': {
+    meaning: 'A machine has not carried out a command for a long time.',
+    data: Type.Object({
+      ...machine,
+      instance_id: uuid('The id of the instance that the command is for'),
+      command_id: uuid('The id of the command'),
+      command: text('What the command does'),
+      since: timestamp('Since when it is open'),
+    }),
+  },
+  'workload.quarantined': {
+    meaning: 'A machine has a workload that the database does not know; it is in quarantine.',
+    data: Type.Object({
+      ...machine,
+      quarantine_id: uuid('The id of the workload in quarantine'),
+      instance_id: uuid('The id of the instance that it belonged to'),
+    }),
+  },
+} as const satisfies Record<EventType, { meaning: string; data: TSchema }>;
+
+type Told = Record<keyof typeof told, string>;
+/** What the data of each type has, by domain/event.ts. */
+type Recorded = {
+  [Name in EventType]: Name extends `instance.${string}`
+    ? EventData[Name] extends Record<string, never>
+      ? Told
+      : EventData[Name] & Told
+    : EventData[Name] extends Record<string, never>
+      ? object
+      : EventData[Name];
+};
+type Described = { [Name in EventType]: Static<(typeof EVENT_MODELS)[Name]['data']> };
+type AtLeast<Other, One extends Other> = One;
+/** What the data of each type has. The compiler refuses this where a schema differs from what is recorded. */
+export type EventDataByType = AtLeast<Recorded, Described> & AtLeast<Described, Recorded>;
+
+/** Returns the schema of the events of this type: an object of its own in the OpenAPI document. */
+function modelOf(type: EventType): TSchema {
+  const { meaning, data } = EVENT_MODELS[type];
+  return Type.Object(
+    {
+      specversion: choice(['1.0'], 'The version of CloudEvents that names these fields'),
+      id: text('The id of the event: `epoch.number`. The number rises by one with each event of the stream'),
+      source: text('Whose event it is: a path, or a URL if the operator has set one'),
+      type: choice([type], meaning),
+      subject: text('The path of what it is about'),
+      time: timestamp('When it happened'),
+      data: Type.With(data, { description: 'What happened' }),
+    },
+    { title: `event.${type}` },
+  );
+}
+
+/** Returns the schema of an event that has one of these types. */
+export function eventOf(types: readonly EventType[]): TSchema {
+  const mapping = Object.fromEntries(types.map((type) => [type, `#/components/schemas/event.${type}`]));
+  return Type.Unsafe({
+    oneOf: types.map(modelOf),
+    discriminator: { propertyName: 'type', mapping },
+    description: 'An event, with the attributes that CloudEvents names. Later releases can add types',
+  });
+}

@@ -1,0 +1,282 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Timer } from '../../shared/clock.js';
+import { MINUTE_MS } from '../../shared/time.js';
+import { Refusal } from '../domain/refusal.js';
+import { onCredentialChange } from '../services/accounts/authenticate.js';
+import { hashToken } from '../services/accounts/tokens.js';
+import { envelopeOf } from '../services/events/list.js';
+import { hubOf } from '../services/events/hub.js';
+import { MOST_EVENTS, eventsExpired, expiredTo } from '../services/events/read.js';
+import { nextEvents, positionOf, type EventFilter, type EventSlice, type Position } from '../services/events/slice.js';
+import type { Platform } from '../services/system/platform.js';
+import { isStillAdmitted, tokenOf } from './policy.js';
+import { credentialOf } from './rate-limits.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set if the answer can be a stream of events, which lasts for as long as its client wants. */
+    hasStream?: true;
+  }
+}
+
+/** The media type of server-sent events. */
+export const EVENT_STREAM = 'text/event-stream';
+/** Most streams of one API key, or of one user. */
+export const MOST_OF_CREDENTIAL = 10;
+/** Most streams of one organization, or of the operators. */
+export const MOST_OF_STREAM = 100;
+const COMMENT_MS = 20_000;
+/** How long a client can take to receive what was sent. */
+const STALLED_MS = MINUTE_MS;
+/** How long it can take to receive the end. */
+const FAREWELL_MS = 5_000;
+/** What clients are told to wait before they connect again. */
+const RETRY_MS = 3_000;
+/** Text that is sent at once, less the last event of it. */
+const SLICE_CHARS = 64 * 1024;
+
+/** What a client reads: the stream, which of its events, and after which one. */
+export interface Reading {
+  stream: string;
+  filter: EventFilter;
+  from: Position;
+}
+
+/** Runs one function in each turn of the event loop, so that many readers do not hold up requests. */
+class Turns {
+  private readonly waiting = new Set<() => void>();
+
+  constructor(private readonly defer: Platform['defer']) {}
+
+  /** Runs `run`, once, in a later turn. */
+  take(run: () => void): void {
+    if (this.waiting.size === 0) this.defer(() => this.next());
+    this.waiting.add(run);
+  }
+
+  private next(): void {
+    const [run] = this.waiting;
+    if (!run) return;
+    this.waiting.delete(run);
+    if (this.waiting.size > 0) this.defer(() => this.next());
+    run();
+  }
+}
+
+/**
+ * The events that one client receives, as server-sent events. It reads the store only while the client takes what was sent, so it keeps
+ * one slice of text at most.
+ */
+class EventStream extends Readable {
+  readonly credential: string;
+  /** By which changes of its credential are told: the hash of the token, and the user. */
+  private readonly keys: readonly string[];
+  private at: Position;
+  /** The last id that the client knows. */
+  private knownId: string;
+  /** Whether the client has room for more. */
+  private isWanted = false;
+  /** Whether there can be events after `at`. */
+  private isBehind = true;
+  private isOver = false;
+  private stalled: Timer | undefined;
+  private comment: Timer | undefined;
+  private readonly endListening: () => void;
+
+  constructor(
+    private readonly platform: Platform,
+    private readonly turns: Turns,
+    private readonly request: FastifyRequest,
+    private readonly response: FastifyReply['raw'],
+    readonly reading: Reading,
+  ) {
+    // Without a buffer of its own it is asked for more only when the connection takes more.
+    super({ highWaterMark: 0 });
+    const { caller } = request;
+    this.credential = credentialOf(request);
+    const userId = caller?.kind === 'api_key' ? caller.creatorId : (caller?.userId ?? '');
+    this.keys = [hashToken(tokenOf(request) ?? ''), userId];
+    this.at = reading.from;
+    this.knownId = reading.from.id;
+    this.endListening = hubOf(platform).listen(reading.stream, () => {
+      this.isBehind = true;
+      this.turns.take(this.deliver);
+    });
+    this.comment = platform.clock.schedule(COMMENT_MS, this.sayIsThere);
+    response.once('close', () => this.stop());
+    this.send(`retry: ${RETRY_MS}\nid: ${this.knownId}\n\n`);
+  }
+
+  override _read(): void {
+    this.isWanted = true;
+    this.stalled?.cancel();
+    if (this.isBehind) this.turns.take(this.deliver);
+  }
+
+  /** Ends the stream if what its credential may do has changed, and it may not have this stream any more. */
+  noteChange(changed: ReadonlySet<string>): void {
+    if (this.keys.some((key) => changed.has(key))) this.orDestroy(() => this.mayGoOn());
+  }
+
+  /** Ends the stream with a comment. Ends the connection, too, if the client does not take that in time. */
+  finish(why: string): void {
+    if (this.isOver) return;
+    this.stop();
+    this.push(`: ${why}\n\n`);
+    this.push(null);
+    const cut = this.platform.clock.schedule(FAREWELL_MS, () => this.response.destroy());
+    this.response.once('close', () => cut.cancel());
+  }
+
+  private stop(): void {
+    this.isOver = true;
+    this.endListening();
+    this.comment?.cancel();
+    this.stalled?.cancel();
+  }
+
+  private mayGoOn(): boolean {
+    if (isStillAdmitted(this.platform, this.request)) return true;
+    this.finish('this credential may not read these events any more');
+    return false;
+  }
+
+  private readonly sayIsThere = (): void => {
+    this.comment = this.platform.clock.schedule(COMMENT_MS, this.sayIsThere);
+    this.orDestroy(() => {
+      if (!this.mayGoOn() || !this.isWanted) return;
+      // A filter may have left out all events since; a client that resumes after this one does not look at them again.
+      const id = this.at.id === this.knownId ? '' : `id: ${this.at.id}\n`;
+      this.knownId = this.at.id;
+      this.send(`:\n${id}\n`);
+    });
+  };
+
+  /** Sends a slice of what is new. */
+  private readonly deliver = (): void => {
+    if (this.isOver || !this.isWanted || !this.isBehind) return;
+    this.orDestroy(() => {
+      if (!this.mayGoOn()) return;
+      const slice = this.readNext();
+      if (slice) this.sendSlice(slice);
+    });
+  };
+
+  /** Reads the next slice. Ends the stream, and returns undefined, if events of it were deleted before it came to them. */
+  private readNext(): EventSlice | undefined {
+    const { stream, filter } = this.reading;
+    try {
+      return this.platform.store.transact((tx) => {
+        if (this.at.number < expiredTo(tx, stream)) throw eventsExpired(tx, stream);
+        return nextEvents(tx, stream, this.at, filter, MOST_EVENTS);
+      });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const { code, message, extra } = error;
+      this.push(`event: expired\ndata: ${JSON.stringify({ code, message, ...extra })}\n\n`);
+      this.finish('events that were not read yet have been deleted');
+      return undefined;
+    }
+  }
+
+  private sendSlice({ events, at, hasMore }: EventSlice): void {
+    let text = '';
+    let count = 0;
+    for (const event of events) {
+      if (text.length >= SLICE_CHARS) break;
+      const envelope = envelopeOf(this.platform, event);
+      text += `id: ${envelope.id}\nevent: ${envelope.type}\ndata: ${JSON.stringify(envelope)}\n\n`;
+      count += 1;
+    }
+    const last = events[count - 1];
+    const isCut = count < events.length;
+    this.at = isCut && last ? positionOf(last) : at;
+    this.isBehind = isCut || hasMore;
+    if (last) {
+      this.knownId = positionOf(last).id;
+      this.send(text);
+    } else if (this.isBehind) {
+      this.turns.take(this.deliver);
+    }
+  }
+
+  private send(text: string): void {
+    this.isWanted = false;
+    this.stalled?.cancel();
+    this.stalled = this.platform.clock.schedule(STALLED_MS, () =>
+      this.finish('this was not received for a minute; connect again with the last id'),
+    );
+    this.push(text);
+  }
+
+  /** Runs `work` outside of any request, so that nobody else hears of its errors. */
+  private orDestroy(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.request.log.error({ err: error }, 'an event stream has failed');
+      this.response.destroy();
+    }
+  }
+}
+
+/** The open streams of events of a control plane. */
+export class EventStreams {
+  private readonly open = new Set<EventStream>();
+  private readonly changed = new Set<string>();
+  private readonly turns: Turns;
+  private isClosing = false;
+
+  constructor(private readonly platform: Platform) {
+    this.turns = new Turns(platform.defer);
+    onCredentialChange(platform, (key) => this.note(key));
+  }
+
+  /**
+   * Opens the stream that answers a request. It ends with its credential, with the connection, and when the server closes. Refuses with
+   * STREAM_LIMIT_REACHED, and with UNAVAILABLE while the server closes.
+   */
+  start(request: FastifyRequest, reply: FastifyReply, reading: Reading): Readable {
+    if (this.isClosing) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
+    this.checkLimits(credentialOf(request), reading.stream);
+    const stream = new EventStream(this.platform, this.turns, request, reply.raw, reading);
+    this.open.add(stream);
+    reply.raw.once('close', () => this.open.delete(stream));
+    return stream;
+  }
+
+  /** Ends every stream. From then on none is opened. */
+  close(): void {
+    this.isClosing = true;
+    for (const stream of this.open) stream.finish('the control plane is stopping; connect again with the last id');
+  }
+
+  private checkLimits(credential: string, stream: string): void {
+    const open = [...this.open];
+    const [own, all] = [
+      open.filter((each) => each.credential === credential),
+      open.filter(({ reading }) => reading.stream === stream),
+    ];
+    if (own.length >= MOST_OF_CREDENTIAL) throw tooMany(MOST_OF_CREDENTIAL, 'this credential');
+    if (all.length >= MOST_OF_STREAM) throw tooMany(MOST_OF_STREAM, 'all credentials that may read these events');
+  }
+
+  private note(key: string): void {
+    if (this.open.size === 0) return;
+    if (this.changed.size === 0) this.platform.defer(() => this.tell());
+    this.changed.add(key);
+  }
+
+  private tell(): void {
+    const changed = new Set(this.changed);
+    this.changed.clear();
+    for (const stream of this.open) stream.noteChange(changed);
+  }
+}
+
+function tooMany(limit: number, of: string): Refusal {
+  return new Refusal('STREAM_LIMIT_REACHED', `${limit} streams of events are open with ${of}; end one first`, {
+    limit,
+  });
+}
