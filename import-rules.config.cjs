@@ -18,6 +18,7 @@ const SERVICE_FLOORS = [
   'system',
   'events',
   'accounts',
+  'webhooks',
   'machines',
   'catalogue',
   'metering',
@@ -59,6 +60,7 @@ module.exports = {
       ]),
     ),
     mayOnlySee('control-plane/payments', ['shared', 'control-plane/domain']),
+    mayOnlySee('control-plane/outbound', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/http', [
       'shared',
       'control-plane/domain',

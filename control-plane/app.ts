@@ -13,6 +13,7 @@ import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
 import { currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
+import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { ownMade } from './own-certificate.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
@@ -41,12 +42,14 @@ import { settlerOf } from './services/billing/settle.js';
 import type { Platform } from './services/system/platform.js';
 import { purgerOf } from './services/reconciler/purge.js';
 import { WorkerRuns } from './services/system/worker-runs.js';
+import { shiftWebhookTimes } from './services/webhooks/schedule.js';
+import { WebhookSender } from './services/webhooks/sender.js';
 import { Encryption } from './services/secrets/encryption.js';
 import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
-import { Store } from './store/store.js';
+import { Store, type Tx } from './store/store.js';
 import { Workers } from './workers/workers.js';
 
 export interface Overrides {
@@ -58,6 +61,8 @@ export interface Overrides {
   commitsAlone?: boolean;
   /** The cost of a password hash. No setting can lower it; only tests do. */
   passwordCost?: PasswordCost;
+  /** How webhooks resolve names, and which certificates they trust. No setting can change that; only tests do. */
+  webhooks?: Pick<OutboundOptions, 'resolve' | 'trusted'>;
 }
 
 /** A start request waits up to ten seconds for its host. */
@@ -154,20 +159,19 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
     publicUrl: config.publicUrl ?? null,
+    webhookNetworks: config.webhookNetworks ?? [],
     logs: new LogRelay(clock, ids, connections),
     payments: config.payments?.() ?? manualPayments,
     defer,
     term: beginTerm(store, ids),
     clockSteps: new ClockStepDetector(store, clock, logger, {
-      shift: shiftUnsettledTimes,
+      shift: shiftStoredTimes,
       restartGrace: restartExhaustionClocks,
     }),
     workerRuns: new WorkerRuns(clock),
     bootedAt: clock.monotonic(),
   };
-  const { destroyErrorsAfterMs } = config;
-  const expireErrors =
-    destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
+  const webhooks = senderOf(platform, logger, overrides);
   const workers = new Workers<Job>(
     {
       dispatch: () => dispatchCommands(platform, logger),
@@ -178,11 +182,12 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       'lost-machines': () => settleLostMachines(platform),
       settle: settlerOf(platform),
       'auto-destroy': () => destroyUnpaid(platform),
-      'error-expiry': expireErrors,
+      'error-expiry': errorExpiryOf(platform, config),
       'last-seen': () => writeLastSeen(platform),
       'last-used': () => platform.lastUsed.flush(store),
       logs: () => platform.logs.expire(),
       purge: purgerOf(platform),
+      webhooks: () => webhooks.run(),
       'idle-log': () => ({ truncated: Number(store.truncateIdleLog()) }),
     },
     platform.workerRuns,
@@ -222,12 +227,27 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await closeHttp(http, clock);
       await gateway.close();
       await workers.stop();
+      await webhooks.stop();
       platform.lastUsed.flush(store);
       store.commit();
       await backups?.stop();
       store.close();
     },
   };
+}
+
+/** Moves every stored time that is not over by the size of a clock step. */
+function shiftStoredTimes(tx: Tx, ms: number): void {
+  shiftUnsettledTimes(tx, ms);
+  shiftWebhookTimes(tx, ms);
+}
+
+function errorExpiryOf(platform: Platform, { destroyErrorsAfterMs }: Config): () => { destroyed: number } {
+  return destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
+}
+
+function senderOf(platform: Platform, logger: Logger, { webhooks }: Overrides): WebhookSender {
+  return new WebhookSender(platform, webhookPoster({ allowed: platform.webhookNetworks, ...webhooks }), logger);
 }
 
 /**

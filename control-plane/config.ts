@@ -8,6 +8,7 @@ import type { BackupPlan } from './store/scheduled-backups.js';
 import { isLoopback, parseAddress } from '../shared/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { isNetwork } from '../shared/forbidden-networks.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import { HOUR_MS } from '../shared/time.js';
 
@@ -49,6 +50,8 @@ export interface Config {
   signUp?: SignUpMode;
   /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
   publicUrl?: string;
+  /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
+  webhookNetworks?: string[];
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
   /** The scheduled backups; absent: none. */
@@ -75,6 +78,7 @@ const DEFAULTS = {
   GPURENT_PAYMENTS: 'manual',
   GPURENT_SIGN_UP: 'open',
   GPURENT_PUBLIC_URL: '',
+  GPURENT_WEBHOOK_NETWORKS: '',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
@@ -119,6 +123,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     },
     signUp: signUp(get('GPURENT_SIGN_UP')),
     ...publicUrl(get('GPURENT_PUBLIC_URL')),
+    webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
@@ -137,6 +142,16 @@ function publicUrl(value: string): { publicUrl?: string } {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
+}
+
+function networks(name: string, value: string): string[] {
+  const given = value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+  const wrong = given.find((network) => !isNetwork(network));
+  if (wrong === undefined) return given;
+  throw new SetupError(`${name} names "${wrong}"; give networks or addresses, such as 10.1.0.0/16,fd00:1::/64`);
 }
 
 function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {

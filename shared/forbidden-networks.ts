@@ -22,12 +22,14 @@ export const FORBIDDEN_IPV4 = [
   '240.0.0.0/4',
 ] as const;
 
-/** Includes the networks that can embed an IPv4 address: 6to4 and NAT64. */
+/** Includes the networks that can embed an IPv4 address: the old compatible and translated forms, Teredo, 6to4 and NAT64. */
 export const FORBIDDEN_IPV6 = [
-  '::/127',
+  '::/96',
+  '::ffff:0:0:0/96',
   '64:ff9b::/96',
   '64:ff9b:1::/48',
   '100::/64',
+  '2001::/32',
   '2002::/16',
   'fc00::/7',
   'fe80::/10',
@@ -43,6 +45,13 @@ export function isForbidden(address: string, allowed: readonly string[] = []): b
   if (version === 0) return true;
   const family = version === 4 ? 'ipv4' : 'ipv6';
   return forbidden.check(address, family) && !blockListOf(allowed).check(address, family);
+}
+
+/** Returns whether a text is a network as `ADDRESS/PREFIX`, or a single address. */
+export function isNetwork(text: string): boolean {
+  const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return bits > 0 && !address.includes('%') && Number(prefix ?? bits) <= bits;
 }
 
 /** Returns whether an IP address is in one of these networks, each given as `ADDRESS/PREFIX` or as a single address. */

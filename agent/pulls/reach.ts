@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
-import { isForbidden, isWithin } from '../../shared/forbidden-networks.js';
+import { isWithin } from '../../shared/forbidden-networks.js';
+import { mayReach, ownAddresses } from '../../shared/reachable.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { PullRefused } from '../domain/pull-failure.js';
 
@@ -35,11 +35,6 @@ const MOST_ATTEMPTS = 4;
 
 export const resolveName: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** Returns this machine's own addresses, at which it serves more than it exposes to the Internet. */
-export function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
-}
-
 /**
  * Opens all outgoing connections of the relay. It checks each address, and connects to exactly the address that it
  * checked.
@@ -72,10 +67,7 @@ export class Reach {
 
   private mayReach(address: string): boolean {
     const { allowed } = this.policy;
-    if (allowed === null) return true;
-    // An address with a zone is link-local.
-    if (address.includes('%') || isForbidden(address, allowed)) return false;
-    return !isWithin(address, withoutZones(this.own)) || isWithin(address, allowed);
+    return allowed === null || mayReach(address, allowed, this.own);
   }
 
   private mayGoWithoutTls(url: URL, address: string): boolean {
@@ -134,8 +126,4 @@ export function opened<S extends Socket>(socket: S, event: 'connect' | 'secureCo
       resolve(socket);
     });
   });
-}
-
-function withoutZones(addresses: readonly string[]): string[] {
-  return addresses.map((address) => address.replace(/%.*$/, ''));
 }

@@ -1,5 +1,6 @@
 import type { ApiKeyKind, Role } from './caller.js';
 import type { InstanceStatus } from './instance-state.js';
+import type { DisabledReason } from './webhook.js';
 
 /** The stream of what operators are told; every other stream is an organization's and has its id. */
 export const OPERATORS = 'operators';
@@ -37,6 +38,7 @@ export interface EventData {
   'gpu.healthy': MachineData & { gpu_uuid: string };
   'command.stuck': MachineData & { instance_id: string; command_id: string; command: string; since: string };
   'workload.quarantined': MachineData & { quarantine_id: string; instance_id: string };
+  'webhook.disabled': { webhook_endpoint_id: string; reason: DisabledReason };
 }
 
 export type EventType = keyof EventData;
@@ -68,6 +70,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'billing.disks_at_risk': 'organization',
   'machine.maintenance_planned': 'organization',
   'machine.maintenance_cancelled': 'organization',
+  'webhook.disabled': 'organization',
   'machine.away': 'operators',
   'machine.back': 'operators',
   'gpu.unhealthy': 'operators',
@@ -78,6 +81,8 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
 
 /** Every type of event. */
 export const EVENT_TYPES = Object.keys(STREAM_OF) as EventType[];
+/** The types of the events of organizations, which renters can filter by. */
+export const RENTER_EVENT_TYPES = EVENT_TYPES.filter((type) => STREAM_OF[type] === 'organization');
 
 interface KeyData {
   api_key_id: string;

@@ -4,7 +4,9 @@ export type MetricEvent =
   /** An instance is destroyed. */
   | { what: 'destroyed' }
   /** A payment, a refund, a credit, a dispute. */
-  | { what: 'ledger'; kind: string };
+  | { what: 'ledger'; kind: string }
+  /** An attempt to deliver a webhook: `retried` is one that has failed and is not the last. */
+  | { what: 'webhook'; outcome: 'delivered' | 'retried' | 'failed' };
 
 /** A failed command, with the agent's code for the failure. */
 export interface CommandFailure {

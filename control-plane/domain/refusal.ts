@@ -52,7 +52,10 @@ export type RefusalCode =
   | 'TOKEN_INVALID'
   | 'UNAVAILABLE'
   | 'USER_NOT_FOUND'
-  | 'VALIDATION_FAILED';
+  | 'VALIDATION_FAILED'
+  | 'WEBHOOK_DELIVERY_NOT_FOUND'
+  | 'WEBHOOK_DISABLED'
+  | 'WEBHOOK_ENDPOINT_NOT_FOUND';
 
 /** A request that the rules turn down. Throwing it rolls the transaction back. The fields of `extra` join the error's body. */
 export class Refusal extends CodedError<RefusalCode> {

@@ -187,4 +187,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'A field or parameter is not valid; details names it.',
     extra: { details: Details },
   },
+  WEBHOOK_DELIVERY_NOT_FOUND: {
+    status: 404,
+    meaning: 'No webhook endpoint of the organization has a delivery with this id.',
+  },
+  WEBHOOK_DISABLED: { status: 409, meaning: 'The webhook endpoint is switched off; switch it on first.' },
+  WEBHOOK_ENDPOINT_NOT_FOUND: { status: 404, meaning: 'No webhook endpoint of the organization has this id.' },
 };

@@ -1,6 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { API_KEY_KINDS } from '../domain/caller.js';
 import type { EventData, EventType } from '../domain/event.js';
+import { DISABLED_REASONS } from '../domain/webhook.js';
 import { INSTANCE_STATUSES } from '../domain/instance-state.js';
 import { choice, integer, list, micro, nullable, text, timestamp, uuid } from './schemas.js';
 
@@ -134,6 +135,13 @@ export const EVENT_MODELS = {
   'machine.maintenance_cancelled': {
     meaning: 'Planned maintenance of such a machine was cancelled.',
     data: Type.Object(affected),
+  },
+  'webhook.disabled': {
+    meaning: 'A webhook endpoint was switched off; `reason` says why.',
+    data: Type.Object({
+      webhook_endpoint_id: uuid('The id of the endpoint'),
+      reason: choice(DISABLED_REASONS, 'Why it was switched off'),
+    }),
   },
   'machine.away': {
     meaning: 'The agent of a machine has not been connected for two minutes.',

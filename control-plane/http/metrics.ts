@@ -36,6 +36,11 @@ export class Metrics {
     'Payments, refunds, credits and disputes since the start',
     'kind',
   );
+  private readonly webhooks = this.counter(
+    'webhook_attempts_total',
+    'Attempts to deliver webhooks since the start',
+    'outcome',
+  );
   private readonly commits = this.counter('database_commits_total', 'Durable commits since the start');
   private readonly workers = {
     runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
@@ -65,6 +70,7 @@ export class Metrics {
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations whose balance is exhausted'),
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
+    pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
 
   /** `backupOverdueMs` returns how long the scheduled backup is overdue; `destroyed` is the number of destroyed instances at the start. */
@@ -86,6 +92,7 @@ export class Metrics {
 
   count(counted: MetricEvent): void {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
+    if (counted.what === 'webhook') return this.webhooks.inc({ outcome: counted.outcome });
     if (counted.what === 'destroyed') return void (this.destroyed += 1);
     const { kind, outcome, failure } = counted;
     this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });
@@ -140,6 +147,7 @@ export class Metrics {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
+    this.gauges.pendingWebhooks.set(overview.pendingWebhooks);
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);

@@ -53,6 +53,8 @@ const TAGS: Readonly<Record<string, string>> = {
   instances: 'Rented offers that run a template',
   events: 'What has happened: pages and streams of events',
   billing: 'Balance, payments and charges',
+  'webhook-endpoints': 'Where the events of an organization are delivered',
+  'webhook-deliveries': 'Deliveries to webhook endpoints',
   webhooks: 'Events of payment providers',
   operator: 'For operators: machines, offers, organizations',
   health: 'The health of the control plane',

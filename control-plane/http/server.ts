@@ -45,6 +45,7 @@ import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organiz
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
+import { webhookDeliveryRoutes, webhookEndpointRoutes } from './routes/webhook-endpoints.js';
 import { webhookRoutes } from './routes/webhooks.js';
 import { validateStrictly } from './validation.js';
 
@@ -142,6 +143,8 @@ export async function createHttpServer(
     templateEditingRoutes,
     templateRoutes,
     transactionsCsvRoutes,
+    webhookDeliveryRoutes,
+    webhookEndpointRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
   for (const register of routes)

@@ -4,6 +4,7 @@ import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
+import type { DeliveryKind, DeliveryState, DisabledReason } from '../domain/webhook.js';
 
 type Flag = 0 | 1;
 
@@ -240,6 +241,42 @@ export interface Schema {
     data: string;
   };
   event_streams: { stream: string; expired_to: number };
+  webhook_endpoints: {
+    id: string;
+    organization_id: string;
+    url: string;
+    description: string | null;
+    types: string | null;
+    instance_id: string | null;
+    secret_encrypted: Buffer;
+    previous_secret_encrypted: Buffer | null;
+    previous_secret_until: number | null;
+    delivered_to: number;
+    missed_to: number;
+    created_at: number;
+    disabled_at: number | null;
+    disabled_reason: DisabledReason | null;
+    failing_since: number | null;
+    failures: number;
+    paused_until: number | null;
+    next_attempt_at: number | null;
+  };
+  webhook_deliveries: {
+    id: string;
+    endpoint_id: string;
+    kind: DeliveryKind;
+    epoch: number | null;
+    number: number | null;
+    type: string;
+    state: DeliveryState;
+    attempts: number;
+    next_attempt_at: number;
+    created_at: number;
+    finished_at: number | null;
+    last_status: number | null;
+    last_error: string | null;
+    last_answer: string | null;
+  };
   meter_intervals: {
     id: Generated<number>;
     instance_id: string;

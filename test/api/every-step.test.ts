@@ -55,6 +55,14 @@ async function quarantined(): Promise<{ id: string; offerId: string }> {
   return { id: items.find(({ machine_id }) => machine_id === agent.hostId)?.id ?? '', offerId: body.offer_id };
 }
 
+async function webhookEndpoint(): Promise<string> {
+  const { api } = world.admin;
+  const { items } = await api.get<{ items: { id: string }[] }>('/v1/webhook-endpoints');
+  for (const { id } of items) await api.delete(`/v1/webhook-endpoints/${id}`);
+  const made = { url: 'https://hooks.example' };
+  return (await api.post<{ endpoint: { id: string } }>('/v1/webhook-endpoints', made)).endpoint.id;
+}
+
 async function awayHost(): Promise<string> {
   const { agent } = await world.host();
   agent.close();
@@ -140,6 +148,15 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await world.sshKey(member);
     return of(operator(), `DELETE /v1/operator/users/${member.userId}`);
   },
+  'make a webhook endpoint': () => of(admin(), 'POST /v1/webhook-endpoints', { url: 'https://hooks.example' }),
+  'change a webhook endpoint': async () =>
+    of(admin(), `PATCH /v1/webhook-endpoints/${await webhookEndpoint()}`, { url: 'https://b.example', types: null }),
+  'switch a webhook endpoint off': async () =>
+    of(admin(), `PATCH /v1/webhook-endpoints/${await webhookEndpoint()}`, { enabled: false }),
+  'rotate the secret of a webhook endpoint': async () =>
+    of(admin(), `POST /v1/webhook-endpoints/${await webhookEndpoint()}/rotate-secret`),
+  // The last one: nothing goes on behind the others.
+  'delete a webhook endpoint': async () => of(admin(), `DELETE /v1/webhook-endpoints/${await webhookEndpoint()}`),
   'make an enrollment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
   'revoke an enrollment token': async () =>
     of(

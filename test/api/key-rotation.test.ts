@@ -175,6 +175,8 @@ it('a key that is lost for good is the end of what it sealed, and of nothing els
   const stands = (status: string) => eventually(status, async () => (await instance()).status === status);
   expect((await instance()).access_token).toMatch(/^[0-9a-f]{48}$/);
   await running?.platform.authority.certificate();
+  const hooks = { url: 'https://hooks.example', types: ['webhook.disabled'] };
+  const { endpoint } = await renter.post<{ endpoint: { id: string } }>('/v1/webhook-endpoints', hooks);
   expect(() => forgetSecrets(config())).toThrow(/another control plane is running/);
   await stop();
   expect(() => forgetSecrets(config())).toThrow(/decrypts this database: nothing needs to be forgotten/);
@@ -192,6 +194,8 @@ it('a key that is lost for good is the end of what it sealed, and of nothing els
   store.close();
   await boot();
   renter = operator.as(first.token);
+  const off = { enabled: false, disabled_reason: 'secret_lost' };
+  expect(await renter.get(`/v1/webhook-endpoints/${endpoint.id}`)).toMatchObject(off);
   const state = agent?.state;
   agent?.close();
   agent = state && FakeAgent.resume(grpc, state);

@@ -21,6 +21,7 @@ interface Page {
 let world: World;
 let document: ApiDocument;
 let instanceId: string;
+let endpointId: string;
 beforeAll(async () => {
   world = await World.make();
   const { test, admin } = world;
@@ -37,10 +38,13 @@ beforeAll(async () => {
     await admin.api.post('/v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') });
     await admin.api.post('/v1/orgs/current/invites', { email: `guest${count}@example.com` });
     await world.join();
+    const hooks = { url: 'https://hooks.example' };
+    endpointId = (await admin.api.post<{ endpoint: Item }>('/v1/webhook-endpoints', hooks)).endpoint.id;
     await test.host({ gpus: 1 });
     const credit = { amount_micro: 1_000_000, reason: 'test' };
     await test.operator.post(`/v1/operator/organizations/${admin.organizationId}/credits`, credit);
   }
+  for (let count = 0; count < 5; count++) await admin.api.post(`/v1/webhook-endpoints/${endpointId}/test`);
   agent.disconnect();
   for (let count = 0; count < 5; count++) {
     const workload = { sequence: 7, sshPort: 40_123, gpuUuids: [], diskGb: 1, lines: [] };
@@ -64,7 +68,8 @@ function lists(): string[] {
   return Object.entries(document.paths).flatMap(([path, { get }]) => {
     const schema = get?.responses['200']?.content?.['application/json']?.schema;
     const isList = (schema?.['properties'] as { items?: object } | undefined)?.items !== undefined;
-    const id = path.includes('/organizations/') ? world.admin.organizationId : instanceId;
+    const ids = { organizations: world.admin.organizationId, 'webhook-endpoints': endpointId };
+    const id = Object.entries(ids).find(([name]) => path.includes(`/${name}/`))?.[1] ?? instanceId;
     return isList && !path.includes('/payouts/') ? [path.replace('{id}', id)] : [];
   });
 }

@@ -46,6 +46,10 @@ async function connectHosts(): Promise<void> {
   for (const host of hosts) await host.connect();
 }
 
+const webhookEndpoint = async () => {
+  const made = { url: 'https://hooks.example' };
+  return (await renter.post<{ endpoint: { id: string } }>('/v1/webhook-endpoints', made)).endpoint.id;
+};
 const read = (id: string) => renter.get<InstanceBody>(`/v1/instances/${id}`);
 
 describe.each(RELEASES)('A store that release %s has left', (release) => {
@@ -82,6 +86,7 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
       template_hash: [hash_id],
       instance: known.map(([, id]) => id),
       machine: world.hosts.map(({ hostId }) => hostId),
+      webhook_endpoint: [await webhookEndpoint()],
       organization: [(await renter.get<{ id: string }>('/v1/orgs/current')).id],
     };
     const asked: string[] = [];

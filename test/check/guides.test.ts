@@ -9,7 +9,9 @@ import { TestControlPlane } from '../harness/control-plane.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const GUIDES = [
   'README.md',
-  ...['operator', 'day-two', 'host-owner', 'alerts', 'renter', 'events', 'api-rules'].map((name) => `docs/${name}.md`),
+  ...['operator', 'day-two', 'host-owner', 'alerts', 'renter', 'events', 'webhooks', 'api-rules'].map(
+    (name) => `docs/${name}.md`,
+  ),
 ];
 const METHODS = 'GET|POST|PUT|PATCH|DELETE';
 

@@ -80,6 +80,10 @@ async function makeSide(): Promise<Side> {
   await statusIs(admin.api, instance, 'running');
   await test.enrollmentToken();
   const tokens = await test.operator.get<{ items: { id: string; uses: number }[] }>('/v1/operator/enrollment-tokens');
+  const { endpoint } = await admin.api.post<{ endpoint: { id: string } }>('/v1/webhook-endpoints', {
+    url: 'https://hooks.example',
+  });
+  const delivery = await admin.api.post<{ id: string }>(`/v1/webhook-endpoints/${endpoint.id}/test`);
   const things: Side['things'] = {
     api_key: ofUser.get(admin.userId)?.api_key ?? '',
     ssh_key: ofUser.get(admin.userId)?.ssh_key ?? '',
@@ -94,6 +98,8 @@ async function makeSide(): Promise<Side> {
     template: template.id,
     template_hash: template.hash_id,
     system_template: await test.template(),
+    webhook_delivery: delivery.id,
+    webhook_endpoint: endpoint.id,
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };

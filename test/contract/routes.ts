@@ -25,6 +25,8 @@ export type ObjectKind =
   | 'ssh_key'
   | 'template'
   | 'template_hash'
+  | 'webhook_delivery'
+  | 'webhook_endpoint'
   | 'system_template'
   | 'enrollment_token';
 
@@ -48,6 +50,8 @@ const of = (object: ObjectKind, notFound: string, operation: string, access: Acc
   notFound,
 });
 
+const webhook = (operation: string, body?: object) =>
+  of('webhook_endpoint', 'WEBHOOK_ENDPOINT_NOT_FOUND', operation, 'admin', body);
 const instance = (operation: string) => of('instance', 'INSTANCE_NOT_FOUND', operation, 'member');
 const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
 const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
@@ -104,6 +108,16 @@ export const ROUTES: readonly Route[] = [
   instance('DELETE /v1/instances/{id}'),
 
   route('GET /v1/events', 'member'),
+  route('POST /v1/webhook-endpoints', 'admin', { url: 'https://hooks.example' }),
+  route('GET /v1/webhook-endpoints', 'admin'),
+  webhook('GET /v1/webhook-endpoints/{id}'),
+  webhook('PATCH /v1/webhook-endpoints/{id}', { description: 'changed' }),
+  webhook('DELETE /v1/webhook-endpoints/{id}'),
+  webhook('POST /v1/webhook-endpoints/{id}/rotate-secret'),
+  webhook('GET /v1/webhook-endpoints/{id}/deliveries'),
+  webhook('POST /v1/webhook-endpoints/{id}/test'),
+  webhook('POST /v1/webhook-endpoints/{id}/replay', { since: '2040-01-01T00:00:00Z' }),
+  of('webhook_delivery', 'WEBHOOK_DELIVERY_NOT_FOUND', 'POST /v1/webhook-deliveries/{id}/replay', 'admin'),
 
   route('GET /v1/billing/transactions', 'member'),
   route('GET /v1/billing/transactions.csv', 'member'),

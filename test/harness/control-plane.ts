@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
+import { createControlPlane, type Addresses, type ControlPlane, type Overrides } from '../../control-plane/app.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
@@ -40,6 +40,10 @@ interface Options {
   stripe?: StripeSettings;
   /** A store that an earlier release has left: its file, its key, and when that was, in milliseconds since 1970. */
   left?: { database: string; secretKey: Buffer; at: number };
+  /** How webhooks go out; otherwise no name has an address. `networks` can be reached although they are forbidden. */
+  webhooks?: Overrides['webhooks'] & { networks?: string[] };
+  /** Milliseconds since 1970 that the clock shows at the start. */
+  at?: number;
   /** Where its database is; otherwise in memory. */
   folder?: string;
 }
@@ -75,6 +79,7 @@ export class TestControlPlane {
     readonly clock: ManualClock,
     private readonly folder: string,
     private readonly config: Config,
+    private readonly webhooks: Overrides['webhooks'],
   ) {}
 
   static async start({
@@ -82,6 +87,8 @@ export class TestControlPlane {
     stripe,
     tls,
     left,
+    webhooks: { networks: webhookNetworks = [], ...webhooks } = {},
+    at = left?.at,
     folder = memoryFolder('gpurent-test-'),
   }: Options = {}): Promise<TestControlPlane> {
     const config: Config = {
@@ -94,10 +101,15 @@ export class TestControlPlane {
       logFormat: null,
       rateLimits: { ...UNLIMITED, ...rateLimits },
       destroyErrorsAfterMs: 24 * 3_600_000,
+      webhookNetworks,
       ...(stripe ? { payments: () => new StripePayments(stripe) } : {}),
     };
     if (left) copyFileSync(left.database, config.database);
-    const test = new TestControlPlane(new ManualClock(tls ? Date.now() : left?.at), folder, config);
+    const test = new TestControlPlane(new ManualClock(tls ? Date.now() : at), folder, config, {
+      // No test sends a packet off the machine.
+      resolve: async () => [],
+      ...webhooks,
+    });
     for (const secret of [config.secretKey.toString('hex'), stripe?.secretKey, stripe?.webhookSecret])
       test.log.keepSecret(secret ?? '');
     await test.boot();
@@ -240,6 +252,8 @@ export class TestControlPlane {
         for (const name of tables) database.exec(`DELETE FROM main.${name}`);
         for (const name of tables) database.exec(`INSERT INTO main.${name} SELECT * FROM saved.${name}`);
       });
+      // Work in the background may have written in this turn.
+      this.core.platform.store.commit();
       restore.immediate();
       this.core.platform.store.noteUnknownChange();
     };
@@ -318,6 +332,7 @@ export class TestControlPlane {
     this.running = createControlPlane(this.config, this.log.logger, {
       clock: this.clock,
       passwordCost: CHEAP_PASSWORDS,
+      ...(this.webhooks ? { webhooks: this.webhooks } : {}),
     });
     this.addresses = await this.running.start({ heartbeat: false });
   }

@@ -20,6 +20,7 @@ const HISTORY = [
   'refunds',
   'templates',
   'transactions',
+  'webhook_deliveries',
 ];
 /** Partial indexes with only what goes on: their size does not grow with history. */
 const LIVE_INDEXES = [
@@ -48,6 +49,10 @@ const LIVE_INDEXES = [
   'quarantine_untold',
   'templates_of_organization',
   'templates_shared',
+  'webhook_deliveries_pending',
+  'webhook_endpoints_due',
+  'webhook_endpoints_enabled',
+  'webhook_endpoints_rotated',
 ];
 
 /** Statements that were looked at, each with its fault. */

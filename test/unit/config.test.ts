@@ -116,6 +116,15 @@ it('the public address is an origin', () => {
     expect(() => publicUrlOf(wrong)).toThrow('GPURENT_PUBLIC_URL');
 });
 
+it('webhooks can reach the networks that the operator allows', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'webhooks.db') };
+  const networksOf = (value: string) => parseConfig({ ...database, GPURENT_WEBHOOK_NETWORKS: value }).webhookNetworks;
+  expect(networksOf('')).toEqual([]);
+  expect(networksOf('10.1.0.0/16, fd00:1::/64,192.168.7.1')).toEqual(['10.1.0.0/16', 'fd00:1::/64', '192.168.7.1']);
+  for (const wrong of ['10.1.0.0/33', '10.1.0/24', 'fd00::/129', 'fe80::1%eth0', 'all', '10.0.0.0/8/8', '10.0.0.0/'])
+    expect(() => networksOf(wrong), wrong).toThrow('GPURENT_WEBHOOK_NETWORKS names');
+});
+
 it('an instance in error is destroyed after a day, or after as many hours as the operator says', () => {
   const database = { GPURENT_DATABASE: join(folder, 'errors.db') };
   expect(parseConfig(database).destroyErrorsAfterMs).toBe(24 * 3_600_000);

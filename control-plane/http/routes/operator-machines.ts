@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { invalidField } from '../../domain/refusal.js';
 import {
   createEnrollmentToken,
   listEnrollmentTokens,
@@ -19,6 +18,7 @@ import { revokeCredentials } from '../../services/machines/credentials.js';
 import { declareLost, removeMachine } from '../../services/reconciler/lost-machines.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { timeOf } from '../times.js';
 import { machineFacts } from './offers.js';
 import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 
@@ -331,13 +331,6 @@ function machineView(machine: MachineDetails) {
     last_seen_at: isoOrNull(machine.last_seen_at),
     gpus: machine.gpus.map((gpu) => ({ ...gpu, healthy: gpu.healthy === 1 })),
   };
-}
-
-/** Parses an RFC 3339 time into ms since 1970. Refuses a leap second, which the `date-time` format accepts and `Date` does not. */
-function timeOf(path: string, text: string): number {
-  const time = Date.parse(text);
-  if (Number.isNaN(time)) throw invalidField(path, 'is not a valid time');
-  return time;
 }
 
 function maintenanceOf({ maintenance_starts_at: starts, maintenance_ends_at: ends }: MachineDetails) {

@@ -10,6 +10,7 @@ export const LIMITS = {
   publicTemplates: 20,
   sshKeys: 100,
   templates: 200,
+  webhookEndpoints: 10,
 } as const;
 
 /** Refuses with LIMIT_REACHED when `existing` has as many rows as the limit allows. */

@@ -7,14 +7,15 @@ import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { recordNote } from '../events/timeline.js';
+import { forgetWebhookSecrets } from '../webhooks/secrets.js';
 
 const FORGOTTEN =
   'the operator has lost the secret key, so the environment and the access token of this instance are lost. The instance goes on and can be stopped, started and destroyed; its access cannot be replaced';
 
 /**
  * Deletes everything that was encrypted with a lost key, in one transaction, so that the database can be used with another key:
- * environments and registry passwords of templates, workloads and access tokens of instances, and the authority. Instances go
- * on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
+ * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, and the authority.
+ * Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
  */
 export function forgetEncrypted(store: Store, encryption: Encryption): { templates: number; instances: number } {
   if (isKeyOf(store, encryption))
@@ -33,6 +34,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
         .where('status', '<>', sql.lit('destroyed')),
     );
     for (const { id } of live) recordNote(tx, id, 'secrets_lost', FORGOTTEN);
+    forgetWebhookSecrets(tx, encryption);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

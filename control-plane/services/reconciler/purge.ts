@@ -5,14 +5,15 @@ import type { Tx } from '../../store/store.js';
 import { eventPurgerOf } from '../events/purge.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import type { Platform } from '../system/platform.js';
+import { purgeWebhooks } from '../webhooks/purge.js';
 
 /** Most rows of one table in one run. */
 const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images and events, the oldest first, once a
- * minute. It returns the number deleted.
+ * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks and events, the
+ * oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
@@ -28,7 +29,8 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         purgeExpired(tx, 'sessions') +
         purgeExpired(tx, 'invites') +
         purgeIdempotencyKeys(tx) +
-        purgeSlowImages(tx),
+        purgeSlowImages(tx) +
+        purgeWebhooks(tx, BATCH),
     }));
   };
 }

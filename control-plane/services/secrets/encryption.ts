@@ -12,6 +12,7 @@ export type Purpose =
   | 'instance.workload'
   | 'instance.access_token'
   | 'workload.origin'
+  | 'webhook.secret'
   | 'authority_key'
   | 'key-check';
 

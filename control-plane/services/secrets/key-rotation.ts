@@ -9,6 +9,8 @@ export const ENCRYPTED_COLUMNS = [
   { table: 'templates', column: 'registry_encrypted', purpose: 'template.registry' },
   { table: 'instances', column: 'workload_encrypted', purpose: 'instance.workload' },
   { table: 'instances', column: 'access_token_encrypted', purpose: 'instance.access_token' },
+  { table: 'webhook_endpoints', column: 'secret_encrypted', purpose: 'webhook.secret' },
+  { table: 'webhook_endpoints', column: 'previous_secret_encrypted', purpose: 'webhook.secret' },
 ] as const;
 const ENCRYPTED_META = ['key-check', 'authority_key'] as const satisfies MetaKey[];
 

@@ -19,6 +19,8 @@ export interface Overview {
   ignoredStops: number;
   /** Workloads in quarantine. */
   quarantined: number;
+  /** Deliveries to webhook endpoints that are pending. */
+  pendingWebhooks: number;
 }
 
 export function readOverview({ store, connections }: Pick<Platform, 'store' | 'connections'>): Overview {
@@ -32,6 +34,7 @@ export function readOverview({ store, connections }: Pick<Platform, 'store' | 'c
       withoutBalance: countEmpty(tx),
       ignoredStops: countIgnoredStops(tx),
       quarantined: tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0,
+      pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
     };
   });
 }
@@ -45,6 +48,8 @@ function countHosts(tx: Tx, links: Platform['connections']): Overview['hosts'] {
 }
 
 const COUNT = sql<number>`count(*)`.as('count');
+
+const pendingWebhooks = query.selectFrom('webhook_deliveries').select(COUNT).where('state', '=', sql.lit('pending'));
 
 const HELD_APART = sql<number>`EXISTS (
   SELECT 1 FROM quarantine JOIN quarantine_gpus ON quarantine_gpus.quarantine_id = quarantine.id

@@ -34,6 +34,8 @@ export interface Platform {
   signUpMode: SignUpMode;
   /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
   publicUrl: string | null;
+  /** Forbidden networks that webhooks can reach all the same, because the operator allows them. */
+  webhookNetworks: readonly string[];
   logs: LogRelay;
   payments: PaymentProvider;
   /** Runs a function in a later turn of the event loop, after the commit of this one. */

@@ -12,6 +12,7 @@ import { seams } from './0011-seams.js';
 import { boundedReads } from './0012-bounded-reads.js';
 import { openCommands } from './0013-open-commands.js';
 import { events } from './0014-events.js';
+import { webhooks } from './0015-webhooks.js';
 
 export interface Migration {
   name: string;
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   { name: '0012-bounded-reads', sql: boundedReads },
   { name: '0013-open-commands', sql: openCommands },
   { name: '0014-events', sql: events },
+  { name: '0015-webhooks', sql: webhooks },
 ];
