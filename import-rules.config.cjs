@@ -17,6 +17,7 @@ const SERVICE_FLOORS = [
   'connections',
   'system',
   'events',
+  'mail',
   'accounts',
   'webhooks',
   'machines',
@@ -61,6 +62,7 @@ module.exports = {
     ),
     mayOnlySee('control-plane/payments', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/outbound', ['shared', 'control-plane/domain']),
+    mayOnlySee('control-plane/mail', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/http', [
       'shared',
       'control-plane/domain',

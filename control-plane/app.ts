@@ -15,6 +15,7 @@ import { currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { ownMade } from './own-certificate.js';
+import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
@@ -34,6 +35,7 @@ import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
 import { forgetEncrypted } from './services/instances/forget-secrets.js';
 import { reencrypt } from './services/secrets/key-rotation.js';
+import { mailWorkersOf } from './services/mail/mail-workers.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
@@ -50,7 +52,7 @@ import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type Tx } from './store/store.js';
-import { Workers } from './workers/workers.js';
+import { Workers, type Worker } from './workers/workers.js';
 
 export interface Overrides {
   clock?: Clock;
@@ -73,6 +75,7 @@ type Job =
   | WorkerName
   | 'auto-destroy'
   | 'error-expiry'
+  | 'event-mails'
   | 'idle-log'
   | 'last-seen'
   | 'last-used'
@@ -160,6 +163,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     signUpMode: config.signUp ?? 'open',
     publicUrl: config.publicUrl ?? null,
     webhookNetworks: config.webhookNetworks ?? [],
+    mail: config.mail ? new SmtpTransport(config.mail, clock) : null,
     logs: new LogRelay(clock, ids, connections),
     payments: config.payments?.() ?? manualPayments,
     defer,
@@ -172,24 +176,9 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     bootedAt: clock.monotonic(),
   };
   const webhooks = senderOf(platform, logger, overrides);
+  const mails = mailWorkersOf(platform, logger);
   const workers = new Workers<Job>(
-    {
-      dispatch: () => dispatchCommands(platform, logger),
-      'time-outs': () => expireTransitions(platform),
-      'wait-events': waitTellerOf(platform),
-      'operator-events': operatorTellerOf(platform),
-      'held-gpus': () => releaseHeldGpus(platform),
-      'lost-machines': () => settleLostMachines(platform),
-      settle: settlerOf(platform),
-      'auto-destroy': () => destroyUnpaid(platform),
-      'error-expiry': errorExpiryOf(platform, config),
-      'last-seen': () => writeLastSeen(platform),
-      'last-used': () => platform.lastUsed.flush(store),
-      logs: () => platform.logs.expire(),
-      purge: purgerOf(platform),
-      webhooks: () => webhooks.run(),
-      'idle-log': () => ({ truncated: Number(store.truncateIdleLog()) }),
-    },
+    jobsOf(platform, config, logger, { mails, webhooks }),
     platform.workerRuns,
     logger,
     defer,
@@ -228,11 +217,40 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await gateway.close();
       await workers.stop();
       await webhooks.stop();
+      await mails.stop();
       platform.lastUsed.flush(store);
       store.commit();
       await backups?.stop();
       store.close();
     },
+  };
+}
+
+/** Returns what runs every second, by name. */
+function jobsOf(
+  platform: Platform,
+  config: Config,
+  logger: Logger,
+  { mails, webhooks }: { mails: ReturnType<typeof mailWorkersOf>; webhooks: WebhookSender },
+): Record<Job, Worker> {
+  return {
+    dispatch: () => dispatchCommands(platform, logger),
+    'time-outs': () => expireTransitions(platform),
+    'wait-events': waitTellerOf(platform),
+    'operator-events': operatorTellerOf(platform),
+    'held-gpus': () => releaseHeldGpus(platform),
+    'lost-machines': () => settleLostMachines(platform),
+    settle: settlerOf(platform),
+    'auto-destroy': () => destroyUnpaid(platform),
+    'error-expiry': errorExpiryOf(platform, config),
+    'last-seen': () => writeLastSeen(platform),
+    'last-used': () => platform.lastUsed.flush(platform.store),
+    logs: () => platform.logs.expire(),
+    'event-mails': mails.make,
+    mail: mails.send,
+    purge: purgerOf(platform),
+    webhooks: () => webhooks.run(),
+    'idle-log': () => ({ truncated: Number(platform.store.truncateIdleLog()) }),
   };
 }
 

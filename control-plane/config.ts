@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
 import type { PaymentProvider } from './domain/payment.js';
+import { MAIL_SETTINGS, mailSettings, type SmtpSettings } from './mail/settings.js';
 import { PROVIDER_SETTINGS, paymentProvider } from './payments/providers.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
@@ -52,6 +53,8 @@ export interface Config {
   publicUrl?: string;
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
   webhookNetworks?: string[];
+  /** The mail server; absent: no mail is sent. With it, there is a `publicUrl`. */
+  mail?: SmtpSettings;
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
   /** The scheduled backups; absent: none. */
@@ -85,7 +88,7 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...PROVIDER_SETTINGS];
+const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...MAIL_SETTINGS, ...PROVIDER_SETTINGS];
 
 /** Returns the file of the database. Unlike {@link parseConfig}, it creates no secret key. */
 export function databaseOf(environment: Record<string, string | undefined>): string {
@@ -106,6 +109,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
   const logLevel = get('GPURENT_LOG_LEVEL');
   if (!LOG_LEVELS.includes(logLevel))
     throw new SetupError(`GPURENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
+  const links = publicUrl(get('GPURENT_PUBLIC_URL'));
   return {
     httpAddress: get('GPURENT_HTTP_ADDRESS'),
     grpcAddress: get('GPURENT_GRPC_ADDRESS'),
@@ -122,8 +126,9 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
     signUp: signUp(get('GPURENT_SIGN_UP')),
-    ...publicUrl(get('GPURENT_PUBLIC_URL')),
+    ...links,
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
+    ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
@@ -152,6 +157,12 @@ function networks(name: string, value: string): string[] {
   const wrong = given.find((network) => !isNetwork(network));
   if (wrong === undefined) return given;
   throw new SetupError(`${name} names "${wrong}"; give networks or addresses, such as 10.1.0.0/16,fd00:1::/64`);
+}
+
+function mail(environment: Record<string, string | undefined>, url: string | undefined): { mail?: SmtpSettings } {
+  const optional = (name: string) => environment[name] || undefined;
+  const settings = mailSettings({ optional, file: (name) => secretOf(name, optional(name) ?? '') }, url);
+  return settings ? { mail: settings } : {};
 }
 
 function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {

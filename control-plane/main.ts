@@ -11,6 +11,7 @@ import { VERSION } from '../shared/version.js';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
 import { databaseOf, parseConfig } from './config.js';
 import { readEnvironment, readNotifySocket } from './env.js';
+import { sendTestMail } from './mail/test-mail.js';
 import { askReadiness } from './readiness-client.js';
 import { INSPECTED, inspect } from './services/system/inspect.js';
 import { inspectionJson, inspectionText } from './services/system/inspection-text.js';
@@ -73,6 +74,14 @@ program
   .action(async () => {
     const { httpAddress, tls } = parseConfig(readEnvironment());
     process.stdout.write(`${await askReadiness(httpAddress, tls.http)}\n`);
+  });
+
+program
+  .command('mail-test <address>')
+  .description('send one mail by the settings, and print what the mail server said; works while the daemon runs')
+  .action(async (address: string) => {
+    const { mail, publicUrl } = parseConfig(readEnvironment());
+    process.stdout.write(`${await sendTestMail(mail, publicUrl, address)}\n`);
   });
 
 program

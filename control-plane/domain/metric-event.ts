@@ -6,7 +6,9 @@ export type MetricEvent =
   /** A payment, a refund, a credit, a dispute. */
   | { what: 'ledger'; kind: string }
   /** An attempt to deliver a webhook: `retried` is one that has failed and is not the last. */
-  | { what: 'webhook'; outcome: 'delivered' | 'retried' | 'failed' };
+  | { what: 'webhook'; outcome: 'delivered' | 'retried' | 'failed' }
+  /** A mail is sent, or is given up. */
+  | { what: 'mail'; outcome: 'sent' | 'failed' };
 
 /** A failed command, with the agent's code for the failure. */
 export interface CommandFailure {

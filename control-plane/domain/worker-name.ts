@@ -1,2 +1,2 @@
 /** The workers that a use case can wake after its commit. */
-export type WorkerName = 'dispatch' | 'lost-machines' | 'settle' | 'webhooks';
+export type WorkerName = 'dispatch' | 'lost-machines' | 'mail' | 'settle' | 'webhooks';

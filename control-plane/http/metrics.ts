@@ -41,6 +41,7 @@ export class Metrics {
     'Attempts to deliver webhooks since the start',
     'outcome',
   );
+  private readonly mails = this.counter('mails_total', 'Mails that were sent, or given up, since the start', 'outcome');
   private readonly commits = this.counter('database_commits_total', 'Durable commits since the start');
   private readonly workers = {
     runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
@@ -69,6 +70,7 @@ export class Metrics {
     settlementLag: this.gauge('settlement_lag_seconds', 'How long the most overdue settlement has been due'),
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations whose balance is exhausted'),
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
+    oldestMail: this.gauge('mail_oldest_seconds', 'How long the oldest mail has waited that is to be sent'),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
@@ -81,6 +83,7 @@ export class Metrics {
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
+    for (const outcome of ['sent', 'failed']) this.mails.inc({ outcome }, 0);
     // Prometheus counts no increase from the first value of a series, so each series starts at 0.
     for (const kind of COMMAND_KINDS)
       for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);
@@ -93,6 +96,7 @@ export class Metrics {
   count(counted: MetricEvent): void {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
     if (counted.what === 'webhook') return this.webhooks.inc({ outcome: counted.outcome });
+    if (counted.what === 'mail') return this.mails.inc({ outcome: counted.outcome });
     if (counted.what === 'destroyed') return void (this.destroyed += 1);
     const { kind, outcome, failure } = counted;
     this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });
@@ -148,6 +152,7 @@ export class Metrics {
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);
+    this.gauges.oldestMail.set(overview.oldestMailMs / 1000);
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);

@@ -55,6 +55,7 @@ const TAGS: Readonly<Record<string, string>> = {
   billing: 'Balance, payments and charges',
   'webhook-endpoints': 'Where the events of an organization are delivered',
   'webhook-deliveries': 'Deliveries to webhook endpoints',
+  mail: 'Mails, for people who want no more of them',
   webhooks: 'Events of payment providers',
   operator: 'For operators: machines, offers, organizations',
   health: 'The health of the control plane',

@@ -26,6 +26,7 @@ import { eventRoutes } from './routes/events.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes, instanceRoutes } from './routes/instances.js';
+import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
 import {
@@ -126,6 +127,7 @@ export async function createHttpServer(
     instanceRoutes,
     inviteRoutes,
     machineTermsRoutes,
+    mailSettingsRoutes,
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
@@ -145,6 +147,7 @@ export async function createHttpServer(
     transactionsCsvRoutes,
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
+    unsubscribeRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
   for (const register of routes)

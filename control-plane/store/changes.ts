@@ -13,7 +13,7 @@ interface Watched {
 /** The tables, or parts of them, whose changes can be listened to. */
 const WATCHED = {
   api_keys: { keys: ['row.secret_hash', 'row.organization_id'] },
-  events: { keys: ['row.stream'], of: ['stream'] },
+  events: { keys: ['row.stream', 'row.type'], of: ['stream'] },
   gpu_claims: { keys: ['row.machine_id'] },
   gpus: { keys: ['row.machine_id'], exceptOf: ['told_healthy', 'told_at'] },
   instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },

@@ -3,6 +3,7 @@ import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
+import type { MailChoice, MailKind, MailState } from '../domain/mail.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
 import type { DeliveryKind, DeliveryState, DisabledReason } from '../domain/webhook.js';
 
@@ -277,6 +278,26 @@ export interface Schema {
     last_error: string | null;
     last_answer: string | null;
   };
+  mails: {
+    id: string;
+    user_id: string | null;
+    address: string;
+    organization_id: string | null;
+    kind: MailKind;
+    queue: string;
+    about: string;
+    state: MailState;
+    content_encrypted: Buffer | null;
+    attempts: number;
+    unanswered: number;
+    created_at: number;
+    next_attempt_at: number;
+    attempted_at: number | null;
+    finished_at: number | null;
+  };
+  mail_positions: { stream: string; number: number };
+  mail_preferences: { user_id: string; category: MailChoice; enabled: Flag; changed_at: number };
+  known_networks: { user_id: string; network: string; seen_at: number };
   meter_intervals: {
     id: Generated<number>;
     instance_id: string;

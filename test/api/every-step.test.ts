@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ApiClient } from '../../scripts/client.js';
+import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import type { Store, Tx } from '../../control-plane/store/store.js';
 import { World } from '../contract/world.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -81,6 +82,12 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const account = anAccount();
     await world.test.api.post('/v1/auth/sign-up', account);
     return of(world.test.api, 'POST /v1/auth/sign-in', { email: account.email, password: account.password });
+  },
+  'choose mails': async () => of((await world.test.renter()).api, 'PATCH /v1/me/mail', { money: false, disks: false }),
+  'end mails': async () => {
+    const { userId } = await world.test.renter();
+    const token = makeUnsubscribeToken(world.test.core.platform.encryption, userId, ['low_balance', 'disks']);
+    return of(world.test.api, `POST /v1/mail/unsubscribe/${token}`);
   },
   'sign out': async () => of((await world.test.renter()).api, 'POST /v1/auth/sign-out'),
   'change the password': async () => {

@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -89,6 +90,8 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
       webhook_endpoint: [await webhookEndpoint()],
       organization: [(await renter.get<{ id: string }>('/v1/orgs/current')).id],
     };
+    const { user } = await renter.get<{ user: { id: string } }>('/v1/me');
+    ids.unsubscribe_token = [makeUnsubscribeToken(test.core.platform.encryption, user.id, ['disks'])];
     const asked: string[] = [];
     for (const { operation, object, access } of ROUTES.filter((route) => route.operation.startsWith('GET '))) {
       const path = operation.slice('GET '.length);

@@ -28,7 +28,8 @@ export type ObjectKind =
   | 'webhook_delivery'
   | 'webhook_endpoint'
   | 'system_template'
-  | 'enrollment_token';
+  | 'enrollment_token'
+  | 'unsubscribe_token';
 
 export interface Route {
   operation: string;
@@ -65,6 +66,10 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/auth/sign-out', 'account'),
   route('POST /v1/auth/password', 'account', { current_password: 1 }),
   route('GET /v1/me', 'account'),
+  route('GET /v1/me/mail', 'account'),
+  route('PATCH /v1/me/mail', 'account', { money: false }),
+  of('unsubscribe_token', 'NOT_FOUND', 'GET /v1/mail/unsubscribe/{id}', 'public'),
+  of('unsubscribe_token', 'NOT_FOUND', 'POST /v1/mail/unsubscribe/{id}', 'public'),
   of('organization', 'MEMBER_NOT_FOUND', 'DELETE /v1/me/organizations/{id}', 'account'),
   of('invite_token', 'INVITE_NOT_FOUND', 'POST /v1/invites/{id}/accept', 'account'),
 

@@ -4,6 +4,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createControlPlane, type Addresses, type ControlPlane, type Overrides } from '../../control-plane/app.js';
+import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
@@ -38,6 +39,8 @@ interface Options {
   tls?: TlsSettings;
   rateLimits?: Partial<RateLimits>;
   stripe?: StripeSettings;
+  /** The mail server; then links begin with {@link PUBLIC_URL}. */
+  mail?: SmtpSettings;
   /** A store that an earlier release has left: its file, its key, and when that was, in milliseconds since 1970. */
   left?: { database: string; secretKey: Buffer; at: number };
   /** How webhooks go out; otherwise no name has an address. `networks` can be reached although they are forbidden. */
@@ -47,6 +50,8 @@ interface Options {
   /** Where its database is; otherwise in memory. */
   folder?: string;
 }
+
+export const PUBLIC_URL = 'https://gpus.example';
 
 export interface Renter {
   api: ApiClient;
@@ -85,6 +90,7 @@ export class TestControlPlane {
   static async start({
     rateLimits = {},
     stripe,
+    mail,
     tls,
     left,
     webhooks: { networks: webhookNetworks = [], ...webhooks } = {},
@@ -102,6 +108,7 @@ export class TestControlPlane {
       rateLimits: { ...UNLIMITED, ...rateLimits },
       destroyErrorsAfterMs: 24 * 3_600_000,
       webhookNetworks,
+      ...(mail ? { mail, publicUrl: PUBLIC_URL } : {}),
       ...(stripe ? { payments: () => new StripePayments(stripe) } : {}),
     };
     if (left) copyFileSync(left.database, config.database);
@@ -110,7 +117,12 @@ export class TestControlPlane {
       resolve: async () => [],
       ...webhooks,
     });
-    for (const secret of [config.secretKey.toString('hex'), stripe?.secretKey, stripe?.webhookSecret])
+    for (const secret of [
+      config.secretKey.toString('hex'),
+      stripe?.secretKey,
+      stripe?.webhookSecret,
+      mail?.login?.password,
+    ])
       test.log.keepSecret(secret ?? '');
     await test.boot();
     if (!left) await test.core.createOperator(OPERATOR.email, OPERATOR.password);

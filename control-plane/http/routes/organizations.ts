@@ -7,7 +7,20 @@ import {
   type Member as MemberDetails,
 } from '../../services/accounts/members.js';
 import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
-import { body, flag, iso, isoOrNull, meaning, micro, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  flag,
+  iso,
+  isoOrNull,
+  meaning,
+  micro,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { emailOf, roleOf } from './accounts.js';
 import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
 import { answerList } from './whole-list.js';
@@ -184,20 +197,26 @@ export const inviteRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'createInvite',
         summary: 'Create an invitation for an e-mail address',
-        description: 'Only this response contains the token. The control plane sends no mail.',
+        description:
+          'Only this response contains the token, and the mail that the control plane sends to the address if `mailed` is true. An organization can invite 20 people by mail in 24 hours.',
         body: body({ email: emailOf('the user to invite'), role: roleOf('the invited user', { default: 'member' }) }),
         response: {
           201: Type.Object({
             invite: meaning(Invite, 'The invitation, as the list shows it'),
             token: text('The token that accepts the invitation: give it to the user whom you invite'),
+            ...optional({
+              mailed: flag(
+                'Whether the control plane sends the token to the address: not where it sends no mail, and not to an address that was invited often lately',
+              ),
+            }),
           }),
         },
       },
     },
     (request, reply) => {
-      const { token, ...invite } = createInvite(platform, sessionOf(request), request.body);
+      const { token, mailed, ...invite } = createInvite(platform, sessionOf(request), request.body);
       void reply.code(201);
-      return { invite: inviteView(invite), token };
+      return { invite: inviteView(invite), token, mailed };
     },
   );
 

@@ -5,6 +5,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
+import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
 import { openSession } from './sessions.js';
 
@@ -39,6 +40,7 @@ export async function signUp(platform: Platform, request: SignUp, network: strin
     const organization: SignedIn['organization'] = invite
       ? joinBy(tx, invite, user.id)
       : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
+    noteNetwork(platform, tx, user.id, network);
     return { ...openSession(tx, ids, user.id, network), user, organization };
   });
 }
@@ -72,6 +74,7 @@ export async function signIn(
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
     checkUnchanged(tx, user);
+    noteSignIn(platform, tx, user, network);
     const organization = firstOrganization(tx, user.id) ?? null;
     return { ...openSession(tx, platform.ids, user.id, network), user, organization };
   });

@@ -7,6 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
+import { checkInvitesADay, mailInvite } from '../mail/invite-mails.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
@@ -16,14 +17,14 @@ const INVITE_MS = 7 * DAY_MS;
 export type InviteDetails = Row<'invites'>;
 
 /**
- * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token. Refuses
- * with ALREADY_MEMBER and LIMIT_REACHED.
+ * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token, and the mail that
+ * goes to the address if `mailed` is true. Refuses with ALREADY_MEMBER and LIMIT_REACHED.
  */
 export function createInvite(
   platform: Platform,
   caller: SessionCaller,
   request: { email: string; role: Role },
-): InviteDetails & { token: string } {
+): InviteDetails & { token: string; mailed: boolean } {
   const token = `inv_${platform.ids.hex(24)}`;
   return platform.store.transact((tx) => {
     const member = tx.get(
@@ -41,6 +42,7 @@ export function createInvite(
       .where('organization_id', '=', caller.organizationId)
       .where('expires_at', '>', tx.now);
     checkLimit(tx, 'invites', open);
+    checkInvitesADay(platform, tx, caller.organizationId);
     const row: InviteDetails = {
       id: tx.id(),
       organization_id: caller.organizationId,
@@ -52,7 +54,7 @@ export function createInvite(
     };
     tx.run(query.insertInto('invites').values(row));
     tell(tx, 'invite.created', row);
-    return { ...row, token };
+    return { ...row, token, mailed: mailInvite(platform, tx, row, { token, invitedBy: caller.email }) };
   });
 }
 

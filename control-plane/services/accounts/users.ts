@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { forgetMailsOf } from '../mail/outbox.js';
 import { recordAudit } from '../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -50,6 +51,7 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
     for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user);
     tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
     tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
+    forgetMailsOf(tx, id);
     revokeKeysOf(tx, id);
     const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
     tx.run(query.updateTable('users').set(nobody).where('id', '=', id));

@@ -6,6 +6,7 @@ import type { Store } from '../../store/store.js';
 import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
+import { forgetMails } from '../mail/outbox.js';
 import { recordNote } from '../events/timeline.js';
 import { forgetWebhookSecrets } from '../webhooks/secrets.js';
 
@@ -14,8 +15,8 @@ const FORGOTTEN =
 
 /**
  * Deletes everything that was encrypted with a lost key, in one transaction, so that the database can be used with another key:
- * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, and the authority.
- * Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
+ * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, mails that wait, and
+ * the authority. Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
  */
 export function forgetEncrypted(store: Store, encryption: Encryption): { templates: number; instances: number } {
   if (isKeyOf(store, encryption))
@@ -35,6 +36,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
     );
     for (const { id } of live) recordNote(tx, id, 'secrets_lost', FORGOTTEN);
     forgetWebhookSecrets(tx, encryption);
+    forgetMails(tx);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

@@ -3,6 +3,8 @@ import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { eventPurgerOf } from '../events/purge.js';
+import { purgeMails } from '../mail/outbox.js';
+import { purgeNetworks } from '../mail/sign-in-mails.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import type { Platform } from '../system/platform.js';
 import { purgeWebhooks } from '../webhooks/purge.js';
@@ -12,8 +14,8 @@ const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks and events, the
- * oldest first, once a minute. It returns the number deleted.
+ * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks, finished mails,
+ * networks of old sign-ins, and events, the oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
@@ -30,7 +32,9 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         purgeExpired(tx, 'invites') +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
-        purgeWebhooks(tx, BATCH),
+        purgeWebhooks(tx, BATCH) +
+        purgeMails(tx, BATCH) +
+        purgeNetworks(tx, BATCH),
     }));
   };
 }

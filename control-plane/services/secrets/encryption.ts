@@ -1,9 +1,10 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const MAC_BYTES = 16;
 
 /** The purpose of an encrypted value. A value that was encrypted for one purpose cannot be decrypted for another. */
 export type Purpose =
@@ -13,6 +14,7 @@ export type Purpose =
   | 'instance.access_token'
   | 'workload.origin'
   | 'webhook.secret'
+  | 'mail.content'
   | 'authority_key'
   | 'key-check';
 
@@ -21,6 +23,15 @@ export class Encryption {
   /** `key` has 32 bytes and is kept outside the database. */
   constructor(private readonly key: Buffer) {
     if (key.length !== KEY_BYTES) throw new Error(`the secret key has ${key.length} bytes, not ${KEY_BYTES}`);
+  }
+
+  /**
+   * Returns 16 bytes that nobody without the key can make for this text. Each purpose has a key of its own, which is derived from this
+   * one.
+   */
+  authenticate(purpose: 'mail.unsubscribe', text: string): Buffer {
+    const key = Buffer.from(hkdfSync('sha256', this.key, '', purpose, KEY_BYTES));
+    return createHmac('sha256', key).update(text).digest().subarray(0, MAC_BYTES);
   }
 
   /** Encrypts a JSON value. The purpose is authenticated with it. */

@@ -11,6 +11,7 @@ export const ENCRYPTED_COLUMNS = [
   { table: 'instances', column: 'access_token_encrypted', purpose: 'instance.access_token' },
   { table: 'webhook_endpoints', column: 'secret_encrypted', purpose: 'webhook.secret' },
   { table: 'webhook_endpoints', column: 'previous_secret_encrypted', purpose: 'webhook.secret' },
+  { table: 'mails', column: 'content_encrypted', purpose: 'mail.content' },
 ] as const;
 const ENCRYPTED_META = ['key-check', 'authority_key'] as const satisfies MetaKey[];
 

@@ -21,6 +21,8 @@ export interface Overview {
   quarantined: number;
   /** Deliveries to webhook endpoints that are pending. */
   pendingWebhooks: number;
+  /** How long the oldest mail has waited that is to be sent, in milliseconds. */
+  oldestMailMs: number;
 }
 
 export function readOverview({ store, connections }: Pick<Platform, 'store' | 'connections'>): Overview {
@@ -35,6 +37,7 @@ export function readOverview({ store, connections }: Pick<Platform, 'store' | 'c
       ignoredStops: countIgnoredStops(tx),
       quarantined: tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0,
       pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
+      oldestMailMs: oldestMail(tx),
     };
   });
 }
@@ -109,6 +112,12 @@ function settlementLag(tx: Tx): number {
   const first = query.selectFrom('organizations').select('settle_at').where('settle_at', 'is not', null);
   const due = tx.get(first.orderBy('settle_at').limit(1))?.settle_at;
   return Math.max(tx.now - (due ?? tx.now), 0);
+}
+
+function oldestMail(tx: Tx): number {
+  const queued = query.selectFrom('mails').select('created_at').where('state', '=', sql.lit('queued'));
+  const oldest = tx.get(queued.orderBy('created_at').limit(sql.lit(1)))?.created_at;
+  return Math.max(tx.now - (oldest ?? tx.now), 0);
 }
 
 function countEmpty(tx: Tx): number {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Ids } from '../../../shared/ids.js';
+import type { MailTransport } from '../../domain/mail.js';
 import type { PaymentProvider } from '../../domain/payment.js';
 import type { SignUpMode } from '../../domain/sign-up.js';
 import type { Store } from '../../store/store.js';
@@ -36,6 +37,8 @@ export interface Platform {
   publicUrl: string | null;
   /** Forbidden networks that webhooks can reach all the same, because the operator allows them. */
   webhookNetworks: readonly string[];
+  /** Sends mails; null: this control plane sends none. With it, there is a public address. */
+  mail: MailTransport | null;
   logs: LogRelay;
   payments: PaymentProvider;
   /** Runs a function in a later turn of the event loop, after the commit of this one. */

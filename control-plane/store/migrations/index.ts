@@ -13,6 +13,7 @@ import { boundedReads } from './0012-bounded-reads.js';
 import { openCommands } from './0013-open-commands.js';
 import { events } from './0014-events.js';
 import { webhooks } from './0015-webhooks.js';
+import { mail } from './0016-mail.js';
 
 export interface Migration {
   name: string;
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   { name: '0013-open-commands', sql: openCommands },
   { name: '0014-events', sql: events },
   { name: '0015-webhooks', sql: webhooks },
+  { name: '0016-mail', sql: mail },
 ];

@@ -1,0 +1,120 @@
+import type { MailContent, MailItem } from './mail.js';
+import type { MailLinks } from './mail-links.js';
+
+/** What a mail says about one thing. */
+export interface MailWords {
+  subject: string;
+  happened: string;
+  means: string;
+  todo: string[];
+  /** A command to copy. */
+  command?: string;
+}
+
+const MICRO_PER_CENT = 10_000;
+
+/** Writes an amount of micro-dollars in dollars, rounded down to a cent. */
+export function dollars(micro: number): string {
+  const cents = Math.abs(Math.floor(micro / MICRO_PER_CENT));
+  return `${micro < 0 ? '-' : ''}$${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
+}
+
+function at(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
+
+// eslint-disable-next-line no-control-regex -- what would end a header, or change the order of the text around it
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g;
+
+/** Makes one line of a text that a stranger has written, of at most 100 characters, so that it can break no header. */
+export function oneLine(text: string): string {
+  const line = text.replace(UNPRINTABLE, ' ').trim();
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
+}
+
+const quoted = (name: string) => `"${oneLine(name)}"`;
+
+const PAY = [
+  'Pay by card, as an admin of the organization: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
+];
+
+/** Returns what a mail says about one thing. */
+export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
+  switch (item.kind) {
+    case 'invite':
+      return inviteWords(item, api);
+    case 'balance_low':
+      return {
+        subject: `The balance of ${quoted(item.organization)} lasts less than ${count(item.hours, 'hour')}`,
+        happened: `The balance of the organization ${quoted(item.organization)} is ${dollars(item.balance_micro)}. At what is charged now, it lasts until ${at(item.lasts_until)}.`,
+        means:
+          'When the balance is used up, all running instances are stopped. Their disks are kept, and cost money from then on.',
+        todo: [...PAY, 'Or stop the instances that you do not need: POST /v1/instances/ID/stop.'],
+      };
+    case 'balance_exhausted':
+      return {
+        subject: `The balance of ${quoted(item.organization)} is used up`,
+        happened: `The balance of the organization ${quoted(item.organization)} is ${dollars(item.balance_micro)}: it is used up, and running instances are stopped.`,
+        means:
+          'Their disks are kept, and cost money. Other renters can rent their GPUs. Stopped instances are destroyed with their disks if the balance stays used up for a day and is far enough below zero; you get a mail before that.',
+        todo: [...PAY, 'Then start the instances again: POST /v1/instances/ID/start.'],
+      };
+    case 'disks_at_risk':
+      return {
+        subject: `Disks of ${quoted(item.organization)} will be destroyed in ${count(item.hours, 'hour')}`,
+        happened: `The organization ${quoted(item.organization)} has not paid: its balance is ${dollars(item.balance_micro)}.`,
+        means: `${count(item.instances, 'stopped instance')} will be destroyed with everything on ${item.instances === 1 ? 'its disk' : 'their disks'} at ${at(item.destroyed_at)}. Nobody can bring the data back.`,
+        todo: [...PAY, 'If you do not need the data, you need not do anything.'],
+      };
+    case 'paid':
+      return {
+        subject: `Payment received: ${dollars(item.amount_micro)} for ${quoted(item.organization)}`,
+        happened: `The organization ${quoted(item.organization)} has paid ${dollars(item.amount_micro)}.`,
+        means: `Its balance is ${dollars(item.balance_micro)} now.`,
+        todo: [
+          'You need not do anything. All payments and charges: GET /v1/billing/transactions.',
+          'If nobody of you has paid this, tell the operator.',
+        ],
+      };
+    case 'sign_in':
+      return signInWords(item);
+  }
+}
+
+function inviteWords(item: MailItem & { kind: 'invite' }, api: string): MailWords {
+  const { organization, invited_by, role, token, expires_at } = item;
+  return {
+    subject: `Invitation to the organization ${quoted(organization)}`,
+    happened: `${oneLine(invited_by)} invites you to the organization ${quoted(organization)}, which rents GPUs at ${api}.`,
+    means: `You would be ${role === 'admin' ? 'an admin' : 'a member'} of it. The invitation ends at ${at(expires_at)}, and only works with the e-mail address that got this mail.`,
+    todo: [
+      `If you have an account, accept the invitation with the command below. SESSION is the token of your session.`,
+      `If you have none, create one: POST /v1/auth/sign-up with this e-mail address and "invite_token": "${token}".`,
+      'If you do not know this organization, ignore this mail. Do not pass it on: whoever has it knows the token.',
+    ],
+    command: `curl -X POST ${api}/v1/invites/${token}/accept -H "Authorization: Bearer SESSION"`,
+  };
+}
+
+function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }): MailWords {
+  return {
+    subject: 'A sign-in to your account from a new address',
+    happened: `At ${at(time)}, somebody has signed in to your account with its password from the address ${oneLine(network)}. The account has not been used from there before.`,
+    means: 'If that was you, everything is in order.',
+    todo: [
+      'If it was not you, change the password now: POST /v1/auth/password. That ends all other sessions.',
+      'Then look for API keys that you have not made (GET /v1/api-keys) and revoke them, and for SSH keys that are not yours (GET /v1/ssh-keys).',
+    ],
+  };
+}
+
+/** Returns the subject of a mail. */
+export function subjectOf(content: MailContent, links: MailLinks): string {
+  if (content.kind !== 'digest') return wordsOf(content, links).subject;
+  const { length } = content.items;
+  return `${content.isCut ? 'More than ' : ''}${count(length, 'more message')} in one`;
+}

@@ -1,0 +1,44 @@
+import { timingSafeEqual } from 'node:crypto';
+import { ONE_CLICK, categoryOf, isOneClick, itemsOf, type MailContent, type OneClick } from '../../domain/mail.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Encryption } from '../secrets/encryption.js';
+
+/**
+ * Makes the token by which whoever has a mail ends mails of these categories to this user: the user, the categories, and a code that only
+ * this control plane can make. It lasts as long as the secret key.
+ */
+export function makeUnsubscribeToken(encryption: Encryption, userId: string, categories: readonly OneClick[]): string {
+  const claim = `${userId}.${categories.join('+')}`;
+  return `${claim}.${codeOf(encryption, claim).toString('base64url')}`;
+}
+
+/** Returns what a token says. Refuses with NOT_FOUND one that this control plane has not made. */
+export function readUnsubscribeToken(
+  encryption: Encryption,
+  token: string,
+): { userId: string; categories: OneClick[] } {
+  const [, claim = '', userId = '', scope = '', code = ''] = TOKEN.exec(token) ?? [];
+  const [wanted, given] = [codeOf(encryption, claim), Buffer.from(code, 'base64url')];
+  const categories = scope.split('+').filter(isOneClick);
+  if (claim === '' || given.length !== wanted.length || !timingSafeEqual(given, wanted) || categories.length === 0)
+    throw new Refusal('NOT_FOUND', 'this link is not complete, or too old: choose your mails with PATCH /v1/me/mail');
+  return { userId, categories };
+}
+
+const TOKEN = /^(([0-9a-f-]{36})\.([a-z_+]{1,64}))\.([A-Za-z0-9_-]{22})$/;
+
+function codeOf(encryption: Encryption, claim: string): Buffer {
+  return encryption.authenticate('mail.unsubscribe', claim);
+}
+
+/** Returns the token that ends what a mail is about, as far as one click may; undefined: nothing of it. */
+export function unsubscribeTokenFor(
+  encryption: Encryption,
+  userId: string | null,
+  content: MailContent,
+): string | undefined {
+  const told = new Set<string>(itemsOf(content).map(categoryOf));
+  const categories = ONE_CLICK.filter((category) => told.has(category));
+  if (userId === null || categories.length === 0) return undefined;
+  return makeUnsubscribeToken(encryption, userId, categories);
+}
