@@ -92,7 +92,7 @@ const isAlwaysPaged = (path: string) =>
   path === '/v1/events' || (path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path));
 
 it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
-  expect(lists()).toHaveLength(27);
+  expect(lists()).toHaveLength(29);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);
