@@ -15,7 +15,7 @@ const WATCHED = {
   api_keys: { keys: ['row.secret_hash', 'row.organization_id'] },
   events: { keys: ['row.stream', 'row.type'], of: ['stream'] },
   gpu_claims: { keys: ['row.machine_id'] },
-  gpus: { keys: ['row.machine_id'], exceptOf: ['told_healthy', 'told_at'] },
+  gpus: { keys: ['row.machine_id'] },
   instances: { keys: ['row.id', 'row.organization_id', 'row.machine_id'] },
   instance_disks: { table: 'instances', keys: ['row.machine_id'], of: ['disk_gb', 'status', 'machine_id'] },
   instance_lists: {
@@ -27,7 +27,7 @@ const WATCHED = {
   memberships: { keys: ['row.user_id'] },
   offers: { keys: ['row.machine_id'] },
   organizations: { keys: ['row.id'], of: ['payments_frozen_at'] },
-  quarantine: { keys: ['row.machine_id'], exceptOf: ['told'] },
+  quarantine: { keys: ['row.machine_id'] },
   quarantine_gpus: { keys: ['(SELECT machine_id FROM quarantine WHERE id = row.quarantine_id)'] },
   sessions: { keys: ['row.token_hash'] },
   users: { keys: ['row.id'] },

@@ -106,7 +106,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 10,
+    seed: 5,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -199,7 +199,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 22,
+    seed: 14,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -235,7 +235,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 4,
+    seed: 9,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {

@@ -51,7 +51,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 13,
+    seed: 4,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
@@ -75,7 +75,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
-    seed: 11,
+    seed: 5,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -105,13 +105,13 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 16,
+    seed: 7,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 6,
+    seed: 15,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
