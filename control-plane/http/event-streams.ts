@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../shared/time.js';
 import { Refusal } from '../domain/refusal.js';
 import { onCredentialChange } from '../services/accounts/authenticate.js';
 import { hashToken } from '../services/accounts/tokens.js';
-import { envelopeOf } from '../services/events/list.js';
+import { envelopeOf } from '../services/events/envelope.js';
 import { hubOf } from '../services/events/hub.js';
 import { MOST_EVENTS, eventsExpired, expiredTo } from '../services/events/read.js';
 import { nextEvents, positionOf, type EventFilter, type EventSlice, type Position } from '../services/events/slice.js';

@@ -73,8 +73,8 @@ computing_lane() { # [MODE]
   *) phase simulation simulate --seeds chosen --steps 500 ;;
   esac
   if [ "$mode" = --quick ]; then return; fi
-  # At every second fault point; nightly at all of them.
-  phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 2)"
+  # At every third fault point; nightly at all of them.
+  phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 3)"
   phase deep vitest deep
   phase load vitest load
   if [ "$mode" != --nightly ]; then return; fi

@@ -177,6 +177,7 @@ describe('invitations', () => {
       }
       test.clock.advance(1_000);
     }
+    await settled();
     const before = test.dump();
     const refused = await invite();
     expect(refused).toMatchObject({ status: 409, body: { code: 'LIMIT_REACHED', limit: 20 } });

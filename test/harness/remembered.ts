@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { credentialsOf } from '../../control-plane/services/accounts/authenticate.js';
 import {
   instancePages,
@@ -34,7 +34,18 @@ function sightOf(market: Market): unknown {
   );
   return JSON.parse(text);
 }
+const MOST_SHOWN = 300;
 
-function differenceOf(remembered: unknown, present: unknown): string {
-  return `remembered ${JSON.stringify(remembered)}, present ${JSON.stringify(present)}`;
+/** Tells where two values differ first, and what they are there. */
+function differenceOf(remembered: unknown, present: unknown, path = ''): string {
+  if (isTree(remembered) && isTree(present))
+    for (const key of new Set([...Object.keys(remembered), ...Object.keys(present)]))
+      if (!isDeepStrictEqual(remembered[key], present[key]))
+        return differenceOf(remembered[key], present[key], `${path}.${key}`);
+  const shown = (value: unknown) => inspect(value).slice(0, MOST_SHOWN);
+  return `${path} remembered ${shown(remembered)}, present ${shown(present)}`;
+}
+
+function isTree(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

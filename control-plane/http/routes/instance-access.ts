@@ -1,6 +1,6 @@
 import { MEMBER, callerOf } from '../policy.js';
 import { body, nullable, optional, text } from '../schemas.js';
-import { Instance, instanceView } from './instances.js';
+import { Instance, instanceView } from './instance-view.js';
 import { idOf, type Routes } from './routes.js';
 import { replaceAccess } from '../../services/actions/replace-access.js';
 

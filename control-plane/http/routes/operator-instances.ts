@@ -18,7 +18,7 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { Instance } from './instances.js';
+import { Instance } from './instance-view.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const { status, disk_gb, error_code, deployed_by } = Instance.properties;

@@ -19,7 +19,8 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { DiskGb, Instance, Label, instanceView } from './instances.js';
+import { Instance, instanceView } from './instance-view.js';
+import { DiskGb, Label } from './instances.js';
 import { idOf, NoContent, listOrPage, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(

@@ -1,26 +1,9 @@
-import type { EventType } from '../../domain/event.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import type { PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { describeEvent } from './read.js';
+import { envelopeOf, type Envelope } from './envelope.js';
 import { filterOf, newestEvents, nextEvents, positionAfter, type Position } from './slice.js';
-
-/** An event as clients see it, in a page, a stream and a webhook: JSON with the attributes that CloudEvents names. */
-export interface Envelope {
-  specversion: '1.0';
-  id: string;
-  source: string;
-  type: EventType;
-  subject: string;
-  time: string;
-  data: Record<string, unknown>;
-}
-
-export function envelopeOf(platform: Pick<Platform, 'publicUrl'>, row: Row<'events'>): Envelope {
-  const { id, source, type, subject, time, data } = describeEvent(platform, row);
-  return { specversion: '1.0', id, source, type, subject, time: new Date(time).toISOString(), data };
-}
 
 export interface EventQuery extends PageRequest {
   /** Types with commas between them. */

@@ -4,7 +4,7 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, listIn, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { pageOf, restOf, writeCursor, type Page, type PageRequest } from '../system/pages.js';
-import { eventsAfter, newestNumber, numberOf } from './read.js';
+import { eventsAfter, newestEvent, newestNumber, numberOf } from './read.js';
 
 /** Most rows of a stream that one read looks at to find those of a filter. */
 export const MOST_SCANNED = 2_000;
@@ -41,18 +41,9 @@ export function filterOf({ type, instance_id }: { type?: string; instance_id?: s
 /** Returns the place after the event with this id; without one, after the newest event. Refuses with EVENTS_EXPIRED. */
 export function positionAfter(tx: Tx, stream: string, id: string | undefined): Position {
   if (id !== undefined) return { number: numberOf(tx, stream, id), id };
-  const newest = tx.get(newestOf({ stream }));
+  const newest = newestEvent(tx, stream);
   return newest ? positionOf(newest) : { number: 0, id: BEGINNING };
 }
-
-const newestOf = compileOnce(({ stream }: { stream: string }) =>
-  query
-    .selectFrom('events')
-    .select(['number', 'epoch'])
-    .where('stream', '=', stream)
-    .orderBy('number', 'desc')
-    .limit(sql.lit(1)),
-);
 
 export function positionOf(event: Pick<Row<'events'>, 'epoch' | 'number'>): Position {
   return { number: event.number, id: eventId(event) };
@@ -96,7 +87,7 @@ function isOfIndex(stream: string, { instanceId }: EventFilter): boolean {
 /** Returns the last event that a read with a filter looks at after `from`; undefined: there is none. */
 function scanEnd(tx: Tx, stream: string, from: Position, filter: EventFilter): Position | undefined {
   const scanned = isOfIndex(stream, filter) ? undefined : tx.get(lastScanned({ stream, after: from.number }));
-  const end = scanned ?? tx.get(newestOf({ stream }));
+  const end = scanned ?? newestEvent(tx, stream);
   return end && end.number > from.number ? positionOf(end) : undefined;
 }
 

@@ -1,8 +1,8 @@
+import type { RawBuilder } from 'kysely';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { percentOf } from '../../domain/event.js';
 import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
-import type { RawBuilder } from 'kysely';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

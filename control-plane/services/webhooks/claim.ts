@@ -2,6 +2,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { compileOnce, query, rowById, sql, updateRows } from '../../store/sql.js';
 import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
+import { findEvent } from '../events/read.js';
 import type { Flights } from './flights.js';
 import type { Claim } from './message.js';
 import { reschedule } from './schedule.js';
@@ -96,11 +97,6 @@ export function eventOf(
   stream: string,
   { epoch, number }: Pick<Row<'webhook_deliveries'>, 'epoch' | 'number'>,
 ): Row<'events'> | null {
-  if (number === null) return null;
-  const event = tx.get(eventAt({ stream, number }));
-  return event?.epoch === epoch ? event : null;
+  if (epoch === null || number === null) return null;
+  return findEvent(tx, stream, { epoch, number }) ?? null;
 }
-
-const eventAt = compileOnce(({ stream, number }: { stream: string; number: number }) =>
-  query.selectFrom('events').selectAll().where('stream', '=', stream).where('number', '=', number),
-);

@@ -1,11 +1,10 @@
 import type { SessionCaller } from '../../domain/caller.js';
-import { eventId } from '../../domain/event.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { TEST_TYPE, type DeliveryState } from '../../domain/webhook.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, rowById, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { eventsAfter, expiredTo, newestNumber, numberOf } from '../events/read.js';
+import { eventsExpired, expiredTo, newestNumber, numberOf } from '../events/read.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { eventOf } from './claim.js';
@@ -68,7 +67,7 @@ export function replayDelivery(platform: Platform, caller: SessionCaller, id: st
     const delivery = ownDelivery(tx, caller, id);
     requireEnabled(ownEndpoint(tx, caller, delivery.endpoint_id));
     if (delivery.kind !== 'test' && !eventOf(tx, caller.organizationId, delivery))
-      throw expired(tx, caller.organizationId);
+      throw eventsExpired(tx, caller.organizationId, 'the event of this delivery is no longer kept');
     if (delivery.state !== 'pending') {
       requireRoom(tx, delivery.endpoint_id);
       tx.run(updateRows('webhook_deliveries', { state: 'pending', attempts: 0, finished_at: null }, { id }));
@@ -162,10 +161,4 @@ function endPause(tx: Tx, endpointId: string): void {
   tx.run(updateRows('webhook_endpoints', { paused_until: null }, { id: endpointId }));
   reschedule(tx, endpointId);
   tx.nudge('webhooks');
-}
-
-function expired(tx: Tx, stream: string): Refusal {
-  const [oldest] = eventsAfter(tx, stream, expiredTo(tx, stream));
-  const message = 'the event of this delivery is no longer kept';
-  return new Refusal('EVENTS_EXPIRED', message, { oldest_id: oldest ? eventId(oldest) : null });
 }

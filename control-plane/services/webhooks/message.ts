@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { VERSION } from '../../../shared/version.js';
 import { TEST_TYPE } from '../../domain/webhook.js';
 import type { Row } from '../../store/schema.js';
-import { describeEvent, type EventDetails } from '../events/read.js';
+import { envelopeOf, sourceOf, type Envelope } from '../events/envelope.js';
 import type { Platform } from '../system/platform.js';
 import { secretsOf } from './secrets.js';
 
@@ -19,8 +19,7 @@ export function signedMessage(
   { endpoint, delivery, event }: Claim,
 ): { headers: Record<string, string>; body: string } {
   const now = platform.clock.now();
-  const described = event ? describeEvent(platform, event) : describeTest(platform, { endpoint, delivery });
-  const body = JSON.stringify({ specversion: '1.0', ...described, time: new Date(described.time).toISOString() });
+  const body = JSON.stringify(event ? envelopeOf(platform, event) : envelopeOfTest(platform, { endpoint, delivery }));
   const at = new Date(now);
   const signatures = secretsOf(platform.encryption, endpoint, now).map((secret) =>
     new Webhook(secret).sign(delivery.id, at, body),
@@ -35,16 +34,14 @@ export function signedMessage(
   return { headers, body };
 }
 
-function describeTest(
-  { publicUrl }: Pick<Platform, 'publicUrl'>,
-  { endpoint, delivery }: Omit<Claim, 'event'>,
-): Omit<EventDetails, 'type'> & { type: string } {
+function envelopeOfTest(platform: Pick<Platform, 'publicUrl'>, { endpoint, delivery }: Omit<Claim, 'event'>): Envelope {
   return {
+    specversion: '1.0',
     id: delivery.id,
-    source: `${publicUrl ?? ''}/v1/orgs/${endpoint.organization_id}`,
+    source: sourceOf(platform, endpoint.organization_id),
     type: TEST_TYPE,
     subject: `webhook-endpoints/${endpoint.id}`,
-    time: delivery.created_at,
+    time: new Date(delivery.created_at).toISOString(),
     data: {},
   };
 }
