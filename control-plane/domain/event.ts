@@ -1,5 +1,6 @@
 import type { ApiKeyKind, Role } from './caller.js';
 import type { InstanceStatus } from './instance-state.js';
+import type { Period } from './spend-cap.js';
 import type { DisabledReason } from './webhook.js';
 
 /** The stream of what operators are told; every other stream is an organization's and has its id. */
@@ -10,6 +11,7 @@ export interface EventData {
   'instance.status_changed': { previous_status: InstanceStatus | null; status: InstanceStatus };
   'instance.progress': { percent: number | null };
   'instance.gpus_released': Record<string, never>;
+  'instance.charge_limit': { percent: number; limit_micro: number; spent_micro: number };
   'instance.noted': Record<string, never>;
   'api_key.created': KeyData;
   'api_key.revoked': KeyData;
@@ -21,6 +23,7 @@ export interface EventData {
   'billing.credited': MoneyData & { reason: string | null };
   'billing.debited': MoneyData & { reason: string | null };
   'billing.paid': MoneyData & { payment_id: string };
+  'billing.payment_failed': MoneyData & { payment_id: string };
   'billing.refunded': MoneyData & { payment_id: string };
   'billing.refund_failed': MoneyData & { payment_id: string };
   'billing.dispute_debited': MoneyData & { payment_id: string };
@@ -29,6 +32,13 @@ export interface EventData {
   'billing.payments_unfrozen': Record<string, never>;
   'billing.balance_low': { balance_micro: number; hours: number; lasts_until: string };
   'billing.balance_exhausted': { balance_micro: number };
+  'billing.spend_cap': {
+    api_key_id: string | null;
+    period: Period;
+    percent: number;
+    limit_micro: number;
+    spent_micro: number;
+  };
   'billing.disks_at_risk': { balance_micro: number; hours: number; destroyed_at: string; instances: number };
   'machine.maintenance_planned': MachineData & { starts_at: string; ends_at: string; instance_ids: string[] };
   'machine.maintenance_cancelled': MachineData & { instance_ids: string[] };
@@ -48,6 +58,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.status_changed': 'organization',
   'instance.progress': 'organization',
   'instance.gpus_released': 'organization',
+  'instance.charge_limit': 'organization',
   'instance.noted': 'organization',
   'api_key.created': 'organization',
   'api_key.revoked': 'organization',
@@ -58,6 +69,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'invite.revoked': 'organization',
   'billing.credited': 'organization',
   'billing.paid': 'organization',
+  'billing.payment_failed': 'organization',
   'billing.refunded': 'organization',
   'billing.debited': 'organization',
   'billing.refund_failed': 'organization',
@@ -67,6 +79,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'billing.payments_unfrozen': 'organization',
   'billing.balance_low': 'organization',
   'billing.balance_exhausted': 'organization',
+  'billing.spend_cap': 'organization',
   'billing.disks_at_risk': 'organization',
   'machine.maintenance_planned': 'organization',
   'machine.maintenance_cancelled': 'organization',

@@ -1,5 +1,6 @@
 import type { MailContent, MailItem } from './mail.js';
 import type { MailLinks } from './mail-links.js';
+import { dollars } from './money.js';
 
 /** What a mail says about one thing. */
 export interface MailWords {
@@ -9,14 +10,6 @@ export interface MailWords {
   todo: string[];
   /** A command to copy. */
   command?: string;
-}
-
-const MICRO_PER_CENT = 10_000;
-
-/** Writes an amount of micro-dollars in dollars, rounded down to a cent. */
-export function dollars(micro: number): string {
-  const cents = Math.abs(Math.floor(micro / MICRO_PER_CENT));
-  return `${micro < 0 ? '-' : ''}$${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }
 
 function at(time: number): string {
@@ -79,6 +72,13 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
           'You need not do anything. All payments and charges: GET /v1/billing/transactions.',
           'If nobody of you has paid this, tell the operator.',
         ],
+      };
+    case 'payment_failed':
+      return {
+        subject: `Payment failed: ${dollars(item.amount_micro)} for ${quoted(item.organization)}`,
+        happened: `A payment of ${dollars(item.amount_micro)} for the organization ${quoted(item.organization)} has failed: the bank or the payment provider has refused it.`,
+        means: `Nothing was credited. The balance is ${dollars(item.balance_micro)}.`,
+        todo: ['Pay in another way, as an admin of the organization: POST /v1/billing/checkout-session.'],
       };
     case 'sign_in':
       return signInWords(item);

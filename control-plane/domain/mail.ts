@@ -19,6 +19,7 @@ export const MAIL_KINDS = [
   'balance_exhausted',
   'disks_at_risk',
   'paid',
+  'payment_failed',
   'sign_in',
   'digest',
 ] as const;
@@ -49,6 +50,7 @@ export type MailItem =
       instances: number;
     })
   | (OfOrganization & { kind: 'paid'; amount_micro: number; balance_micro: number })
+  | (OfOrganization & { kind: 'payment_failed'; amount_micro: number; balance_micro: number })
   | { kind: 'sign_in'; network: string; at: number };
 
 interface OfOrganization {
@@ -66,6 +68,7 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   balance_exhausted: 'money',
   disks_at_risk: 'disks',
   paid: 'money',
+  payment_failed: 'money',
   sign_in: 'security',
 };
 

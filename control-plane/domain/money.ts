@@ -18,3 +18,11 @@ export function checkChangedBalance(balanceMicro: number): void {
     balanceMicro > 0 ? `raises the balance above ${most}` : `brings the balance below -${most}`,
   );
 }
+
+const MICRO_PER_CENT = 10_000;
+
+/** Writes an amount of micro-dollars in dollars, rounded down to a cent. */
+export function dollars(micro: number): string {
+  const cents = Math.abs(Math.floor(micro / MICRO_PER_CENT));
+  return `${micro < 0 ? '-' : ''}$${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
+}

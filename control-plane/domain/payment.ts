@@ -17,6 +17,8 @@ export interface CheckoutRequest {
 export type PaymentEvent =
   /** A checkout was paid. */
   | { kind: 'paid'; paymentId: string; organizationId: string; amountMicro: number }
+  /** A payment that takes days, such as a direct debit, has failed after its checkout. */
+  | { kind: 'failed'; paymentId: string; organizationId: string; amountMicro: number }
   /** The payment's refunds add up to `amountMicro` now. */
   | { kind: 'refunded'; paymentId: string; amountMicro: number }
   /** One refund. A refund that has failed never becomes `made` again. */

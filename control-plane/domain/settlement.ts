@@ -1,35 +1,29 @@
 import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
-import { charge } from './charge.js';
+import {
+  ALL_PAID,
+  areAwaited,
+  costOf,
+  dueAt,
+  firstAt,
+  frontierOf,
+  sum,
+  uncoveredAt,
+  unpaidMs,
+  type Metered,
+  type Span,
+  type Uncovered,
+  type Unpaid,
+} from './metered.js';
 import type { Meter } from './money.js';
-
-/** One stretch of time over which an instance is metered. All times are milliseconds since 1970. */
-export interface Interval {
-  id: number;
-  /** Up to here the time is charged or written off. */
-  settledTo: number;
-  /** Up to here it is certain that the time was used. GPU time is certain when its host has reported it. */
-  attestedTo: number;
-  /** Null while the interval is open. */
-  closedAt: number | null;
-  /**
-   * How the time after `attestedTo` is treated. `runs`: the host reported a moment ago, so the run is assumed to go on. `awaited`: the
-   * host has been silent for a short while, and its next report will tell. `silent`: unknown, so nothing is assumed.
-   */
-  beyond: 'runs' | 'awaited' | 'silent';
-}
-
-/**
- * One meter of one instance. The charge is the floor of the cost of all its time together, so that no fraction of a micro-dollar is lost
- * or charged twice.
- */
-export interface Metered {
-  instanceId: string;
-  meter: Meter;
-  ratePerHourMicro: number;
-  /** The time that was charged so far, in milliseconds. */
-  settledMs: number;
-  intervals: readonly Interval[];
-}
+import {
+  firstReached,
+  intervalsOf,
+  metersOf,
+  uncoveredBy,
+  type LimitName,
+  type Reached,
+  type SpendLimit,
+} from './spend-limit.js';
 
 /** A change of a balance that is not a charge. */
 export interface Entry {
@@ -42,6 +36,7 @@ export interface Account {
   /** Oldest first. Entries from before all time that is still to be settled can be left out. */
   entries: readonly Entry[];
   meters: readonly Metered[];
+  limits: readonly SpendLimit[];
 }
 
 /** The part of a charge for use on one UTC day. */
@@ -51,6 +46,13 @@ export interface DayCharge {
   micro: number;
 }
 
+/** The end of an instance's GPU time: a limit is used up. */
+export interface LimitStop {
+  instanceId: string;
+  limit: LimitName;
+  at: number;
+}
+
 /** What one settlement charges and writes off, and what follows for the organization. */
 export interface Settlement {
   bookings: { instanceId: string; meter: Meter; ms: number; chargedMicro: number; days: DayCharge[] }[];
@@ -58,6 +60,8 @@ export interface Settlement {
   intervals: { id: number; settledTo: number; absorbedMs: number; absorbedMicro: number }[];
   /** When the balance ran out: GPU time ends there. Absent while the balance lasts, and until it is certain. */
   exhaustedAt?: number;
+  /** The running instances that a limit stops, each once; those of which it is not yet certain are left out. */
+  stops: LimitStop[];
   /** When to settle again; null while nothing is metered. */
   nextAt: number | null;
 }
@@ -69,82 +73,81 @@ const AWAITED_AGAIN_MS = 5_000;
 /** How far {@link lastsUntil} looks ahead. */
 const LONGEST_MS = 100 * 365 * DAY_MS;
 
-interface Span {
-  from: number;
-  to: number;
-}
-
-/** The part of an instance's GPU cost, in the millisecond that ends at `at`, that the balance did not cover. */
-interface Uncovered {
-  instanceId: string;
-  at: number;
-  micro: number;
-}
-
 /**
  * Settles an organization up to `now`, in the order of time. It charges all attested time up to the end of the millisecond in which the
- * balance ran out. GPU time after that is written off; disk is charged into debt.
+ * balance or a limit ran out. GPU time after that is written off; disk is charged into debt and beyond limits.
  *
- * In the millisecond in which the balance runs out, disks are charged first. The rest is charged for the GPUs of one instance after the
- * other, in the order of their ids.
+ * In the millisecond in which the balance or a limit runs out, disks are charged first. The rest is charged for the GPUs of one instance
+ * after the other, in the order of their ids.
  *
- * If the balance covers everything that could be charged, all attested time is charged at once. If it might not, only the time up to
- * which every recently seen host has reported is charged, and later time waits for the missing reports.
+ * If balance and limits cover everything that could be charged, all attested time is charged at once. If one might not, only the time up
+ * to which every recently seen host of its instances has reported is charged, and later time waits for the missing reports.
  */
 export function settle(account: Account, now: number): Settlement {
   const { meters } = account;
-  const { empty, uncovered } = findEmpty(account, now);
+  const { unpaid, reached } = findUnpaid(account, now);
+  const { empty } = unpaid;
   const first = empty[0]?.from ?? Infinity;
   const frontier = first > now ? now : frontierOf(meters, now);
   const current = empty.findLast(({ from, to }) => from <= now && to > now);
-  const awaited = meters.some(({ intervals }) => intervals.some((one) => isAwaited(one, now)));
-  const isCertain = current !== undefined && (!awaited || current.from <= frontier);
-  const next = empty.find(({ from }) => from > now)?.from ?? now + PERIOD_MS;
+  const isCertain = current !== undefined && (!areAwaited(meters, now) || current.from <= frontier);
+  const past = reached.filter(({ at }) => at <= now);
+  const certain = past.filter((one) => isCertainOf(one, meters, now));
+  const next = Math.min(
+    ...[...empty.map(({ from }) => from), ...reached.map(({ at }) => at)].filter((at) => at > now),
+    now + PERIOD_MS,
+  );
+  const waits = (current !== undefined && !isCertain) || certain.length < past.length;
+  const frontiers = (metered: Metered) =>
+    Math.min(frontier, ...past.map((one) => limitFrontier(one, metered, meters, now)));
   return {
-    ...book(meters, first > now ? [] : empty, uncovered, frontier),
+    ...book(meters, first > now ? { ...unpaid, empty: [] } : unpaid, frontiers),
     ...(isCertain ? { exhaustedAt: current.from } : {}),
-    nextAt: meters.length === 0 ? null : current && !isCertain ? now + AWAITED_AGAIN_MS : next,
+    stops: stopsBy(certain, meters),
+    nextAt: meters.length === 0 ? null : waits ? now + AWAITED_AGAIN_MS : next,
   };
+}
+
+/** Tells whether no report that is still to come can move the time at which a limit was used up. */
+function isCertainOf({ limit, at }: Reached, meters: readonly Metered[], now: number): boolean {
+  if (limit.leftMicro === null) return true;
+  const its = metersOf(limit, meters);
+  return !areAwaited(its, now) || at <= frontierOf(its, now);
+}
+
+/** Returns up to when a meter can be charged, as far as a limit is concerned that is used up. */
+function limitFrontier({ limit }: Reached, metered: Metered, meters: readonly Metered[], now: number): number {
+  const its = metersOf(limit, meters);
+  return limit.leftMicro === null || !its.includes(metered) ? now : frontierOf(its, now);
+}
+
+function stopsBy(reached: readonly Reached[], meters: readonly Metered[]): LimitStop[] {
+  const stops = new Map<string, LimitStop>();
+  for (const { limit, at } of reached) {
+    for (const { instanceId, interval } of intervalsOf(limit, meters))
+      if (interval.closedAt === null && !stops.has(instanceId))
+        stops.set(instanceId, { instanceId, limit: limit.name, at });
+  }
+  return [...stops.values()];
 }
 
 /**
  * Returns when the balance is used up if everything that is metered goes on, in milliseconds since 1970; `now` if it is used up already.
- * Null while nothing is charged, and if the balance lasts beyond `horizon`, which is a hundred years ahead unless it is given.
+ * Null while nothing is charged, and if the balance lasts beyond `horizon`, which is a hundred years ahead unless it is given. Limits are
+ * left out.
  */
-export function lastsUntil({ balanceMicro, meters }: Account, now: number, horizon = now + LONGEST_MS): number | null {
-  if (dueAt(meters, [], horizon) === dueAt(meters, [], now)) return null;
-  return balanceMicro <= 0 ? now : (firstUnpaid(meters, [], balanceMicro, now, horizon) ?? null);
+export function lastsUntil(
+  { balanceMicro, meters }: Pick<Account, 'balanceMicro' | 'meters'>,
+  now: number,
+  horizon = now + LONGEST_MS,
+): number | null {
+  if (dueAt(meters, ALL_PAID, horizon) === dueAt(meters, ALL_PAID, now)) return null;
+  return balanceMicro <= 0 ? now : (firstUnpaid(meters, ALL_PAID, balanceMicro, now, horizon) ?? null);
 }
 
-/** Returns the time up to which every interval that can still be reported on is attested. */
-function frontierOf(meters: readonly Metered[], now: number): number {
-  const open = meters.flatMap(({ intervals }) => intervals.filter((one) => isOutstanding(one, now)));
-  return open.reduce((least, { attestedTo }) => Math.min(least, attestedTo), now);
-}
-
-function isOutstanding({ attestedTo, closedAt, beyond }: Interval, now: number): boolean {
-  return beyond !== 'silent' && attestedTo < Math.min(closedAt ?? now, now);
-}
-
-function isAwaited(interval: Interval, now: number): boolean {
-  return interval.beyond === 'awaited' && isOutstanding(interval, now);
-}
-
-/** The time and the cost that the balance did not cover. */
-interface Exhaustion {
-  empty: readonly Span[];
-  uncovered: readonly Uncovered[];
-}
-
-/** For disks, which are charged into debt: nothing of them is written off. */
-const NEVER: Exhaustion = { empty: [], uncovered: [] };
-
-function absorbedIn(
-  { from, to }: Span,
-  { empty, uncovered }: Exhaustion,
-): { absorbedMs: number; absorbedMicro: number } {
-  const micros = uncovered.filter(({ at }) => at > from && at <= to).map(({ micro }) => micro);
-  return { absorbedMs: overlap(empty, from, to), absorbedMicro: sum(micros) };
+function absorbedIn({ from, to }: Span, interval: Metered['intervals'][number], unpaid: Unpaid) {
+  const micros = unpaid.uncovered.filter(({ at }) => at > from && at <= to).map(({ micro }) => micro);
+  return { absorbedMs: unpaidMs(interval, unpaid, from, to), absorbedMicro: sum(micros) };
 }
 
 /** Cuts a span at every UTC midnight. */
@@ -153,29 +156,26 @@ function byDay({ from, to }: Span): Span[] {
   return midnight >= to ? [{ from, to }] : [{ from, to: midnight }, ...byDay({ from: midnight, to })];
 }
 
-/** Returns what `ms` more cost, in micro-dollars, after the time that was charged so far. */
-function costOf({ ratePerHourMicro, settledMs }: Metered, ms: number): number {
-  return charge(ratePerHourMicro, settledMs + ms) - charge(ratePerHourMicro, settledMs);
-}
-
-/** Returns the charges for the time up to `frontier`, and the part of that time that is written off. */
+/** Returns the charges for the time of each meter up to its frontier, and the part of that time that is written off. */
 function book(
   meters: readonly Metered[],
-  empty: readonly Span[],
-  uncovered: readonly Uncovered[],
-  frontier: number,
+  unpaid: Unpaid,
+  frontierOfMeter: (metered: Metered) => number,
 ): Pick<Settlement, 'bookings' | 'intervals'> {
   const bookings: Settlement['bookings'] = [];
   const intervals: Settlement['intervals'] = [];
   for (const metered of meters) {
-    const isGpu = metered.meter === 'gpu';
-    const its = isGpu ? { empty, uncovered: uncovered.filter((one) => one.instanceId === metered.instanceId) } : NEVER;
+    const { instanceId, meter } = metered;
+    const own = { ...unpaid, uncovered: unpaid.uncovered.filter((one) => one.instanceId === instanceId) };
+    const its = meter === 'gpu' ? own : ALL_PAID;
+    const frontier = frontierOfMeter(metered);
     const days = new Map<number, number>();
     let ms = 0;
-    for (const { id, settledTo, attestedTo } of metered.intervals) {
+    for (const interval of metered.intervals) {
+      const { id, settledTo, attestedTo } = interval;
       const to = Math.min(attestedTo, frontier);
       if (to <= settledTo) continue;
-      const parts = byDay({ from: settledTo, to }).map((span) => ({ ...span, ...absorbedIn(span, its) }));
+      const parts = byDay({ from: settledTo, to }).map((span) => ({ ...span, ...absorbedIn(span, interval, its) }));
       for (const { from, to: end, absorbedMs, absorbedMicro } of parts) {
         const before = ms;
         ms += end - from - absorbedMs;
@@ -190,7 +190,6 @@ function book(
       intervals.push({ id, settledTo: to, absorbedMs, absorbedMicro });
     }
     const chargedMicro = sum([...days.values()]);
-    const { instanceId, meter } = metered;
     if (ms > 0)
       bookings.push({ instanceId, meter, ms, chargedMicro, days: [...days].map(([day, micro]) => ({ day, micro })) });
   }
@@ -198,45 +197,59 @@ function book(
 }
 
 /**
- * Returns the spans without any balance until the next settlement: each begins in the millisecond in which the cost reaches the balance,
- * and ends at the next entry that raises the balance. Returns also the cost in each first millisecond that the balance did not cover.
+ * Returns the GPU time until the next settlement that nothing is left for, and the limits that are used up by then, in the order of time.
+ * A limit that ends GPU time leaves more of the balance and of other limits, so each is looked for with those before it.
  */
-function findEmpty({ balanceMicro, entries, meters }: Account, now: number): { empty: Span[]; uncovered: Uncovered[] } {
+function findUnpaid(account: Account, now: number): { unpaid: Unpaid; reached: Reached[] } {
+  const { meters } = account;
+  const horizon = now + PERIOD_MS;
+  const limited = new Map<number, number>();
+  const uncovered: Uncovered[] = [];
+  const reached: Reached[] = [];
+  const left = new Set(account.limits);
+  for (;;) {
+    const unpaid = withEmpty(account, { empty: [], limited, uncovered: [...uncovered] }, now);
+    // What the balance does not cover of a millisecond is known only once the limits that end in it are.
+    const balance = unpaid.uncovered.slice(uncovered.length).map((one) => ({ ...one, at: one.at + 1 }));
+    const before = { ...unpaid, uncovered: [...uncovered, ...balance] };
+    const next = firstReached([...left], meters, before, horizon);
+    if (!next) return { unpaid: { ...unpaid, empty: closeEnd(unpaid.empty, horizon) }, reached };
+    reached.push(next);
+    left.delete(next.limit);
+    uncovered.push(...uncoveredBy(next, meters, before));
+    for (const { interval } of intervalsOf(next.limit, meters))
+      limited.set(interval.id, Math.min(limited.get(interval.id) ?? Infinity, next.at));
+  }
+}
+
+/**
+ * Adds the spans without any balance until the next settlement: each begins in the millisecond in which the cost reaches the balance, and
+ * ends at the next entry that raises the balance. Adds also the cost in each first millisecond that the balance did not cover.
+ */
+function withEmpty(
+  { balanceMicro, entries, meters }: Account,
+  { limited, uncovered: others }: Unpaid,
+  now: number,
+): Unpaid {
   const horizon = now + PERIOD_MS;
   const pending = meters.flatMap(({ intervals }) => intervals.map(({ settledTo }) => settledTo));
   const start = pending.reduce((least, at) => Math.min(least, at), now);
   const later = entries.filter(({ at }) => at > start && at <= horizon);
   const empty: Span[] = [];
-  const uncovered: Uncovered[] = [];
+  const uncovered = [...others];
+  const unpaid = { empty, limited, uncovered };
   let left = balanceMicro - later.reduce((sum, { amountMicro }) => sum + amountMicro, 0);
   let from = start;
   for (const { at, amountMicro } of [...later, { at: horizon, amountMicro: 0 }]) {
-    const since = firstUnpaid(meters, empty, left, from, at);
+    const since = firstUnpaid(meters, unpaid, left, from, at);
     if (since !== undefined) {
-      const its = since > from ? uncoveredAt(meters, empty, left, since) : [];
-      uncovered.push(...its);
-      left += sum(its.map(({ micro }) => micro));
+      if (since > from) uncovered.push(...uncoveredAt(meters, unpaid, since, dueAt(meters, unpaid, since) - left));
       extend(empty, { from: since, to: at });
     }
     left += amountMicro;
     from = at;
   }
-  return { empty: closeEnd(empty, horizon), uncovered };
-}
-
-/** Returns the part of the GPU cost that `left` does not cover in the millisecond that ends at `at`, in which it runs out. */
-function uncoveredAt(meters: readonly Metered[], empty: readonly Span[], left: number, at: number): Uncovered[] {
-  const costs = meters
-    .filter(({ meter }) => meter === 'gpu')
-    .map((one) => ({ instanceId: one.instanceId, micro: dueOf(one, empty, at) - dueOf(one, empty, at - 1) }))
-    .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
-  const missing = Math.max(dueAt(meters, empty, at) - left, 0);
-  let covered = Math.max(sum(costs.map(({ micro }) => micro)) - missing, 0);
-  return costs.flatMap(({ instanceId, micro }) => {
-    const paid = Math.min(micro, covered);
-    covered -= paid;
-    return micro > paid ? [{ instanceId, at, micro: micro - paid }] : [];
-  });
+  return unpaid;
 }
 
 /** Makes a span that reaches the horizon open-ended. */
@@ -253,7 +266,7 @@ function extend(spans: Span[], next: Span): void {
 /** Returns the first millisecond of [from, to] at which `left` does not cover the cost; undefined if it covers all of it. */
 function firstUnpaid(
   meters: readonly Metered[],
-  empty: readonly Span[],
+  unpaid: Unpaid,
   left: number,
   from: number,
   to: number,
@@ -261,43 +274,9 @@ function firstUnpaid(
   const costs = meters.some(({ meter, ratePerHourMicro }) => meter === 'gpu' && ratePerHourMicro > 0);
   // GPUs that cost nothing go on at a balance of zero, but not in debt.
   const isUnpaid = (at: number) => {
-    const due = dueAt(meters, empty, at);
+    const due = dueAt(meters, unpaid, at);
     return due >= left && (due > 0 || left < 0 || costs);
   };
   if (isUnpaid(from)) return from;
-  if (!isUnpaid(to)) return undefined;
-  let [paid, unpaid] = [from, to];
-  while (unpaid - paid > 1) {
-    const middle = Math.floor((paid + unpaid) / 2);
-    if (isUnpaid(middle)) unpaid = middle;
-    else paid = middle;
-  }
-  return unpaid;
-}
-
-/** Returns the cost up to `at` of all time that is not settled, in micro-dollars. */
-function dueAt(meters: readonly Metered[], empty: readonly Span[], at: number): number {
-  return sum(meters.map((one) => dueOf(one, empty, at)));
-}
-
-function dueOf(metered: Metered, empty: readonly Span[], at: number): number {
-  let ms = 0;
-  for (const interval of metered.intervals) {
-    const to = Math.max(reach(interval, at), interval.settledTo);
-    ms += to - interval.settledTo - (metered.meter === 'gpu' ? overlap(empty, interval.settledTo, to) : 0);
-  }
-  return costOf(metered, ms);
-}
-
-/** Returns up to when an interval is assumed to have been used, looking at it at `at`. */
-function reach({ attestedTo, closedAt, beyond }: Interval, at: number): number {
-  return Math.min(at, closedAt ?? Infinity, beyond === 'silent' ? attestedTo : Infinity);
-}
-
-function overlap(spans: readonly Span[], from: number, to: number): number {
-  return spans.reduce((sum, span) => sum + Math.max(Math.min(span.to, to) - Math.max(span.from, from), 0), 0);
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+  return isUnpaid(to) ? firstAt(from, to, isUnpaid) : undefined;
 }

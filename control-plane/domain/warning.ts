@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../../shared/time.js';
 import { AUTO_DESTROY } from './deadlines.js';
-import { lastsUntil, type Account, type Metered } from './settlement.js';
+import type { Metered } from './metered.js';
+import { lastsUntil, type Account } from './settlement.js';
 
 /** How many hours before the balance is used up, and before disks are destroyed, an organization is warned. */
 const BALANCE_HOURS = [1, 4, 24] as const;

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
-import { integer, list, micro, nullable, text, timestamp } from './schemas.js';
+import { choice, integer, list, micro, nullable, text, timestamp } from './schemas.js';
 
 /** The codes of errors that no use case throws, only the HTTP layer. */
 export type HttpErrorCode =
@@ -147,6 +147,19 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   SIGNATURE_INVALID: {
     status: 400,
     meaning: 'The webhook event was not signed with the configured secret, or was signed too long ago.',
+  },
+  SPEND_LIMIT_REACHED: {
+    status: 402,
+    meaning:
+      'A cap of the organization or of the API key, or a limit of the instance itself, is used up, or the request would burn more per hour than a cap allows.',
+    extra: {
+      limit: choice(
+        ['burn_per_hour', 'day', 'month', 'max_charge', 'stop_at'],
+        'Which cap of the organization or API key it is, or which limit of the instance',
+      ),
+      limit_micro: nullable(micro('The cap or limit; null for `stop_at`')),
+      burn_per_hour_micro: micro('What one hour would cost of everything that counts for it'),
+    },
   },
   SSH_KEY_EXISTS: { status: 409, meaning: 'The user has this SSH key already.' },
   SSH_KEY_NOT_FOUND: { status: 404, meaning: 'No SSH key that this credential can use or remove has this id.' },

@@ -31,6 +31,12 @@ const reason = nullable(text('The reason that the operator gave; null: none'));
 const hours = integer('Which of the warnings this is: the number of hours before');
 const balance = micro('The balance at that time');
 
+const limitFacts = {
+  percent: integer('Which step was reached: 50, 80 or 100'),
+  limit_micro: micro('The limit'),
+  spent_micro: micro('What counts for it so far'),
+};
+
 const machine = { machine_id: uuid('The id of the machine'), machine_name: text('The name of the machine') };
 const gpu = { ...machine, gpu_uuid: text('The id of the GPU') };
 const affected = {
@@ -59,6 +65,10 @@ export const EVENT_MODELS = {
     meaning: 'The GPUs of a stopped instance were released; its disk stays.',
     data: Type.Object(told),
   },
+  'instance.charge_limit': {
+    meaning: '50, 80 or 100 percent of the `max_charge_micro` of an instance are used up.',
+    data: Type.Object({ ...told, ...limitFacts }),
+  },
   'instance.noted': {
     meaning: 'Something else about an instance; `kind` says what.',
     data: Type.Object(told),
@@ -82,6 +92,10 @@ export const EVENT_MODELS = {
     data: Type.Object({ ...money, reason }),
   },
   'billing.paid': { meaning: 'A payment was received.', data: Type.Object(payment) },
+  'billing.payment_failed': {
+    meaning: 'A payment has failed after its checkout, such as a direct debit; the balance is unchanged.',
+    data: Type.Object(payment),
+  },
   'billing.refunded': { meaning: 'A payment was refunded.', data: Type.Object(payment) },
   'billing.refund_failed': {
     meaning: 'A refund has failed; its amount is credited again.',
@@ -114,6 +128,14 @@ export const EVENT_MODELS = {
   'billing.balance_exhausted': {
     meaning: 'The balance is used up; running instances were stopped.',
     data: Type.Object({ balance_micro: balance }),
+  },
+  'billing.spend_cap': {
+    meaning: '50, 80 or 100 percent of what the organization or an API key may spend in a day or month are spent.',
+    data: Type.Object({
+      api_key_id: nullable(uuid('The id of the API key; null: it is the cap of the organization')),
+      period: choice(['day', 'month'], 'The UTC day, or the calendar month'),
+      ...limitFacts,
+    }),
   },
   'billing.disks_at_risk': {
     meaning: 'Instances will be destroyed with their disks in 24, 6 or 1 hours, because nobody has paid.',

@@ -246,6 +246,10 @@ export class EventStreams {
     return stream;
   }
 
+  get count(): number {
+    return this.open.size;
+  }
+
   /** Ends every stream. From then on none is opened. */
   close(): void {
     this.isClosing = true;

@@ -72,6 +72,7 @@ export class Metrics {
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
     oldestMail: this.gauge('mail_oldest_seconds', 'How long the oldest mail has waited that is to be sent'),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
+    eventStreams: this.gauge('event_streams', 'Streams of events that clients receive now'),
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
 
@@ -84,6 +85,7 @@ export class Metrics {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
     for (const outcome of ['sent', 'failed']) this.mails.inc({ outcome }, 0);
+    for (const outcome of ['delivered', 'retried', 'failed']) this.webhooks.inc({ outcome }, 0);
     // Prometheus counts no increase from the first value of a series, so each series starts at 0.
     for (const kind of COMMAND_KINDS)
       for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);
@@ -121,7 +123,10 @@ export class Metrics {
   }
 
   /** Returns all metrics in the Prometheus text format. Without an overview, `gpurent_ready` is 0, because the database is unusable. */
-  async render(overview: Overview | undefined, workers: readonly WorkerState[], commits: number): Promise<string> {
+  async render(
+    overview: Overview | undefined,
+    { workers, commits, openStreams }: { workers: readonly WorkerState[]; commits: number; openStreams: number },
+  ): Promise<string> {
     this.commits.reset();
     this.commits.inc(commits);
     const { info, ready, backupOverdue } = this.gauges;
@@ -129,6 +134,7 @@ export class Metrics {
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
     backupOverdue.set(this.backupOverdueMs() / 1000);
+    this.gauges.eventStreams.set(openStreams);
     this.gauges.hostsFailing.set(this.failingHosts.count);
     this.showWorkers(workers);
     if (overview) this.show(overview);

@@ -16,6 +16,7 @@ import { answerUnknownRoutes, answerUnreadable } from './not-found.js';
 import { boundLargeBodies } from './large-bodies.js';
 import { documentApi } from './openapi.js';
 import { enforcePolicies } from './policy.js';
+import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { RequestLogger } from './request-logger.js';
@@ -26,6 +27,7 @@ import { eventRoutes } from './routes/events.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes } from './routes/instance-reads.js';
+import { instanceSettingsRoutes } from './routes/instance-settings.js';
 import { instanceRoutes } from './routes/instances.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
 import { metricsRoutes } from './routes/metrics.js';
@@ -44,6 +46,7 @@ import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-ove
 import { operatorUserRoutes } from './routes/operator-users.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
+import { spendCapRoutes } from './routes/spend-caps.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
@@ -113,12 +116,13 @@ export async function createHttpServer(
   await documentApi(app);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
+  const streams = new EventStreams(platform);
   const routes = [
     credentialRoutes,
     enrollmentTokenRoutes,
-    eventRoutes,
+    eventRoutes(streams),
     healthRoutes,
-    metricsRoutes(metrics),
+    metricsRoutes(metrics, streams),
     accountRoutes,
     apiKeyRoutes,
     authRoutes,
@@ -126,6 +130,7 @@ export async function createHttpServer(
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
+    instanceSettingsRoutes,
     inviteRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,
@@ -141,6 +146,7 @@ export async function createHttpServer(
     operatorUserRoutes,
     organizationRoutes,
     quarantineRoutes,
+    spendCapRoutes,
     sshKeyRoutes,
     systemTemplateRoutes,
     templateEditingRoutes,

@@ -189,6 +189,8 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
       return paidBy(event.data.object);
+    case 'checkout.session.async_payment_failed':
+      return failureOf(event.data.object);
     case 'charge.refunded': {
       const { payment_intent, amount_refunded, currency, metadata } = event.data.object;
       if (!payment_intent || currency !== 'usd' || !organizationIn(metadata)) return undefined;
@@ -264,11 +266,22 @@ function entryOf({ id, reporting_category, amount, fee, source }: Stripe.Balance
 
 /** Returns the payment of a checkout; undefined if it is not ours or not paid: a checkout can complete before it is paid. */
 function paidBy(session: Stripe.Checkout.Session): PaymentEvent | undefined {
-  const { payment_intent, payment_status, amount_total, currency, metadata } = session;
+  const payment = session.payment_status === 'paid' ? paymentOf(session) : undefined;
+  return payment && { kind: 'paid', ...payment };
+}
+
+/** Returns the failure of a payment by a checkout; undefined if it is not ours. */
+function failureOf(session: Stripe.Checkout.Session): PaymentEvent | undefined {
+  const payment = paymentOf(session);
+  return payment && { kind: 'failed', ...payment };
+}
+
+function paymentOf(session: Stripe.Checkout.Session) {
+  const { payment_intent, amount_total, currency, metadata } = session;
   const organizationId = organizationIn(metadata);
-  if (!organizationId || !payment_intent || payment_status !== 'paid' || currency !== 'usd') return undefined;
+  if (!organizationId || !payment_intent || currency !== 'usd') return undefined;
   const amountMicro = microOf('amount_total', amount_total ?? 0);
-  return { kind: 'paid', paymentId: idOf('payment_intent', payment_intent), organizationId, amountMicro };
+  return { paymentId: idOf('payment_intent', payment_intent), organizationId, amountMicro };
 }
 
 /** Returns the organization of one of our payments; undefined for another one of the account. */

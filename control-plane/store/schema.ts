@@ -2,6 +2,7 @@ import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
+import type { OnLimit } from '../domain/instance-limits.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { MailChoice, MailKind, MailState } from '../domain/mail.js';
 import type { Meter, TransactionKind } from '../domain/money.js';
@@ -195,6 +196,11 @@ export interface Schema {
     release_gpus_at: number | null;
     access_revision: number;
     access_replacement: 'pending' | 'applied' | 'token_only' | 'refused' | null;
+    stop_at: number | null;
+    max_charge_micro: number | null;
+    on_limit: OnLimit | null;
+    max_charge_from: number | null;
+    charge_told_percent: number | null;
   };
   idempotency_keys: {
     organization_id: string;
@@ -328,6 +334,22 @@ export interface Schema {
     created_at: number;
   };
   organization_days: { organization_id: string; day: number; gpu_micro: number; disk_micro: number };
+  api_key_days: { api_key_id: string; day: number; gpu_micro: number; disk_micro: number };
+  spend_caps: {
+    id: string;
+    organization_id: string;
+    api_key_id: string | null;
+    burn_per_hour_micro: number | null;
+    day_micro: number | null;
+    month_micro: number | null;
+    set_at: number;
+    day_from: number;
+    month_from: number;
+    told_day: number | null;
+    told_day_percent: number | null;
+    told_month: number | null;
+    told_month_percent: number | null;
+  };
   machine_days: { id: Generated<number>; machine_id: string; day: number; gpu_micro: number; disk_micro: number };
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   payments: {
@@ -340,6 +362,8 @@ export interface Schema {
     refund_debited_micro: number;
     dispute_debited_micro: number;
     created_at: number;
+    /** When the provider reported that it has failed; null: it did not. */
+    failed_at: number | null;
   };
   disputes: {
     id: string;

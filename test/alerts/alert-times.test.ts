@@ -35,6 +35,12 @@ const failed = (code: string): Series => [
   `0 0 6+0x${LONG_S / STEP_S}`,
 ];
 
+const attempts = (outcome: string, values: string): Series => [
+  'gpurent_webhook_attempts_total',
+  { outcome },
+  `${values}${LONG_S / STEP_S}`,
+];
+
 /** By alert. */
 const TIMES: Readonly<Record<string, Times>> = {
   GpurentDown: { bad: [], fires: minutes(2), well: [INFO], labels: {} },
@@ -54,6 +60,14 @@ const TIMES: Readonly<Record<string, Times>> = {
   GpurentGpusUnhealthy: times('gpurent_gpus', 1, minutes(10), 0, { state: 'unhealthy' }),
   GpurentSettlementLags: times('gpurent_settlement_lag_seconds', 121, minutes(5), 120),
   GpurentWorkerFailing: times('gpurent_worker_failing', 1, minutes(5), 0, { worker: 'settle' }),
+  GpurentMailWaits: times('gpurent_mail_oldest_seconds', 3_601, 0, 3_600),
+  GpurentWebhooksFailing: {
+    bad: [attempts('retried', '0 0 12+0x'), attempts('delivered', '5+0x')],
+    fires: 2 * STEP_S,
+    ends: minutes(31),
+    well: [attempts('retried', '0 0 12+0x'), attempts('delivered', '5 5 6+0x')],
+    labels: {},
+  },
   GpurentEventLoopLags: {
     bad: [INFO, lag(CONTROL_PLANE)],
     fires: minutes(5),

@@ -6,8 +6,9 @@ import { expect } from 'vitest';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
-import { statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
+import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
+import { TestSmtp } from '../harness/smtp.js';
 import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
 import type { Installation } from './installation.js';
 
@@ -300,6 +301,42 @@ const lateSettlement: AlertCase = {
   },
 };
 
+const mailWaits: AlertCase = {
+  how: 'the mail server is away',
+  summary: /^A mail has waited for 1h 1m .*s$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const smtp = await TestSmtp.start();
+    await test.restart({ mail: smtp.settings, publicUrl: PUBLIC_URL });
+    await smtp.stop();
+    const { api } = await test.renter();
+    await api.post('/v1/orgs/current/invites', { email: 'guest@example.com' });
+    await installation.pass(61 * MINUTE_MS);
+    return async () => {
+      await smtp.back();
+      await installation.pass(HOUR_MS);
+      expect(await smtp.gets(1)).toMatchObject([{ to: 'guest@example.com' }]);
+      await smtp.stop();
+    };
+  },
+};
+
+const nothingDelivered: AlertCase = {
+  how: 'no name can be resolved',
+  summary: /^No webhook was delivered in half an hour, and several attempts have failed$/,
+  lasts: true,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    for (let count = 0; count < 3; count++) {
+      const { api } = await test.renter();
+      await api.post('/v1/webhook-endpoints', { url: 'https://hooks.example/hooks' });
+      for (let key = 0; key < 5; key++) await api.post('/v1/api-keys', { name: `key ${key}` });
+    }
+    await installation.pass(29 * MINUTE_MS);
+    return async () => undefined;
+  },
+};
+
 const failingWorker: AlertCase = {
   how: 'what a worker has to write is refused every time',
   summary: /^The background worker last-used keeps failing$/,
@@ -370,5 +407,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentGpusUnhealthy: [unhealthyGpus],
   GpurentSettlementLags: [lateSettlement],
   GpurentWorkerFailing: [failingWorker],
+  GpurentMailWaits: [mailWaits],
+  GpurentWebhooksFailing: [nothingDelivered],
   GpurentEventLoopLags: [busy],
 };

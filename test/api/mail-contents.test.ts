@@ -36,7 +36,12 @@ afterAll(async () => {
   await test.stop();
 });
 
-type Mailed = 'billing.balance_low' | 'billing.balance_exhausted' | 'billing.disks_at_risk' | 'billing.paid';
+type Mailed =
+  | 'billing.balance_low'
+  | 'billing.balance_exhausted'
+  | 'billing.disks_at_risk'
+  | 'billing.paid'
+  | 'billing.payment_failed';
 
 /** As whoever charges organizations records it. */
 function happens<Type extends Mailed>(type: Type, data: EventData[Type], to = renter): void {
@@ -101,6 +106,12 @@ describe('a mail of what has happened', () => {
       () => ({ amount_micro: 25_000_000, balance_micro: 26_500_000, payment_id: 'pi_1' }),
       /^Payment received: \$25\.00 for "Renter's organization"$/,
       ['has paid $25.00', 'balance is $26.50 now', 'GET /v1/billing/transactions'],
+    ],
+    [
+      'billing.payment_failed',
+      () => ({ amount_micro: 25_000_000, balance_micro: 1_500_000, payment_id: 'pi_1' }),
+      /^Payment failed: \$25\.00 for "Renter's organization"$/,
+      ['Nothing was credited', 'balance is $1.50', 'POST /v1/billing/checkout-session'],
     ],
   ])('%s', async (type, data, subject, contains) => {
     happens(type, data());

@@ -5,6 +5,7 @@ import { TestControlPlane, statusIs, type Renter } from '../harness/control-plan
 import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { StripeDouble } from '../harness/stripe-double.js';
+import { listening } from '../harness/told.js';
 
 let stripe: StripeDouble;
 let test: TestControlPlane;
@@ -51,7 +52,7 @@ const rows = async ({ api }: Renter) =>
 type Event = readonly [type: string, object: object, created?: number];
 
 interface Payment extends Record<
-  'completed' | 'unpaid' | 'paidLater' | 'disputed' | 'won' | 'lost' | 'wonLater',
+  'completed' | 'unpaid' | 'paidLater' | 'failed' | 'disputed' | 'won' | 'lost' | 'wonLater',
   Event
 > {
   id: string;
@@ -74,6 +75,7 @@ function paymentOf({ organizationId }: Renter, dollars: number): Payment {
     completed: ['checkout.session.completed', session],
     unpaid: ['checkout.session.completed', { ...session, payment_status: 'unpaid' }],
     paidLater: ['checkout.session.async_payment_succeeded', session],
+    failed: ['checkout.session.async_payment_failed', { ...session, payment_status: 'unpaid' }],
     refunded: (part: number) => [
       'charge.refunded',
       { ...money, id: `ch_${id}`, metadata, amount_refunded: part * 100 },
@@ -236,6 +238,40 @@ describe('a payment', () => {
     expect((await balance(renter)).balance_micro).toBe(0);
     for (const event of [payment.paidLater, payment.completed, payment.paidLater]) await heard(event);
     expect(await rows(renter)).toMatchObject([{ kind: 'payment', amount_micro: 20 * DOLLAR, reason: payment.id }]);
+  });
+
+  it('that fails days after its checkout moves no money, and is told of once', async () => {
+    const renter = await test.renter(0);
+    const told = listening(test, renter.organizationId);
+    const payment = paymentOf(renter, 20);
+    for (const event of [payment.unpaid, payment.failed, payment.failed]) await heard(event);
+    expect(told().map(({ type, data }) => [type, data])).toEqual([
+      ['billing.payment_failed', { amount_micro: 20 * DOLLAR, balance_micro: 0, payment_id: payment.id }],
+    ]);
+    expect(await rows(renter)).toEqual([]);
+    const { items } = await test.operator.get<{ items: { id: string; failed_at: string | null }[] }>(
+      '/v1/operator/payments',
+    );
+    expect(items.find(({ id }) => id === payment.id)?.failed_at).toBe(new Date(test.clock.now()).toISOString());
+  });
+
+  it('that has been paid cannot fail any more', async () => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    await heard(payment.paidLater);
+    const told = listening(test, renter.organizationId);
+    await heard(payment.failed);
+    expect(told()).toEqual([]);
+    expect((await balance(renter)).balance_micro).toBe(20 * DOLLAR);
+  });
+
+  it("of another organization or service that has failed is nobody's here", async () => {
+    const renter = await test.renter(0);
+    const [type, session] = paymentOf(renter, 20).failed;
+    const told = listening(test, renter.organizationId);
+    for (const gpurent_organization_id of [undefined, '00000000-0000-4000-8000-000000000000'])
+      await heard([type, { ...session, metadata: { gpurent_organization_id } }]);
+    expect(told()).toEqual([]);
   });
 
   it('is debited by what is refunded, in all', async () => {

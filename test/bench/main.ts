@@ -3,6 +3,7 @@ import type { Benchmark } from './benchmark.js';
 import { agent } from './agent.js';
 import { agentLogs } from './agent-logs.js';
 import { agentMemory } from './agent-memory.js';
+import { events } from './events.js';
 import { growth } from './growth.js';
 import { hosts } from './hosts.js';
 import { ledger } from './ledger.js';
@@ -14,6 +15,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   agent,
   'agent-logs': agentLogs,
   'agent-memory': agentMemory,
+  events,
   growth,
   hosts,
   ledger,

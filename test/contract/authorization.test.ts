@@ -234,7 +234,8 @@ function found(
   const missing = `404 ${notFound}`;
   if (target !== 'own') return missing;
   if (object === 'ssh_key') return side.ofUser.has(userId) ? 'passes' : missing;
-  if (object === 'api_key') return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
+  if (object === 'api_key' && access === 'credentials')
+    return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
   if (object === 'invite_token') return missing;
   if (object === 'organization' && kind === 'no_organization') return missing;

@@ -57,6 +57,8 @@ const instance = (operation: string) => of('instance', 'INSTANCE_NOT_FOUND', ope
 const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
 const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
+const NO_CAPS = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
+
 export const ROUTES: readonly Route[] = [
   route('GET /healthz', 'public'),
   route('GET /readyz', 'public'),
@@ -86,6 +88,10 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/api-keys', 'credentials', { name: 'more' }),
   route('GET /v1/api-keys', 'member'),
   of('api_key', 'API_KEY_NOT_FOUND', 'DELETE /v1/api-keys/{id}', 'credentials'),
+  of('api_key', 'API_KEY_NOT_FOUND', 'GET /v1/api-keys/{id}/spend-caps', 'member'),
+  of('api_key', 'API_KEY_NOT_FOUND', 'PUT /v1/api-keys/{id}/spend-caps', 'admin', NO_CAPS),
+  route('GET /v1/orgs/current/spend-caps', 'member'),
+  route('PUT /v1/orgs/current/spend-caps', 'admin', NO_CAPS),
 
   route('GET /v1/ssh-keys', 'account'),
   route('POST /v1/ssh-keys', 'account', { name: 'k', public_key: 'no key' }),
@@ -110,6 +116,7 @@ export const ROUTES: readonly Route[] = [
   instance('POST /v1/instances/{id}/stop'),
   instance('POST /v1/instances/{id}/start'),
   instance('POST /v1/instances/{id}/access'),
+  of('instance', 'INSTANCE_NOT_FOUND', 'PATCH /v1/instances/{id}', 'member', { label: 'x' }),
   instance('DELETE /v1/instances/{id}'),
 
   route('GET /v1/events', 'member'),

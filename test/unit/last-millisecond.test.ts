@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { settle, type Account, type Interval, type Metered } from '../../control-plane/domain/settlement.js';
+import type { Interval, Metered } from '../../control-plane/domain/metered.js';
+import { settle, type Account } from '../../control-plane/domain/settlement.js';
 
 const HIGHEST_PRICE = 1_000_000_000_000;
 const HOUR_MS = 3_600_000;
@@ -26,7 +27,7 @@ const all = (charged: Record<string, number>) => Object.values(charged).reduce((
 describe('GPU time in the millisecond in which the balance runs out', () => {
   it('is charged no further than what is left, at the highest price', () => {
     const meters = [gpu('a', HIGHEST_PRICE, since(1, 0))];
-    const settlement = settle({ balanceMicro: 1_000_000, entries: [], meters }, 100);
+    const settlement = settle({ balanceMicro: 1_000_000, limits: [], entries: [], meters }, 100);
     expect(chargedTo(settlement)).toEqual({ 'gpu a': 1_000_000 });
     // Three milliseconds cost 833,333, the fourth 277,778.
     expect(settlement.exhaustedAt).toBe(4);
@@ -41,7 +42,7 @@ describe('GPU time in the millisecond in which the balance runs out', () => {
       { ...gpu('c', perMs(10), since(3, 0)), meter: 'disk' },
     ];
     const settled = (balanceMicro: number) => {
-      const settlement = settle({ balanceMicro, entries: [], meters }, 2);
+      const settlement = settle({ balanceMicro, limits: [], entries: [], meters }, 2);
       return { ...chargedTo(settlement), since: settlement.exhaustedAt };
     };
     expect(settled(30)).toEqual({ 'gpu a': 10, 'gpu b': 10, 'disk c': 20, since: 1 });
@@ -53,7 +54,7 @@ describe('GPU time in the millisecond in which the balance runs out', () => {
   it('is not had for nothing by a credit that comes later', () => {
     const meters = [gpu('a', HIGHEST_PRICE, since(1, 0))];
     const entries = [{ at: 50, amountMicro: 1_000_000 }];
-    const settlement = settle({ balanceMicro: 2_000_000, entries, meters }, 100);
+    const settlement = settle({ balanceMicro: 2_000_000, limits: [], entries, meters }, 100);
     expect(all(chargedTo(settlement))).toBe(2_000_000);
   });
 });
@@ -72,7 +73,7 @@ const accounts = fc
       ...gpu(`instance ${(index * 7) % 25}`, rate, since(index, 0)),
       meter,
     }));
-    return { balanceMicro, entries: [], meters: metered };
+    return { balanceMicro, limits: [], entries: [], meters: metered };
   });
 
 /** The account after a settlement. */

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  settle,
-  type Account,
-  type Entry,
-  type Interval,
-  type Metered,
-} from '../../control-plane/domain/settlement.js';
+import type { Interval, Metered } from '../../control-plane/domain/metered.js';
+import { settle, type Account, type Entry } from '../../control-plane/domain/settlement.js';
 
 /** A micro-dollar each millisecond. */
 const RATE = 3_600_000;
@@ -33,6 +28,7 @@ const account = (balanceMicro: number, meters: readonly Metered[], entries: read
   balanceMicro,
   entries,
   meters,
+  limits: [],
 });
 
 const chargedOf = (...args: Parameters<typeof settle>) =>
@@ -52,6 +48,7 @@ describe('While the balance lasts', () => {
         },
       ],
       intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0, absorbedMicro: 0 }],
+      stops: [],
       nextAt: 1_000 + PERIOD_MS,
     });
   });
@@ -121,12 +118,12 @@ describe('While the balance lasts', () => {
 
 describe('Where nothing is metered', () => {
   it('there is no time at which to settle again', () => {
-    expect(settle(account(1_000, []), 5)).toEqual({ bookings: [], intervals: [], nextAt: null });
-    expect(settle(account(0, []), 5)).toEqual({ bookings: [], intervals: [], nextAt: null });
+    expect(settle(account(1_000, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], nextAt: null });
+    expect(settle(account(0, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], nextAt: null });
   });
 
   it('a debt is none the less one', () => {
-    expect(settle(account(-1, []), 5)).toEqual({ bookings: [], intervals: [], exhaustedAt: 5, nextAt: null });
+    expect(settle(account(-1, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], exhaustedAt: 5, nextAt: null });
   });
 });
 

@@ -6,7 +6,7 @@ import { listStream, placeAfter, type EventQuery } from '../../services/events/l
 import { filterOf } from '../../services/events/slice.js';
 import type { Platform } from '../../services/system/platform.js';
 import { eventOf } from '../event-models.js';
-import { EVENT_STREAM, EventStreams } from '../event-streams.js';
+import { EVENT_STREAM, type EventStreams } from '../event-streams.js';
 import { MEMBER, OPERATOR, callerOf } from '../policy.js';
 import { flag, list, nullable, optional, text, uuid } from '../schemas.js';
 import { pageFields, type Routes } from './routes.js';
@@ -60,42 +60,43 @@ const REFUSALS: readonly RefusalCode[] = ['EVENTS_EXPIRED', 'STREAM_LIMIT_REACHE
 const typesOf = (stream: 'organization' | 'operators') => EVENT_TYPES.filter((type) => STREAM_OF[type] === stream);
 
 /** Routes that read what has happened, as pages of JSON or as a stream. */
-export const eventRoutes: Routes = (app, platform) => {
-  const streams = new EventStreams(platform);
-  app.addHook('preClose', async () => streams.close());
+export const eventRoutes =
+  (streams: EventStreams): Routes =>
+  (app, platform) => {
+    app.addHook('preClose', async () => streams.close());
 
-  app.get(
-    '/v1/events',
-    {
-      config: { policy: MEMBER, refusals: REFUSALS, hasStream: true },
-      schema: {
-        operationId: 'listEvents',
-        summary: 'List the events of the organization, or receive them as they happen',
-        description: DESCRIPTION,
-        headers: EventHeaders,
-        querystring: EventQueryFields,
-        response: { 200: answersWith(typesOf('organization')) },
+    app.get(
+      '/v1/events',
+      {
+        config: { policy: MEMBER, refusals: REFUSALS, hasStream: true },
+        schema: {
+          operationId: 'listEvents',
+          summary: 'List the events of the organization, or receive them as they happen',
+          description: DESCRIPTION,
+          headers: EventHeaders,
+          querystring: EventQueryFields,
+          response: { 200: answersWith(typesOf('organization')) },
+        },
       },
-    },
-    (request, reply) => answer(platform, streams, request, reply, callerOf(request).organizationId) as never,
-  );
+      (request, reply) => answer(platform, streams, request, reply, callerOf(request).organizationId) as never,
+    );
 
-  app.get(
-    '/v1/operator/events',
-    {
-      config: { policy: OPERATOR, refusals: REFUSALS, hasStream: true },
-      schema: {
-        operationId: 'listOperatorEvents',
-        summary: 'List the events for operators, or receive them as they happen',
-        description: DESCRIPTION,
-        headers: EventHeaders,
-        querystring: EventQueryFields,
-        response: { 200: answersWith(typesOf('operators')) },
+    app.get(
+      '/v1/operator/events',
+      {
+        config: { policy: OPERATOR, refusals: REFUSALS, hasStream: true },
+        schema: {
+          operationId: 'listOperatorEvents',
+          summary: 'List the events for operators, or receive them as they happen',
+          description: DESCRIPTION,
+          headers: EventHeaders,
+          querystring: EventQueryFields,
+          response: { 200: answersWith(typesOf('operators')) },
+        },
       },
-    },
-    (request, reply) => answer(platform, streams, request, reply, OPERATORS) as never,
-  );
-};
+      (request, reply) => answer(platform, streams, request, reply, OPERATORS) as never,
+    );
+  };
 
 function answer(
   platform: Platform,

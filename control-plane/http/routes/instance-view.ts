@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { ON_LIMIT } from '../../domain/instance-limits.js';
 import { GPU_RELEASES, INSTANCE_ACTIONS, INSTANCE_STATUSES } from '../../domain/instance-state.js';
 import type { InstanceDetails } from '../../services/actions/instance-details.js';
 import {
@@ -98,6 +99,11 @@ export const Instance = Type.Object(
     hold_price_per_hour_micro: holdPrice(),
     stop_hold_price_per_hour_micro: holdPrice(),
     suspended_hold_price_per_hour_micro: holdPrice(),
+    stop_at: nullable(timestamp('When the instance will be stopped; null: no time is set')),
+    max_charge_micro: nullable(
+      micro('What the instance may cost in all: it is stopped when `spend_micro` has reached it; null: no limit'),
+    ),
+    on_limit: nullable(choice(ON_LIMIT, 'What these limits do: `stop`, or `destroy` with the disk; null: `stop`')),
     created_at: timestamp('When the instance was deployed'),
     started_at: nullable(timestamp('When its workload first started')),
     status_changed_at: timestamp('When its status last changed'),
@@ -125,6 +131,7 @@ export function instanceView(instance: InstanceDetails) {
     created_at: iso(instance.created_at),
     started_at: isoOrNull(instance.started_at),
     ssh_ready_at: isoOrNull(instance.ssh_ready_at),
+    stop_at: isoOrNull(instance.stop_at),
     releases_gpus_at: isoOrNull(instance.gpus_released ? null : instance.release_gpus_at),
     status_changed_at: iso(instance.status_changed_at),
     destroyed_at: isoOrNull(instance.destroyed_at),

@@ -4,7 +4,8 @@ import { destroy } from '../../services/actions/destroy.js';
 import { start } from '../../services/actions/start.js';
 import { stop } from '../../services/actions/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { IdempotencyHeaders, body, integer, list, nameOf, nullable, optional, text, uuid } from '../schemas.js';
+import { IdempotencyHeaders, body, integer, list, nullable, optional, text, uuid } from '../schemas.js';
+import { Label, limitFields, limitsFrom } from './instance-settings.js';
 import { Instance, instanceView } from './instance-view.js';
 import { idOf, type Routes } from './routes.js';
 import { EnvVariable } from './templates.js';
@@ -16,7 +17,6 @@ export const DiskGb = integer("The size of the disk in GB, at most the size of t
   minimum: 10,
   maximum: 20000,
 });
-export const Label = nullable(nameOf('The label', 64, { minLength: 0 }));
 
 const DeployBody = body({
   offer_id: uuid('The offer to rent; it must be `available`'),
@@ -30,6 +30,7 @@ const DeployBody = body({
         "The id of the SSH key for the login: one of the caller's own; for a team API key, one of any member. Without it, nobody can log in by SSH",
       ),
     ),
+    ...limitFields,
   }),
   env_overrides: list(
     EnvVariable,
@@ -57,6 +58,7 @@ const DEPLOY_REFUSALS: readonly RefusalCode[] = [
   'INSTANCE_LIMIT_REACHED',
   'PAYMENTS_FROZEN',
   'INSUFFICIENT_BALANCE',
+  'SPEND_LIMIT_REACHED',
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
@@ -81,7 +83,7 @@ export const instanceRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const { label = null, ssh_key_id = null, ...rest } = request.body;
+      const { label = null, ssh_key_id = null, ...rest } = limitsFrom(request.body);
       const key = request.headers['idempotency-key'];
       const { instance, replayed } = deploy(platform, callerOf(request), { ...rest, label, ssh_key_id }, key);
       void reply.code(201);
@@ -119,6 +121,7 @@ export const instanceRoutes: Routes = (app, platform) => {
           'INVALID_STATE',
           'PAYMENTS_FROZEN',
           'INSUFFICIENT_BALANCE',
+          'SPEND_LIMIT_REACHED',
           'CAPACITY_UNAVAILABLE',
           'HOST_UNREACHABLE',
           'START_REFUSED',

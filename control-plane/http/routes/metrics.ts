@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { readOverview } from '../../services/system/overview.js';
 import { Readiness } from '../../services/system/readiness.js';
+import type { EventStreams } from '../event-streams.js';
 import type { Metrics } from '../metrics.js';
 import { PUBLIC, notFound } from '../policy.js';
 import { text } from '../schemas.js';
@@ -8,7 +9,7 @@ import type { Routes } from './routes.js';
 
 /** Serves metrics to a Prometheus on this machine. Requests from elsewhere, or through a proxy, get 404. */
 export const metricsRoutes =
-  (metrics: Metrics): Routes =>
+  (metrics: Metrics, streams: EventStreams): Routes =>
   (app, platform) => {
     const readiness = new Readiness(platform);
     app.get(
@@ -27,7 +28,8 @@ export const metricsRoutes =
         if (!isFromHere(request)) throw notFound();
         void reply.type(metrics.contentType);
         const overview = readiness.look() === undefined ? readOverview(platform) : undefined;
-        return metrics.render(overview, platform.workerRuns.list(), platform.store.commits);
+        const [workers, { commits }] = [platform.workerRuns.list(), platform.store];
+        return metrics.render(overview, { workers, commits, openStreams: streams.count });
       },
     );
   };

@@ -4,7 +4,7 @@ import { listPayments, type PaymentDetails } from '../../services/billing/paymen
 import { reconcilePayout, type ReconciledEntry } from '../../services/billing/payouts.js';
 import { listRevenue, type MachineDay } from '../../services/billing/revenue.js';
 import { OPERATOR } from '../policy.js';
-import { choice, flag, integer, iso, micro, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { choice, flag, integer, iso, isoOrNull, micro, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { Transaction, TransactionQuery, transactionView } from './billing.js';
 import { PageQuery, idOf, page, pageFields, viewPage, type Routes } from './routes.js';
 
@@ -31,6 +31,7 @@ const Payment = Type.Object(
     refund_debited_micro: micro('The amount that the ledger has debited for refunds'),
     dispute_debited_micro: micro('The amount that the ledger has debited for lost disputes'),
     created_at: timestamp('When the provider first sent an event about the payment'),
+    failed_at: nullable(timestamp('When the provider reported that the payment has failed; null: it did not')),
   },
   { title: 'Payment' },
 );
@@ -127,7 +128,7 @@ function revenueView({ day, ...row }: MachineDay) {
 }
 
 function paymentView(row: PaymentDetails) {
-  return { ...row, created_at: iso(row.created_at) };
+  return { ...row, created_at: iso(row.created_at), failed_at: isoOrNull(row.failed_at) };
 }
 
 function entryView({ paymentId, amountMicro, feeMicro, ...entry }: ReconciledEntry) {

@@ -20,7 +20,8 @@ import {
   uuid,
 } from '../schemas.js';
 import { Instance, instanceView } from './instance-view.js';
-import { DiskGb, Label } from './instances.js';
+import { Label } from './instance-settings.js';
+import { DiskGb } from './instances.js';
 import { idOf, NoContent, listOrPage, page, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(

@@ -1,6 +1,7 @@
 import type { Caller } from '../../domain/caller.js';
-import { burnPerHourMicro, fullPerHourMicro } from '../../domain/burn.js';
+import { burnPerHourMicro } from '../../domain/burn.js';
 import type { EnvEntry } from '../../domain/environment.js';
+import type { InstanceLimits } from '../../domain/instance-limits.js';
 import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -16,12 +17,14 @@ import { recordCommand } from '../instances/commands.js';
 import { findReplayed, idempotencyOf, remember } from '../instances/idempotency.js';
 import { insertInstance } from '../instances/new-instance.js';
 import { checkPayment } from '../billing/payment-check.js';
+import { checkSpendCaps } from '../billing/spend-check.js';
 import { findLiveRates } from '../instances/queries.js';
+import { checkStopTime } from './change-instance.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { failUntried, findSlowImage } from '../instances/slow-images.js';
 import { recordTransition } from '../events/timeline.js';
 
-export interface DeployRequest {
+export interface DeployRequest extends Partial<InstanceLimits> {
   offer_id: string;
   template_id: string;
   disk_gb: number;
@@ -51,13 +54,14 @@ export function deploy(
     settleOrganizations(platform, tx, [caller.organizationId]);
     const replayed = idempotency && findReplayed(tx, idempotency);
     if (replayed) return { instance: describeInstance(platform, tx, replayed), replayed: true };
+    checkStopTime(request.stop_at, tx.now);
     const template = findTemplate(tx, caller.organizationId, request.template_id);
     checkTemplate(template, caller.organizationId);
     const offer = findOffer(platform, tx, request.offer_id);
     checkFit(template, offer, request);
     const sshKey = request.ssh_key_id === null ? null : findAttachableKey(tx, caller, request.ssh_key_id);
     checkMachine(tx, offer.machine, request);
-    checkOrganization(tx, caller.organizationId, offer, request);
+    checkOrganization(tx, caller, offer, request);
     const gpus = pickFreeGpus(offer);
 
     const owner = {
@@ -167,19 +171,23 @@ function checkMachine(tx: Tx, machine: OfferDetails['machine'], { disk_gb }: Dep
   }
 }
 
-function checkOrganization(tx: Tx, organizationId: string, offer: OfferDetails, { disk_gb }: DeployRequest): void {
+function checkOrganization(tx: Tx, caller: Caller, offer: OfferDetails, { disk_gb }: DeployRequest): void {
+  const { organizationId } = caller;
   const live = findLiveRates(tx, organizationId);
   if (live.length >= INSTANCE_LIMIT) {
     throw new Refusal('INSTANCE_LIMIT_REACHED', `the organization has ${live.length} instances; destroy one first`, {
       limit: INSTANCE_LIMIT,
     });
   }
-  const added = fullPerHourMicro({
+  const apiKeyId = caller.kind === 'api_key' ? caller.keyId : null;
+  const added = {
     pricePerHourMicro: offer.price_per_hour_micro,
     storagePricePerGbHourMicro: offer.storage_price_per_gb_hour_micro,
     diskGb: disk_gb,
-  });
-  checkPayment(tx, organizationId, burnPerHourMicro(live) + added);
+  };
+  const withThis = [...live, { ...added, status: 'creating' as const, apiKeyId }];
+  checkPayment(tx, organizationId, burnPerHourMicro(withThis));
+  checkSpendCaps(tx, { organizationId, apiKeyId }, withThis);
 }
 
 function pickFreeGpus(offer: OfferDetails): string[] {

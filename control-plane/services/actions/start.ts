@@ -10,6 +10,7 @@ import type { Platform } from '../system/platform.js';
 import { reclaimGpus } from '../instances/claims.js';
 import { findCommand, recordCommand, type CommandRow } from '../instances/commands.js';
 import { checkPayment } from '../billing/payment-check.js';
+import { checkOwnLimit, checkSpendCaps } from '../billing/spend-check.js';
 import { findInstance, findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
 import { undoStart } from '../instances/release.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
@@ -21,7 +22,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /**
  * Starts a stopped instance on the same disk and GPUs. It is the only use case that waits for the host, for at most ten seconds, to
  * accept or refuse. After any failure the instance is `stopped` again with its disk. Refuses with INSTANCE_NOT_FOUND,
- * INVALID_STATE, PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED and
+ * INVALID_STATE, PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, SPEND_LIMIT_REACHED, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED and
  * START_UNAVAILABLE.
  */
 export async function start(platform: Platform, caller: Caller, id: string): Promise<InstanceDetails> {
@@ -48,6 +49,9 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     const live = findLiveRates(tx, instance.organization_id);
     const withThis = live.map((other) => (other.id === id ? { ...other, status: 'starting' as const } : other));
     checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
+    const owner = { organizationId: instance.organization_id, apiKeyId: instance.api_key_id };
+    checkSpendCaps(tx, owner, withThis);
+    checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
     checkHost(platform, tx, instance);
     reclaimGpus(tx, instance);
 

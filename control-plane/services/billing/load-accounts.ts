@@ -1,16 +1,20 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
-import type { Account, Entry, Interval, Metered } from '../../domain/settlement.js';
+import type { Interval, Metered } from '../../domain/metered.js';
+import type { Account, Entry } from '../../domain/settlement.js';
 import { compileOnce, listIn, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
 import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
+import { loadLimits } from './load-limits.js';
 
 /** What must be settled for an organization, and of what it was warned. */
 export interface LoadedAccount extends Account {
   balanceLowHours: number | null;
   disksAtRiskHours: number | null;
+  /** The stopped instances that a limit destroys. */
+  endsAtLimit: string[];
 }
 
 /** Loads what must be settled for some organizations, by id, with a few statements for all of them. */
@@ -19,6 +23,7 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
   const intervals = findUnsettled(tx, ids);
   const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
   const meters = groupBy(intervals, ({ organization_id }) => organization_id);
+  const limits = loadLimits(tx, intervals);
   const entries = groupBy(findEntries(tx, ids), ({ organization_id }) => organization_id);
   return new Map(
     balances.map(({ id, balance_micro, balance_low_hours, disks_at_risk_hours }) => {
@@ -26,12 +31,18 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
         balanceMicro: balance_micro,
         entries: entries.get(id) ?? [],
         meters: metersOf(meters.get(id) ?? [], { connections: platform.connections, now: tx.now, inGrace }),
+        limits: limits.get(id) ?? [],
+        endsAtLimit: (meters.get(id) ?? []).filter(endsAtLimit).map(({ instance_id }) => instance_id),
         balanceLowHours: balance_low_hours,
         disksAtRiskHours: disks_at_risk_hours,
       };
       return [id, account];
     }),
   );
+}
+
+function endsAtLimit({ meter, closed_at, on_limit }: IntervalWithRates): boolean {
+  return meter === 'disk' && closed_at === null && on_limit === 'destroy';
 }
 
 type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
@@ -60,6 +71,12 @@ const unsettledOf = compileOnce(({ ids }: { ids: string }) =>
       'gpu_settled_ms',
       'disk_settled_ms',
       'needs_resync',
+      'stop_at',
+      'max_charge_micro',
+      'max_charge_from',
+      'on_limit',
+      'spend_micro',
+      'api_key_id',
     ])
     .where('interval.organization_id', 'in', listIn(ids))
     .where(UNSETTLED)

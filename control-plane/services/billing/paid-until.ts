@@ -1,38 +1,90 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { chargedPerHourMicro } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
+import { PERIODS, periodAt } from '../../domain/spend-cap.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { findLiveRates } from '../instances/queries.js';
+import { findLiveRates, type LiveInstance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
+import { spentByDay, spentIn } from './load-limits.js';
 
 /**
- * Returns, in ms from now, for how long the instances on a machine that run or will run are paid by their organizations'
- * balances.
+ * Returns, in ms from now, for how long the instances on a machine that run or will run are paid by their organizations' balances, within
+ * their limits.
  */
 export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
   return platform.store.transact((tx) => {
-    const instances = tx.all(upOrStarting({ machineId }));
+    const instances = findUpOrStarting(tx, machineId);
     const organizations = new Set(instances.map(({ organization_id }) => organization_id));
-    const lasts = new Map([...organizations].map((id) => [id, lastsMs(tx, id)]));
-    return instances.map(({ id, organization_id }) => ({
-      instanceId: id,
-      paidMs: lasts.get(organization_id) ?? 0,
-    }));
+    const paid = new Map([...organizations].map((id) => [id, accountOf(tx, id)]));
+    return instances.map((instance) => {
+      const account = paid.get(instance.organization_id);
+      const times = account ? [account.lastsMs, ...ownLimits(instance, tx.now), ...capsOf(tx, instance, account)] : [0];
+      return { instanceId: instance.id, paidMs: Math.min(...times) };
+    });
   });
+}
+
+type UpOrStarting = ReturnType<typeof findUpOrStarting>[number];
+
+function findUpOrStarting(tx: Tx, machineId: string) {
+  return tx.all(upOrStarting({ machineId }));
 }
 
 const upOrStarting = compileOnce(({ machineId }: { machineId: string }) =>
   query
     .selectFrom('instances')
-    .select(['id', 'organization_id'])
+    .select([
+      'id',
+      'organization_id',
+      'api_key_id',
+      'price_per_hour_micro',
+      'spend_micro',
+      'stop_at',
+      'max_charge_micro',
+    ])
     .where('machine_id', '=', machineId)
     .where('status', '<>', sql.lit('destroyed'))
     .where('status', 'in', ['creating', 'starting', 'running']),
 );
 
-function lastsMs(tx: Tx, organizationId: string): number {
-  const { balance_micro } = getOrganization(tx, organizationId);
-  return paidMs(balance_micro, chargedPerHourMicro(findLiveRates(tx, organizationId)));
+interface PayingAccount {
+  live: LiveInstance[];
+  lastsMs: number;
 }
+
+function accountOf(tx: Tx, organizationId: string): PayingAccount {
+  const { balance_micro } = getOrganization(tx, organizationId);
+  const live = findLiveRates(tx, organizationId);
+  return { live, lastsMs: paidMs(balance_micro, chargedPerHourMicro(live)) };
+}
+
+function ownLimits(
+  { stop_at, max_charge_micro, spend_micro, price_per_hour_micro }: UpOrStarting,
+  now: number,
+): number[] {
+  const charge = max_charge_micro === null ? [] : [paidMs(max_charge_micro - spend_micro, price_per_hour_micro)];
+  return stop_at === null ? charge : [...charge, Math.max(stop_at - now, 0)];
+}
+
+/** Returns for how long caps last that are used up before their day or month is over. */
+function capsOf(tx: Tx, { organization_id, api_key_id }: UpOrStarting, { live }: PayingAccount): number[] {
+  const ids = api_key_id === null ? [organization_id] : [organization_id, api_key_id];
+  return ids.flatMap((id) => {
+    const cap = tx.get(capOf({ id }));
+    if (!cap) return [];
+    const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === id);
+    const perHour = chargedPerHourMicro(its);
+    const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
+    return PERIODS.flatMap((period) => {
+      const most = cap[`${period}_micro`];
+      if (most === null) return [];
+      const present = periodAt(period, tx.now);
+      const lastsMs = paidMs(most - spentIn(days, present), perHour);
+      return tx.now + lastsMs < present.to ? [lastsMs] : [];
+    });
+  });
+}
+
+const capOf = compileOnce(({ id }: { id: string }) => query.selectFrom('spend_caps').selectAll().where('id', '=', id));

@@ -5,6 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
+import { recordEvent } from '../events/record.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { applyDisputeFreeze } from './disputes.js';
@@ -43,6 +44,7 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
     const payment = knownPayment(platform, tx, event.paymentId);
     if (event.kind === 'dispute') noteDispute(tx, event);
     else if (event.kind === 'refund') noteRefund(tx, event);
+    else if (event.kind === 'failed') noteFailure(tx, payment, event);
     else if (event.kind === 'refunded') {
       const refunded_micro = Math.max(payment.refunded_micro, event.amountMicro);
       save(tx, payment, { refunded_micro });
@@ -72,7 +74,15 @@ function knownPayment({ payments }: Platform, tx: Tx, id: string): Payment {
   if (known) return known;
   const told = { paid_micro: 0, refunded_micro: 0 };
   const booked = { credited_micro: 0, refund_debited_micro: 0, dispute_debited_micro: 0 };
-  const payment = { id, provider: payments.name, organization_id: null, ...told, ...booked, created_at: tx.now };
+  const payment = {
+    id,
+    provider: payments.name,
+    organization_id: null,
+    ...told,
+    ...booked,
+    created_at: tx.now,
+    failed_at: null,
+  };
   tx.run(query.insertInto('payments').values(payment));
   return payment;
 }
@@ -102,6 +112,15 @@ function noteDispute(tx: Tx, event: PaymentEvent & { kind: 'dispute' }): void {
 function isNewer(decidedAt: number, state: string, known: Row<'disputes'>): boolean {
   if (known.decided_at === null || decidedAt > known.decided_at) return true;
   return decidedAt === known.decided_at && state === 'won';
+}
+
+/** Tells the organization once that a payment of it has failed. */
+function noteFailure(tx: Tx, payment: Payment, event: PaymentEvent & { kind: 'failed' }): void {
+  const { organizationId, paymentId: payment_id, amountMicro: amount_micro } = event;
+  if (payment.failed_at !== null || payment.organization_id !== null || !isOrganization(tx, organizationId)) return;
+  save(tx, payment, { failed_at: tx.now });
+  const { balance_micro } = getOrganization(tx, organizationId);
+  recordEvent(tx, organizationId, 'billing.payment_failed', 'billing', { amount_micro, balance_micro, payment_id });
 }
 
 /** Stores a refund. A late event from before its failure does not undo the failure. */

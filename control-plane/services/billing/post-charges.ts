@@ -97,6 +97,13 @@ function addToDays(tx: Tx, bookings: readonly Booking[]): void {
   );
   tx.run(
     statement(sql`
+      INSERT INTO api_key_days (api_key_id, day, gpu_micro, disk_micro)
+      SELECT api_key_id, json_extract(value, '$.day'), ${gpu}, ${disk}
+      FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')
+      WHERE api_key_id IS NOT NULL ON CONFLICT (api_key_id, day) ${adding}`),
+  );
+  tx.run(
+    statement(sql`
       INSERT INTO machine_days (machine_id, day, gpu_micro, disk_micro)
       SELECT machine_id, json_extract(value, '$.day'), ${gpu}, ${disk}
       FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')

@@ -9,6 +9,8 @@ import { loadAccounts } from './load-accounts.js';
 import { postCharges } from './post-charges.js';
 import { warnOfBalance, warnOfDisks } from './warnings.js';
 import { enforceBalance } from './enforce-balance.js';
+import { destroyAtLimit, enforceLimit } from './enforce-limits.js';
+import { tellOfLimits } from './tell-limits.js';
 
 /** Organizations that one run settles. Each has at most 25 instances, so a run delays requests only shortly. */
 const ORGANIZATIONS_A_RUN = 20;
@@ -63,7 +65,7 @@ function findDue(store: Platform['store'], but: readonly string[]): string[] {
 }
 
 /**
- * Charges usage up to now, enforces the balances and warns of what is to come, in one transaction. Settling twice charges nothing
+ * Charges usage up to now, enforces the balances and limits, and warns of what is to come, in one transaction. Settling twice charges nothing
  * twice.
  */
 export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly string[]): void {
@@ -76,6 +78,9 @@ export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly st
     if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, id, exhaustedAt);
   }
   for (const [id, account] of accounts) {
+    for (const stop of settlements.get(id)?.stops ?? []) enforceLimit(platform, tx, stop);
+    for (const instanceId of account.endsAtLimit) destroyAtLimit(platform, tx, instanceId);
+    tellOfLimits(tx, id, account.limits);
     warnOfBalance(tx, id, account);
     if (low.has(id) || account.disksAtRiskHours !== null) warnOfDisks(platform, tx, id);
   }

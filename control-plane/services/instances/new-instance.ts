@@ -1,4 +1,5 @@
 import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
+import type { InstanceLimits } from '../../domain/instance-limits.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
@@ -21,7 +22,7 @@ export interface Owner {
 }
 
 export interface Deployment {
-  request: { disk_gb: number; label: string | null; env_overrides: EnvEntry[] };
+  request: { disk_gb: number; label: string | null; env_overrides: EnvEntry[] } & Partial<InstanceLimits>;
   template: Row<'templates'>;
   offer: OfferDetails;
   sshKey: Pick<Row<'ssh_keys'>, 'public_key'> | null;
@@ -95,6 +96,11 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     release_gpus_at: null,
     access_revision: 0,
     access_replacement: null,
+    stop_at: request.stop_at ?? null,
+    max_charge_micro: request.max_charge_micro ?? null,
+    on_limit: request.on_limit ?? null,
+    max_charge_from: (request.max_charge_micro ?? null) === null ? null : tx.now,
+    charge_told_percent: null,
   };
 }
 

@@ -51,10 +51,13 @@ function ofOrganization(organizationId: string) {
   return query.selectFrom('instances').select(position).where('organization_id', '=', organizationId);
 }
 
+/** The prices of an instance, its status, and the API key that deployed it. */
+export type LiveInstance = Rates & { id: string; status: InstanceStatus; apiKeyId: string | null };
+
 /**
  * Returns the prices of an organization's instances that are not destroyed. A disk on a lost or removed machine costs nothing.
  */
-export function findLiveRates(tx: Tx, organizationId: string): (Rates & { id: string; status: InstanceStatus })[] {
+export function findLiveRates(tx: Tx, organizationId: string): LiveInstance[] {
   return tx.all(liveRatesOf({ organizationId }));
 }
 
@@ -62,7 +65,8 @@ const liveRatesOf = compileOnce(({ organizationId }: { organizationId: string })
   query
     .selectFrom('instances')
     .innerJoin('machines', 'machines.id', 'instances.machine_id')
-    .select(['instances.id', 'status', 'price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
+    .select(['instances.id', 'status', 'api_key_id as apiKeyId'])
+    .select(['price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
     .select(
       sql<number>`iif(lost_at IS NULL AND removed_at IS NULL, storage_price_per_gb_hour_micro, 0)`.as(
         'storagePricePerGbHourMicro',

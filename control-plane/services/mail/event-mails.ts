@@ -16,7 +16,12 @@ const EVENTS_A_RUN = 10;
 /** An older event is not mailed: the mail was off, or the control plane was. */
 const FRESH_MS = DAY_MS;
 
-type MailedType = 'billing.balance_low' | 'billing.balance_exhausted' | 'billing.disks_at_risk' | 'billing.paid';
+type MailedType =
+  | 'billing.balance_low'
+  | 'billing.balance_exhausted'
+  | 'billing.disks_at_risk'
+  | 'billing.paid'
+  | 'billing.payment_failed';
 
 /** What a mail says of an event, besides its organization; and who is told: everybody, or only those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
@@ -46,6 +51,10 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
   'billing.paid': {
     to: ['admin'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'paid', amount_micro, balance_micro }),
+  },
+  'billing.payment_failed': {
+    to: ['admin'],
+    read: ({ amount_micro, balance_micro }) => ({ kind: 'payment_failed', amount_micro, balance_micro }),
   },
 };
 

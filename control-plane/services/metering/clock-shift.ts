@@ -15,13 +15,16 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   tx.run(intervals.set({ ...times, ...known }).where((eb) => eb.or([UNSETTLED, UNREPORTED])));
   tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
   const window = { charge_from: shifted('charge_from'), charge_to: shifted('charge_to') };
-  const held = { release_gpus_at: shifted('release_gpus_at') };
+  const held = { release_gpus_at: shifted('release_gpus_at'), max_charge_from: shifted('max_charge_from') };
   tx.run(
     query
       .updateTable('instances')
       .set({ ...window, ...held })
       .where('status', '<>', sql.lit('destroyed')),
   );
+  const metered = query.selectFrom('organizations').select('id').where('settle_at', 'is not', null);
+  const caps = query.updateTable('spend_caps').where('organization_id', 'in', metered);
+  tx.run(caps.set({ day_from: shifted('day_from'), month_from: shifted('month_from') }));
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
   tx.run(
     query

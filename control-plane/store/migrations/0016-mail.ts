@@ -7,7 +7,7 @@ CREATE TABLE mails (
   address TEXT NOT NULL,
   -- The organization that an invitation is to.
   organization_id TEXT REFERENCES organizations (id),
-  kind TEXT NOT NULL CHECK (kind IN ('invite', 'balance_low', 'balance_exhausted', 'disks_at_risk', 'paid', 'sign_in', 'digest')),
+  kind TEXT NOT NULL CHECK (kind IN ('invite', 'balance_low', 'balance_exhausted', 'disks_at_risk', 'paid', 'payment_failed', 'sign_in', 'digest')),
   -- The person, and what counts together against too many mails.
   queue TEXT NOT NULL,
   -- The event, invitation or sign-in: nobody is told of it twice.
@@ -40,7 +40,9 @@ CREATE TABLE mail_positions (
   number INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX events_for_mail ON events (stream, number)
-  WHERE type IN ('billing.balance_low', 'billing.balance_exhausted', 'billing.disks_at_risk', 'billing.paid');
+  WHERE type IN ('billing.balance_low', 'billing.balance_exhausted', 'billing.disks_at_risk', 'billing.paid', 'billing.payment_failed');
+
+ALTER TABLE payments ADD COLUMN failed_at INTEGER;
 
 -- What a person has chosen; without a row, mails of the category are sent.
 CREATE TABLE mail_preferences (

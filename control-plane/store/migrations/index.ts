@@ -14,6 +14,7 @@ import { openCommands } from './0013-open-commands.js';
 import { events } from './0014-events.js';
 import { webhooks } from './0015-webhooks.js';
 import { mail } from './0016-mail.js';
+import { spendLimits } from './0017-spend-limits.js';
 
 export interface Migration {
   name: string;
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   { name: '0014-events', sql: events },
   { name: '0015-webhooks', sql: webhooks },
   { name: '0016-mail', sql: mail },
+  { name: '0017-spend-limits', sql: spendLimits },
 ];

@@ -1,0 +1,91 @@
+import { dueAt, firstAt, uncoveredAt, type Interval, type Metered, type Uncovered, type Unpaid } from './metered.js';
+
+/** What a limit is: a time or an amount of one instance, or what an organization or an API key may spend in a UTC day or month. */
+export type LimitName =
+  | { kind: 'stop_at' | 'max_charge'; instanceId: string }
+  /** `apiKeyId` is null for the cap of the organization. */
+  | { kind: 'day' | 'month'; apiKeyId: string | null };
+
+/** An end of charges for GPU time. Disks count, and go on being charged beyond it. */
+export interface SpendLimit {
+  name: LimitName;
+  /** The instances whose charges count, and which it stops; null: all of the organization. */
+  instanceIds: ReadonlySet<string> | null;
+  /** Charges for the time in [from, to) count. The limit concerns no time before `from`. */
+  from: number;
+  to: number;
+  /** What was left of it at the last settlement, in micro-dollars, which can be negative; null: no GPU time from `from` on is charged. */
+  leftMicro: number | null;
+}
+
+/** A limit that is used up at `at`, in milliseconds since 1970. */
+export interface Reached {
+  limit: SpendLimit;
+  at: number;
+}
+
+/** Returns the meters whose charges count for a limit. */
+export function metersOf({ instanceIds }: SpendLimit, meters: readonly Metered[]): readonly Metered[] {
+  return instanceIds === null ? meters : meters.filter(({ instanceId }) => instanceIds.has(instanceId));
+}
+
+/**
+ * Returns the GPU intervals that a limit ends: those that are open or not settled, unless they are settled beyond its end. What costs
+ * nothing is ended by a time only.
+ */
+export function intervalsOf(
+  limit: SpendLimit,
+  meters: readonly Metered[],
+): { instanceId: string; interval: Interval }[] {
+  const gpus = metersOf(limit, meters).filter(({ meter }) => meter === 'gpu');
+  return gpus
+    .filter(({ ratePerHourMicro }) => ratePerHourMicro > 0 || limit.leftMicro === null)
+    .flatMap(({ instanceId, intervals }) => intervals.map((interval) => ({ instanceId, interval })))
+    .filter(({ interval }) => interval.settledTo < limit.to);
+}
+
+/** Returns when the first of these limits is used up, if that is by `horizon`. */
+export function firstReached(
+  limits: readonly SpendLimit[],
+  meters: readonly Metered[],
+  unpaid: Unpaid,
+  horizon: number,
+): Reached | undefined {
+  let first: Reached | undefined;
+  for (const limit of limits) {
+    const at = reachedAt(limit, meters, unpaid, horizon);
+    if (at !== undefined && (first === undefined || at < first.at)) first = { limit, at };
+  }
+  return first;
+}
+
+/** Returns the first millisecond in which a limit is used up, if that is by `horizon` and ends any GPU time. */
+function reachedAt(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid, horizon: number): number | undefined {
+  const { from, to, leftMicro } = limit;
+  const ends = ({ closedAt }: Interval) => closedAt === null || closedAt > from;
+  if (from > horizon || !intervalsOf(limit, meters).some(({ interval }) => ends(interval))) return undefined;
+  if (leftMicro === null) return from;
+  const isUsedUp = (at: number) => dueOfLimit(limit, meters, unpaid, at) >= leftMicro;
+  const [begin, end] = [beginOf(limit, meters), Math.min(to, horizon)];
+  if (isUsedUp(begin)) return begin;
+  return end > begin && isUsedUp(end) ? firstAt(begin, end, isUsedUp) : undefined;
+}
+
+/** Returns from when on the charges of a limit are not settled. */
+function beginOf(limit: SpendLimit, meters: readonly Metered[]): number {
+  const settled = metersOf(limit, meters).flatMap(({ intervals }) => intervals.map(({ settledTo }) => settledTo));
+  return Math.max(limit.from, Math.min(...settled));
+}
+
+/** Returns the cost up to `at` of the time that counts for a limit and is not settled, in micro-dollars. */
+function dueOfLimit(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid, at: number): number {
+  const its = metersOf(limit, meters);
+  return dueAt(its, unpaid, Math.min(at, limit.to)) - dueAt(its, unpaid, limit.from);
+}
+
+/** Returns the part of the cost in the last millisecond of a limit that it does not cover. */
+export function uncoveredBy({ limit, at }: Reached, meters: readonly Metered[], unpaid: Unpaid): Uncovered[] {
+  if (limit.leftMicro === null || at <= beginOf(limit, meters)) return [];
+  const missing = dueOfLimit(limit, meters, unpaid, at) - limit.leftMicro;
+  return uncoveredAt(metersOf(limit, meters), unpaid, at, missing);
+}

@@ -1,0 +1,52 @@
+import { ON_LIMIT } from '../../domain/instance-limits.js';
+import { changeInstance } from '../../services/actions/change-instance.js';
+import { MEMBER, callerOf } from '../policy.js';
+import { body, choice, micro, nameOf, nullable, optional, text } from '../schemas.js';
+import { timeOf } from '../times.js';
+import { Instance, instanceView } from './instance-view.js';
+import { idOf, type Routes } from './routes.js';
+
+export const Label = nullable(nameOf('The label', 64, { minLength: 0 }));
+
+/** Limits that a renter can set. */
+export const limitFields = {
+  stop_at: nullable(
+    text('When to stop the instance: a time in the future, in ISO 8601 with a time zone', { format: 'date-time' }),
+  ),
+  max_charge_micro: nullable(
+    micro('What the instance may cost in all, GPU time and disk; no GPU time beyond that is charged', {
+      minimum: 1,
+      maximum: 1_000_000_000_000_000,
+    }),
+  ),
+  on_limit: nullable(
+    choice(ON_LIMIT, 'What these limits do: `stop` (also null) keeps the disk, which is charged; `destroy` does not'),
+  ),
+};
+
+/** Returns the limits of a request as the services know them; what is absent stays absent. */
+export function limitsFrom<Limits extends { stop_at?: string | null }>({ stop_at, ...rest }: Limits) {
+  if (stop_at === undefined) return rest;
+  return { ...rest, stop_at: stop_at === null ? null : timeOf('stop_at', stop_at) };
+}
+
+const SettingsBody = body(optional({ label: Label, ...limitFields }));
+
+/** The route that changes the label and the limits of an instance. */
+export const instanceSettingsRoutes: Routes = (app, platform) => {
+  app.patch(
+    '/v1/instances/:id',
+    {
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      schema: {
+        operationId: 'updateInstance',
+        summary: 'Change the label and the limits of an instance',
+        description: 'What is absent stays; null takes a limit away. Limits concern what is used from now on.',
+        params: idOf('instance'),
+        body: SettingsBody,
+        response: { 200: Instance },
+      },
+    },
+    (request) => instanceView(changeInstance(platform, callerOf(request), request.params.id, limitsFrom(request.body))),
+  );
+};

@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import { readSpendCaps, setSpendCaps, type CapDetails } from '../../services/billing/spend-caps.js';
+import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
+import { body, isoOrNull, micro, nullable, timestamp } from '../schemas.js';
+import { idOf, type Routes } from './routes.js';
+
+const cap = (description: string) => nullable(micro(description, { minimum: 0, maximum: 1_000_000_000_000_000 }));
+
+const caps = {
+  burn_per_hour_micro: cap(
+    'The most that one hour of the instances and their disks may cost, checked at a deploy and a start; null: no cap',
+  ),
+  day_micro: cap('The most that may be spent in a UTC day; null: no cap'),
+  month_micro: cap('The most that may be spent in a calendar month (UTC); null: no cap'),
+};
+
+const SpendCaps = Type.Object(
+  {
+    ...caps,
+    set_at: nullable(timestamp('When an admin set the caps; null: there are none')),
+    present_burn_per_hour_micro: micro('What one hour of the instances and their disks costs now'),
+    spent_day_micro: micro('What was spent so far in the present UTC day'),
+    spent_month_micro: micro('What was spent so far in the present calendar month'),
+  },
+  { title: 'SpendCaps' },
+);
+const CapsBody = body(caps);
+
+const DESCRIPTION =
+  'When a cap on the day or the month is used up, running instances are stopped and charged no further for GPU time; their disks and GPUs are kept, and disks go on being charged. The caps concern what is used from now on.';
+const OF_KEY = 'The caps of an API key count what that key has deployed, also where somebody else starts it.';
+
+/** Routes that show and set what an organization and its API keys may spend. */
+export const spendCapRoutes: Routes = (app, platform) => {
+  app.get(
+    '/v1/orgs/current/spend-caps',
+    {
+      config: { policy: MEMBER },
+      schema: {
+        operationId: 'getSpendCaps',
+        summary: 'Get what the organization may spend, and has spent',
+        response: { 200: SpendCaps },
+      },
+    },
+    (request) => view(readSpendCaps(platform, callerOf(request), null)),
+  );
+
+  app.put(
+    '/v1/orgs/current/spend-caps',
+    {
+      config: { policy: ADMIN },
+      schema: {
+        operationId: 'replaceSpendCaps',
+        summary: 'Set what the organization may spend',
+        description: DESCRIPTION,
+        body: CapsBody,
+        response: { 200: SpendCaps },
+      },
+    },
+    (request) => view(setSpendCaps(platform, sessionOf(request), null, request.body)),
+  );
+
+  app.get(
+    '/v1/api-keys/:id/spend-caps',
+    {
+      config: { policy: MEMBER, refusals: ['API_KEY_NOT_FOUND'] },
+      schema: {
+        operationId: 'getApiKeySpendCaps',
+        summary: 'Get what an API key may spend, and has spent',
+        description: OF_KEY,
+        params: idOf('API key'),
+        response: { 200: SpendCaps },
+      },
+    },
+    (request) => view(readSpendCaps(platform, callerOf(request), request.params.id)),
+  );
+
+  app.put(
+    '/v1/api-keys/:id/spend-caps',
+    {
+      config: { policy: ADMIN, refusals: ['API_KEY_NOT_FOUND'] },
+      schema: {
+        operationId: 'replaceApiKeySpendCaps',
+        summary: 'Set what an API key may spend',
+        description: `${DESCRIPTION} ${OF_KEY}`,
+        params: idOf('API key'),
+        body: CapsBody,
+        response: { 200: SpendCaps },
+      },
+    },
+    (request) => view(setSpendCaps(platform, sessionOf(request), request.params.id, request.body)),
+  );
+};
+
+function view({ set_at, ...rest }: CapDetails) {
+  return { ...rest, set_at: isoOrNull(set_at) };
+}

@@ -1,0 +1,66 @@
+import { dollars } from '../../domain/money.js';
+import type { LimitStop } from '../../domain/settlement.js';
+import type { LimitName } from '../../domain/spend-limit.js';
+import type { Tx } from '../../store/store.js';
+import type { Reason } from '../events/timeline.js';
+import { findInstance, type Instance } from '../instances/queries.js';
+import { requestDestroy, requestStop } from '../instances/requests.js';
+import { cutInterval, openInterval } from '../metering/meters.js';
+import type { Platform } from '../system/platform.js';
+
+/**
+ * Stops a running instance whose limit is used up, and charges it no further than that time. If its renter has said so, a limit of the
+ * instance itself destroys it; while an operator must confirm the clock, it only stops.
+ */
+export function enforceLimit({ clockSteps }: Platform, tx: Tx, { instanceId, limit, at }: LimitStop): void {
+  const instance = findInstance(tx, instanceId);
+  if (instance?.status !== 'running') return;
+  const interval = openInterval(tx, instanceId);
+  if (interval) cutInterval(tx, interval, at);
+  const destroys = isOfInstance(limit) && instance.on_limit === 'destroy' && clockSteps.isTrusted();
+  const reason = reasonFor(limit, instance, destroys);
+  if (destroys) requestDestroy(tx, instance, reason);
+  else requestStop(tx, instance, reason);
+}
+
+/** Destroys a stopped instance whose limit is used up, if its renter has said so. Its disk is charged until then. */
+export function destroyAtLimit({ clockSteps }: Platform, tx: Tx, instanceId: string): void {
+  const instance = findInstance(tx, instanceId);
+  if (instance?.status !== 'stopped' || instance.on_limit !== 'destroy' || !clockSteps.isTrusted()) return;
+  const limit = usedUpLimit(instance, tx.now);
+  if (limit) requestDestroy(tx, instance, reasonFor(limit, instance, true));
+}
+
+/** Returns the limit of an instance itself that is used up. */
+export function usedUpLimit(
+  { id: instanceId, stop_at, max_charge_micro, spend_micro }: Instance,
+  now: number,
+): LimitName | undefined {
+  if (stop_at !== null && stop_at <= now) return { kind: 'stop_at', instanceId };
+  if (max_charge_micro !== null && spend_micro >= max_charge_micro) return { kind: 'max_charge', instanceId };
+  return undefined;
+}
+
+function isOfInstance({ kind }: LimitName): boolean {
+  return kind === 'stop_at' || kind === 'max_charge';
+}
+
+function reasonFor(limit: LimitName, { max_charge_micro }: Instance, destroys: boolean): Reason {
+  const follows = destroys
+    ? 'the instance is destroyed, as you have set'
+    : 'the instance is stopped, and its disk is kept';
+  switch (limit.kind) {
+    case 'stop_at':
+      return { kind: 'stop_time_reached', message: `the time in stop_at has come: ${follows}` };
+    case 'max_charge':
+      return {
+        kind: 'charge_limit_reached',
+        message: `it has cost ${dollars(max_charge_micro ?? 0)}, its max_charge_micro: ${follows}`,
+      };
+    case 'day':
+    case 'month': {
+      const whose = limit.apiKeyId === null ? 'the organization' : 'the API key that deployed it';
+      return { kind: 'spend_cap_reached', message: `${whose} has spent what it may in a ${limit.kind}: ${follows}` };
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/** Limits of an instance, and caps on what an organization or an API key spends, with what each API key has spent by day of use. */
+export const spendLimits = `
+ALTER TABLE instances ADD COLUMN stop_at INTEGER;
+ALTER TABLE instances ADD COLUMN max_charge_micro INTEGER;
+-- Null: stop.
+ALTER TABLE instances ADD COLUMN on_limit TEXT CHECK (on_limit IN ('stop', 'destroy'));
+-- max_charge_micro concerns no time before.
+ALTER TABLE instances ADD COLUMN max_charge_from INTEGER;
+-- The percent of max_charge_micro of which the renter was told last.
+ALTER TABLE instances ADD COLUMN charge_told_percent INTEGER;
+
+CREATE TABLE spend_caps (
+  -- Of the organization, or of the API key.
+  id TEXT NOT NULL PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  -- Null: the cap of the organization.
+  api_key_id TEXT REFERENCES api_keys (id),
+  burn_per_hour_micro INTEGER,
+  day_micro INTEGER,
+  month_micro INTEGER,
+  set_at INTEGER NOT NULL,
+  -- The caps on days and months concern no time before.
+  day_from INTEGER NOT NULL,
+  month_from INTEGER NOT NULL,
+  -- The percent of which the organization was told last, and the first day (in days since 1970) of the day or month that it was told of.
+  told_day INTEGER,
+  told_day_percent INTEGER,
+  told_month INTEGER,
+  told_month_percent INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX spend_caps_of_organization ON spend_caps (organization_id);
+
+-- By day of use. Charges from before this table count on the day of their booking.
+CREATE TABLE api_key_days (
+  api_key_id TEXT NOT NULL REFERENCES api_keys (id),
+  day INTEGER NOT NULL,
+  gpu_micro INTEGER NOT NULL,
+  disk_micro INTEGER NOT NULL,
+  PRIMARY KEY (api_key_id, day)
+) STRICT, WITHOUT ROWID;
+INSERT INTO api_key_days (api_key_id, day, gpu_micro, disk_micro)
+  SELECT api_key_id, hour / 86400000,
+    -sum(iif(meter = 'gpu', amount_micro, 0)), -sum(iif(meter = 'disk', amount_micro, 0))
+  FROM transactions JOIN instances ON instances.id = transactions.instance_id
+  WHERE kind = 'charge' AND meter IS NOT NULL AND hour IS NOT NULL AND api_key_id IS NOT NULL
+  GROUP BY api_key_id, hour / 86400000;
+`;

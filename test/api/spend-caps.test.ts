@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceBody } from '../../scripts/client.js';
+import { World } from '../contract/world.js';
+import { statusIs } from '../harness/control-plane.js';
+import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
+import { listening } from '../harness/told.js';
+
+const MINUTE_MS = 60_000;
+const NONE = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
+
+let world: World;
+beforeAll(async () => {
+  world = await World.make();
+});
+afterAll(() => world.test.stop());
+
+interface Caps {
+  spent_day_micro: number;
+  spent_month_micro: number;
+  present_burn_per_hour_micro: number;
+  day_micro: number | null;
+}
+
+const OF_ORGANIZATION = '/v1/orgs/current/spend-caps';
+const setCaps = ({ renter }: Poor, caps: object, path = OF_ORGANIZATION) =>
+  renter.api.request<Caps>('PUT', path, { ...NONE, ...caps });
+const readCaps = ({ renter }: Poor, path = OF_ORGANIZATION) => renter.api.get<Caps>(path);
+const spendOf = async (poor: Poor) => {
+  const instances = await Promise.all(
+    poor.ids.map((id) => poor.read(id) as Promise<InstanceBody & { spend_micro: number }>),
+  );
+  return instances.map(({ spend_micro }) => spend_micro);
+};
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const start = ({ renter }: Poor, id: string) => renter.api.request('POST', `/v1/instances/${id}/start`);
+const untilTomorrow = () => DAY_MS - (world.test.clock.now() % DAY_MS);
+
+describe('a cap on the day', () => {
+  it('stops every instance in the millisecond in which it is used up, and its GPU time is not charged further', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow() % HOUR_MS);
+    const told = listening(world.test, poor.renter.organizationId);
+    const { spent_day_micro: spent } = await readCaps(poor);
+    const day_micro = spent + GPU_MICRO + 7;
+    expect(await setCaps(poor, { day_micro })).toMatchObject({ status: 200, body: { day_micro } });
+    const before = sum(await spendOf(poor));
+    await poor.pass(HOUR_MS);
+    for (const id of poor.ids) await statusIs(poor.renter.api, id, 'stopped');
+    expect(sum(await spendOf(poor)) - before).toBe(GPU_MICRO + 7);
+    expect((await readCaps(poor)).spent_day_micro).toBe(day_micro);
+    expect(await poor.eventKinds()).toContain('spend_cap_reached');
+    const data = { api_key_id: null, period: 'day', percent: 100, limit_micro: day_micro, spent_micro: day_micro };
+    expect(told('billing.spend_cap').at(-1)?.data).toEqual(data);
+    const [id = ''] = poor.ids;
+    const held = world.test.dump();
+    expect(await start(poor, id)).toMatchObject({
+      status: 402,
+      body: { code: 'SPEND_LIMIT_REACHED', limit: 'day', limit_micro: day_micro },
+    });
+    expect(world.test.dump()).toEqual(held);
+    // Disks go on costing, and the GPUs are held.
+    await poor.pass(HOUR_MS);
+    expect(sum(await spendOf(poor)) - before).toBe(GPU_MICRO + 7 + 2 * DISK_MICRO);
+    expect(await poor.read(id)).toMatchObject({ gpus_released: false });
+    await poor.pass(untilTomorrow());
+    expect((await start(poor, id)).status).toBe(202);
+    poor.agent.close();
+  });
+
+  it('begins anew at midnight UTC', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow() - 40 * MINUTE_MS);
+    const { spent_day_micro: spent } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent + GPU_MICRO - 1 });
+    for (let minute = 0; minute < 60; minute += 10) await poor.pass(10 * MINUTE_MS);
+    expect((await poor.read()).status).toBe('running');
+    // Forty minutes yesterday, twenty today.
+    expect((await readCaps(poor)).spent_day_micro).toBe(GPU_MICRO / 3);
+    poor.agent.close();
+  });
+
+  it('that is raised or taken away lets go on', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    const { spent_day_micro: spent } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent + 1 });
+    await poor.pass(MINUTE_MS);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await setCaps(poor, { day_micro: 100 * GPU_MICRO });
+    expect((await start(poor, poor.id)).status).toBe(202);
+    await statusIs(poor.renter.api, poor.id, 'running');
+    await setCaps(poor, { day_micro: 1 });
+    await poor.pass(MINUTE_MS);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect(await setCaps(poor, {})).toMatchObject({ body: { ...NONE, set_at: null } });
+    expect((await start(poor, poor.id)).status).toBe(202);
+    poor.agent.close();
+  });
+
+  it('is told of at 50, 80 and 100 percent, again on the next day', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow());
+    const told = listening(world.test, poor.renter.organizationId);
+    await setCaps(poor, { day_micro: 2 * GPU_MICRO });
+    const percents: unknown[] = [];
+    for (let minute = 0; minute < 125; minute += 5) {
+      await poor.pass(5 * MINUTE_MS);
+      percents.push(...told('billing.spend_cap').map(({ data }) => data['percent']));
+    }
+    expect(percents).toEqual([50, 80, 100]);
+    await poor.pass(untilTomorrow());
+    await start(poor, poor.id);
+    await statusIs(poor.renter.api, poor.id, 'running');
+    await poor.pass(65 * MINUTE_MS);
+    expect(told('billing.spend_cap').map(({ data }) => data['percent'])).toEqual([50]);
+    poor.agent.close();
+  });
+});
+
+it('a cap on the month counts its days together', async () => {
+  const poor = await makePoor(world.test, world.templateId);
+  await poor.credit(100 * GPU_MICRO);
+  const { spent_month_micro: spent } = await readCaps(poor);
+  await setCaps(poor, { month_micro: spent + 30 * GPU_MICRO });
+  for (let hour = 0; hour < 29; hour++) await poor.pass(HOUR_MS);
+  expect((await poor.read()).status).toBe('running');
+  for (let hour = 0; hour < 2; hour++) await poor.pass(HOUR_MS);
+  await statusIs(poor.renter.api, poor.id, 'stopped');
+  expect((await readCaps(poor)).spent_month_micro - spent - 30 * GPU_MICRO).toBeLessThanOrEqual(DISK_MICRO);
+  expect(await start(poor, poor.id)).toMatchObject({ status: 402, body: { limit: 'month' } });
+  poor.agent.close();
+});
+
+describe('the caps of an API key', () => {
+  it('count and stop only what the key has deployed', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const { key, secret } = await poor.renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', {
+      name: 'ci',
+    });
+    const [, other = ''] = poor.ids;
+    await poor.renter.api.request('DELETE', `/v1/instances/${other}`);
+    await statusIs(poor.renter.api, other, 'destroyed');
+    const path = `/v1/api-keys/${key.id}/spend-caps`;
+    const body = { offer_id: poor.offerId, template_id: world.templateId, disk_gb: 10 };
+    const its = await poor.renter.api.as(secret).post<InstanceBody>('/v1/instances', body);
+    await statusIs(poor.renter.api, its.id, 'running');
+    poor.ids[1] = its.id;
+    await setCaps(poor, { day_micro: GPU_MICRO / 2 }, path);
+    await poor.pass(HOUR_MS);
+    await statusIs(poor.renter.api, its.id, 'stopped');
+    expect((await readCaps(poor, path)).spent_day_micro).toBe(GPU_MICRO / 2);
+    expect((await poor.read()).status).toBe('running');
+    expect(await start(poor, its.id)).toMatchObject({
+      status: 402,
+      body: { code: 'SPEND_LIMIT_REACHED', limit: 'day' },
+    });
+    poor.agent.close();
+  });
+
+  it('of another organization are unknown', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    const { key } = await world.admin.api.post<{ key: { id: string } }>('/v1/api-keys', { name: 'theirs' });
+    const before = world.test.dump();
+    expect(await setCaps(poor, { day_micro: 1 }, `/v1/api-keys/${key.id}/spend-caps`)).toMatchObject({
+      status: 404,
+      body: { code: 'API_KEY_NOT_FOUND' },
+    });
+    expect(world.test.dump()).toEqual(before);
+    poor.agent.close();
+  });
+});
+
+describe('a cap on the burn', () => {
+  it('refuses a deploy and a start that would go beyond it, and stops nothing', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const [first = '', second = ''] = poor.ids;
+    const one = GPU_MICRO + DISK_MICRO;
+    await setCaps(poor, { burn_per_hour_micro: one + DISK_MICRO });
+    await poor.pass(MINUTE_MS);
+    expect((await poor.read(first)).status).toBe('running');
+    await poor.renter.api.post(`/v1/instances/${second}/stop`);
+    await statusIs(poor.renter.api, second, 'stopped');
+    await poor.pass(0);
+    const before = world.test.dump();
+    const refused = { code: 'SPEND_LIMIT_REACHED', limit: 'burn_per_hour', limit_micro: one + DISK_MICRO };
+    expect(await start(poor, second)).toMatchObject({
+      status: 402,
+      body: { ...refused, burn_per_hour_micro: 2 * one },
+    });
+    expect(world.test.dump()).toEqual(before);
+    await setCaps(poor, { burn_per_hour_micro: 2 * one });
+    expect((await start(poor, second)).status).toBe(202);
+    poor.agent.close();
+  });
+});
