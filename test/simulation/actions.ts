@@ -73,7 +73,8 @@ export function rent(world: World, renter = world.random.pick(world.renters)): A
     env_overrides: [],
   };
   return world.attempt('deploy', () => {
-    const answer = deploy(world.controlPlane.platform, renter, request);
+    const { platform } = world.controlPlane;
+    const answer = deploy(platform, renter, { ...request, ...world.limits?.next(platform.clock.now()) });
     judgeCover(world, renter.organizationId);
     return answer;
   });

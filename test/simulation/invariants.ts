@@ -2,6 +2,7 @@ import type { InstanceStatus } from '../../control-plane/domain/instance-state.j
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { LEDGER } from './ledger.js';
+import { LIMITS } from './limits.js';
 import { TOLD } from './told.js';
 import { first, type Claim, type Invariants, type View } from './view.js';
 import type { MachineView } from './machine-view.js';
@@ -26,6 +27,7 @@ const EDGES = new Set([
 ]);
 
 export const INVARIANTS: Invariants = {
+  ...LIMITS,
   'only allowed edges': ({ edges }) =>
     first(edges, ({ instance_id, was, became }) =>
       EDGES.has(`${was} ${became}`) ? undefined : `${instance_id} went from ${was} to ${became}`,

@@ -28,7 +28,7 @@ const program = new Command('simulate')
     const totals: Record<string, number> = {};
     const failures: Outcome[] = [];
     for (const seed of seeds) {
-      const outcome = await simulate(seed, Number(steps), tell && { tell });
+      const outcome = await simulate(seed, Number(steps), { ...optionsOf(seed), ...(tell ? { tell } : {}) });
       const failure = outcome.failure ?? (twice ? await differs(outcome, Number(steps)) : undefined);
       if (failure !== undefined) {
         failures.push(outcome);
@@ -49,8 +49,13 @@ function seedsOf(range: string): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
+/** In every second world, renters and admins limit what is spent. */
+function optionsOf(seed: number): { hasLimits: boolean } {
+  return { hasLimits: seed % 2 === 1 };
+}
+
 async function differs({ seed, digest }: Outcome, steps: number): Promise<string | undefined> {
-  const again = await simulate(seed, steps);
+  const again = await simulate(seed, steps, optionsOf(seed));
   return again.digest === digest ? undefined : 'to repeat itself';
 }
 

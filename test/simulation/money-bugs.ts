@@ -32,6 +32,10 @@ const misreading = (change: (account: Account, now: number) => Account): Change 
   }),
 ];
 
+/** Limits of these kinds are not loaded. */
+const withoutLimits = (kinds: readonly string[]): Change =>
+  misreading((account) => ({ ...account, limits: account.limits.filter(({ name }) => !kinds.includes(name.kind)) }));
+
 export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'an instance has spent the sum of its charges',
@@ -118,5 +122,36 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'what is accepted is covered',
     bug: 'nobody asks whether it is paid for',
     changes: [[`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {} })]],
+  },
+  {
+    invariant: 'no GPU time is charged beyond the limit of an instance',
+    bug: 'a settlement does not know what an instance may cost',
+    hasLimits: true,
+    changes: [withoutLimits(['max_charge'])],
+  },
+  {
+    invariant: 'no GPU time is charged beyond the limit of an instance',
+    bug: 'the millisecond in which a limit is used up is charged whole',
+    hasLimits: true,
+    changes: [['control-plane/domain/spend-limit', () => ({ uncoveredBy: () => [] })]],
+  },
+  {
+    invariant: 'no GPU time is charged after the time to stop',
+    bug: 'a settlement does not know when an instance is to stop',
+    hasLimits: true,
+    changes: [withoutLimits(['stop_at'])],
+  },
+  {
+    invariant: 'no GPU time is charged beyond a cap',
+    bug: 'a settlement does not know the caps',
+    hasLimits: true,
+    changes: [withoutLimits(['day', 'month'])],
+  },
+  {
+    invariant: 'what has reached its limit is stopped at once',
+    bug: 'a limit ends what is charged, and stops nothing',
+    seed: 10,
+    hasLimits: true,
+    changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
 ];

@@ -36,7 +36,7 @@ export function describeBugs(bugs: readonly Bug[]): void {
     const broken = await import('./run.js');
     let failure: string | undefined;
     for (const [tried, seed] of [bug.seed ?? [], SEEDS].flat().entries()) {
-      ({ failure } = await broken.simulate(seed, STEPS, { only: bug.invariant }));
+      ({ failure } = await broken.simulate(seed, STEPS, { only: bug.invariant, hasLimits: bug.hasLimits ?? false }));
       if (failure === undefined) continue;
       // What a seed does changes with the simulation: then another one is quicker.
       if (tried > 2) process.stdout.write(`${bug.bug}: only seed ${seed} has caught it, note that as its seed\n`);

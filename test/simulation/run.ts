@@ -19,6 +19,7 @@ export interface Options {
   /** Looked at after each step, besides the invariants; returns what is wrong. */
   check?: (world: World) => string | undefined;
   groupsCommits?: boolean;
+  hasLimits?: boolean;
 }
 
 const SCALE: Scale = { hosts: 2, gpusPerHost: 3, organizations: 3 };
@@ -30,9 +31,9 @@ const LONGEST_FAULT_MS = 71 * MINUTE_MS;
 export async function simulate(
   seed: number,
   steps: number,
-  { tell, only, check, groupsCommits = false }: Options = {},
+  { tell, only, check, groupsCommits = false, hasLimits = false }: Options = {},
 ): Promise<Outcome> {
-  const world = await World.make(seed, { ...SCALE, groupsCommits }, tell);
+  const world = await World.make(seed, { ...SCALE, groupsCommits, hasLimits }, tell);
   const [always, converged] = [chosen(INVARIANTS, only), chosen(CONVERGED, only)];
   let taken = 0;
   try {

@@ -15,6 +15,7 @@ import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Faults } from './faults.js';
+import { SimLimits } from './limits.js';
 import { Random } from './random.js';
 import { EPOCH_MS, ProcessHandle, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
@@ -26,6 +27,8 @@ export interface Scale {
   organizations: number;
   /** Whether what hosts say in one moment is committed together. */
   groupsCommits?: boolean;
+  /** Whether renters and admins limit what is spent. */
+  hasLimits?: boolean;
 }
 
 export interface Counts {
@@ -62,6 +65,7 @@ export class World {
   readonly templates: string[] = [];
   readonly offers: string[] = [];
   readonly witness = new Witness();
+  readonly limits: SimLimits | undefined;
   operator!: SessionCaller;
   readonly faults = { docker: { failure: 0, late: 0, diskFull: 0 }, wire: { loss: 0, duplication: 0, reordering: 0 } };
   private readonly folder: string;
@@ -91,6 +95,7 @@ export class World {
     private readonly tell: (line: string) => void = () => {},
   ) {
     this.random = new Random(seed);
+    this.limits = scale.hasLimits ? new SimLimits(seed) : undefined;
     this.fate = new Faults(this.random);
     this.folder = memoryFolder('gpurent-sim-');
     this.controlPlane = new SimControlPlane(
@@ -111,6 +116,7 @@ export class World {
     for (let index = 0; index < scale.hosts; index++) world.addHost(index);
     await world.timeline.advance(20_000);
     world.market();
+    world.limits?.setCaps(world);
     return world;
   }
 

@@ -6,27 +6,27 @@ import type { Reason } from '../events/timeline.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { requestDestroy, requestStop } from '../instances/requests.js';
 import { cutInterval, openInterval } from '../metering/meters.js';
-import type { Platform } from '../system/platform.js';
+import { findStep } from '../system/clock-steps.js';
 
 /**
  * Stops a running instance whose limit is used up, and charges it no further than that time. If its renter has said so, a limit of the
  * instance itself destroys it; while an operator must confirm the clock, it only stops.
  */
-export function enforceLimit({ clockSteps }: Platform, tx: Tx, { instanceId, limit, at }: LimitStop): void {
+export function enforceLimit(tx: Tx, { instanceId, limit, at }: LimitStop): void {
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'running') return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
-  const destroys = isOfInstance(limit) && instance.on_limit === 'destroy' && clockSteps.isTrusted();
+  const destroys = isOfInstance(limit) && instance.on_limit === 'destroy' && isClockTrusted(tx);
   const reason = reasonFor(limit, instance, destroys);
   if (destroys) requestDestroy(tx, instance, reason);
   else requestStop(tx, instance, reason);
 }
 
 /** Destroys a stopped instance whose limit is used up, if its renter has said so. Its disk is charged until then. */
-export function destroyAtLimit({ clockSteps }: Platform, tx: Tx, instanceId: string): void {
+export function destroyAtLimit(tx: Tx, instanceId: string): void {
   const instance = findInstance(tx, instanceId);
-  if (instance?.status !== 'stopped' || instance.on_limit !== 'destroy' || !clockSteps.isTrusted()) return;
+  if (instance?.status !== 'stopped' || instance.on_limit !== 'destroy' || !isClockTrusted(tx)) return;
   const limit = usedUpLimit(instance, tx.now);
   if (limit) requestDestroy(tx, instance, reasonFor(limit, instance, true));
 }
@@ -39,6 +39,10 @@ export function usedUpLimit(
   if (stop_at !== null && stop_at <= now) return { kind: 'stop_at', instanceId };
   if (max_charge_micro !== null && spend_micro >= max_charge_micro) return { kind: 'max_charge', instanceId };
   return undefined;
+}
+
+function isClockTrusted(tx: Tx): boolean {
+  return findStep(tx) === undefined;
 }
 
 function isOfInstance({ kind }: LimitName): boolean {

@@ -22,9 +22,7 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
       .set({ ...window, ...held })
       .where('status', '<>', sql.lit('destroyed')),
   );
-  const metered = query.selectFrom('organizations').select('id').where('settle_at', 'is not', null);
-  const caps = query.updateTable('spend_caps').where('organization_id', 'in', metered);
-  tx.run(caps.set({ day_from: shifted('day_from'), month_from: shifted('month_from') }));
+  tx.run(query.updateTable('spend_caps').set({ day_from: shifted('day_from'), month_from: shifted('month_from') }));
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));
   tx.run(
     query

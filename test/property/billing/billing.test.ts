@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Marketplace } from './marketplace.js';
+import { LimitedMarketplace as Marketplace } from './limited-marketplace.js';
 
 const HOUR_S = 3_600;
 const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? 4) * 2;
@@ -33,7 +33,9 @@ const act = <T>(name: string, given: fc.Arbitrary<T>, run: (marketplace: Marketp
     toString: () => `${name} ${JSON.stringify(value)}`,
   }));
 
-const acts = fc.oneof(
+const clock = act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes));
+
+const acts = [
   {
     weight: 30,
     arbitrary: act(
@@ -56,6 +58,7 @@ const acts = fc.oneof(
   {
     weight: 10,
     arbitrary: act('silence', seconds, (it, s) => {
+      it.uncap();
       it.credit(PLENTY_MICRO);
       it.silence(s);
       it.refund(PLENTY_MICRO);
@@ -76,6 +79,7 @@ const acts = fc.oneof(
   {
     weight: 10,
     arbitrary: act('answers lost', fc.tuple(which, seconds), (it, [index, s]) => {
+      it.uncap();
       it.credit(PLENTY_MICRO);
       at(it, index, (id) => it.stop(id));
       it.loseAnswers(s);
@@ -106,39 +110,58 @@ const acts = fc.oneof(
       },
     ),
   },
-  {
-    weight: 5,
-    arbitrary: act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes)),
-  },
+  { weight: 5, arbitrary: clock },
   { weight: 3, arbitrary: act('confirm', fc.constant(null), (it) => it.confirmClock()) },
-);
+];
 
-const histories = fc.record({
-  heartbeatS: fc.integer({ min: 20, max: 100 }),
-  opening: fc.oneof(fc.integer({ min: 1, max: 50_000_000 }), fc.integer({ min: 1, max: 2_000_000_000 })),
-  steps: fc.array(fc.tuple(acts, seconds), { minLength: 10, maxLength: 40, size: 'max' }),
-});
+const more = fc.oneof(amount, fc.constant(null));
+/** Without steps of the clock, after which it is not plain to which day a use belongs. */
+const actsWithLimits = [
+  ...acts.filter(({ arbitrary }) => arbitrary !== clock),
+  {
+    weight: 40,
+    arbitrary: act('limit', fc.tuple(which, fc.oneof(seconds, fc.constant(null)), more), (it, [index, s, micro]) =>
+      at(it, index, (id) => it.limit(id, s, micro)),
+    ),
+  },
+  { weight: 30, arbitrary: act('cap', fc.tuple(more, more), (it, [day, month]) => it.cap(day, month)) },
+];
 
-it('what is charged equals, to the micro-dollar, what second by second should be', { timeout: 600_000 }, () => {
-  let simulatedS = 0;
-  const tally: Record<string, number> = {};
-  fc.assert(
-    fc.property(histories, ({ heartbeatS, opening, steps }) => {
-      const marketplace = new Marketplace(heartbeatS);
-      try {
-        marketplace.credit(opening);
-        for (const [{ act: run }, pause] of steps) {
-          run(marketplace);
-          marketplace.advance(pause);
+type Acts = { weight: number; arbitrary: ReturnType<typeof act> }[];
+const historiesOf = (its: Acts) =>
+  fc.record({
+    heartbeatS: fc.integer({ min: 20, max: 100 }),
+    opening: fc.oneof(fc.integer({ min: 1, max: 50_000_000 }), fc.integer({ min: 1, max: 2_000_000_000 })),
+    steps: fc.array(fc.tuple(fc.oneof(...its), seconds), { minLength: 10, maxLength: 40, size: 'max' }),
+  });
+
+it.each([
+  ['without limits', acts],
+  ['with limits and caps', actsWithLimits],
+])(
+  'what is charged equals, to the micro-dollar, what second by second should be: %s',
+  { timeout: 600_000 },
+  (_, its) => {
+    let simulatedS = 0;
+    const tally: Record<string, number> = {};
+    fc.assert(
+      fc.property(historiesOf(its as Acts), ({ heartbeatS, opening, steps }) => {
+        const marketplace = new Marketplace(heartbeatS);
+        try {
+          marketplace.credit(opening);
+          for (const [{ act: run }, pause] of steps) {
+            run(marketplace);
+            marketplace.advance(pause);
+          }
+          expect(marketplace.differences()).toEqual([]);
+        } finally {
+          for (const [kind, times] of Object.entries(marketplace.tally())) tally[kind] = (tally[kind] ?? 0) + times;
+          simulatedS += marketplace.clock.monotonic() / 1_000;
+          marketplace.close();
         }
-        expect(marketplace.differences()).toEqual([]);
-      } finally {
-        for (const [kind, times] of Object.entries(marketplace.tally())) tally[kind] = (tally[kind] ?? 0) + times;
-        simulatedS += marketplace.clock.monotonic() / 1_000;
-        marketplace.close();
-      }
-    }),
-    { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
-  );
-  process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
-});
+      }),
+      { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
+    );
+    process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
+  },
+);

@@ -47,7 +47,7 @@ const MEMORY_FOLDER = '/dev/shm';
 /** A control plane, one organization and one host, all in simulated seconds, beside the reference that is told the same facts. */
 export class Marketplace {
   readonly clock = new ManualClock();
-  readonly reference = new Reference();
+  readonly reference = new Reference(this.clock.now());
   private readonly folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-billing-'));
   private readonly database = join(this.folder, 'gpurent.db');
   private readonly deferred: (() => void)[] = [];
@@ -62,7 +62,7 @@ export class Marketplace {
   private reports = 0;
   private offers = 0;
   private isReachable = true;
-  private readonly renter: SessionCaller;
+  protected readonly renter: SessionCaller;
   private readonly machineId: string;
   private readonly templateId: string;
 
@@ -110,7 +110,8 @@ export class Marketplace {
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
       const nothing = { gpuMs: 0n, diskMs: 0n, absorbed: 0n, status: 'creating', isUp: false, hasDisk: true };
-      this.reference.instances.set(instance.id, { ...rates, ...nothing });
+      const limits = { stopAt: null, maxCharge: null, isHalted: false };
+      this.reference.instances.set(instance.id, { ...rates, ...nothing, ...limits });
     });
   }
 
@@ -314,7 +315,7 @@ export class Marketplace {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private request(work: (controlPlane: ControlPlane) => unknown): void {
+  protected request(work: (controlPlane: ControlPlane) => unknown): void {
     if (!this.running) return;
     try {
       work(this.running);
@@ -341,11 +342,13 @@ export class Marketplace {
 
   private tell(id: string, facts: { status?: string; isUp: boolean }): void {
     const instance = this.reference.instances.get(id);
-    if (instance) Object.assign(instance, facts);
+    if (!instance) return;
+    Object.assign(instance, facts);
+    if (instance.status === 'stopped') instance.isHalted = false;
   }
 
   /** The host does what it was told, and says what runs; the workers of the control plane run. */
-  private beat(): void {
+  protected beat(): void {
     if (!this.running) return this.settle();
     const { platform, workers } = this.running;
     if (this.isReachable) {

@@ -1,0 +1,42 @@
+import { changeInstance } from '../../../control-plane/services/actions/change-instance.js';
+import { readSpendCaps, setSpendCaps } from '../../../control-plane/services/billing/spend-caps.js';
+import { Marketplace } from './marketplace.js';
+
+/** A marketplace in which the renter limits instances, and what the organization spends. The host has said everything before. */
+export class LimitedMarketplace extends Marketplace {
+  /** Limits an instance, from now on, to so many more seconds and micro-dollars. */
+  limit(id: string, seconds: number | null, micro: number | null): void {
+    this.beat();
+    this.request(({ platform }) => {
+      const stop_at = seconds === null ? null : this.clock.now() + seconds * 1_000 + 7;
+      const max_charge_micro = micro === null ? null : this.spentBy(id) + micro;
+      changeInstance(platform, this.renter, id, { stop_at, max_charge_micro });
+      const instance = this.reference.instances.get(id);
+      const maxCharge = max_charge_micro === null ? null : BigInt(max_charge_micro);
+      if (instance) Object.assign(instance, { stopAt: stop_at, maxCharge });
+    });
+  }
+
+  /** Lets the organization spend so much more today and in this month, from now on. */
+  cap(day: number | null, month: number | null): void {
+    this.beat();
+    this.request(({ platform }) => {
+      const { spent_day_micro, spent_month_micro } = readSpendCaps(platform, this.renter, null);
+      const caps = {
+        day_micro: day === null ? null : spent_day_micro + day,
+        month_micro: month === null ? null : spent_month_micro + month,
+      };
+      setSpendCaps(platform, this.renter, null, { burn_per_hour_micro: null, ...caps });
+      const { day_micro, month_micro } = caps;
+      this.reference.caps = {
+        day: day_micro === null ? null : BigInt(day_micro),
+        month: month_micro === null ? null : BigInt(month_micro),
+      };
+    });
+  }
+
+  /** Takes the caps away: while a host is silent, disks use them up, and what it tells later is charged to what is left then. */
+  uncap(): void {
+    this.cap(null, null);
+  }
+}
