@@ -47,6 +47,18 @@ async function wait(ms: number): Promise<void> {
 }
 
 describe('a stream of events', () => {
+  it('is counted while it is open', async () => {
+    const open = async () => {
+      const text = await (await fetch(`${test.url}/metrics`)).text();
+      return Number(/^gpurent_event_streams (\d+)$/m.exec(text)?.[1]);
+    };
+    const before = await open();
+    const reader = await EventReader.open(url(), tokenOf(await test.renter(0)));
+    expect(await open()).toBe(before + 1);
+    reader.kill();
+    await eventually('the end of the stream', async () => (await open()) === before);
+  });
+
   it('sends what is new from now on, each as one block', async () => {
     const renter = await test.renter(0);
     recordCredits(test, renter.organizationId, 3);

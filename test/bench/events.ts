@@ -117,7 +117,7 @@ class Receiver {
   ) {}
 
   static async start(): Promise<Receiver> {
-    const { certificate, key } = await certificateFor('localhost');
+    const { certificate, key } = await certificateFor('127.0.0.1');
     const folder = mkdtempSync(join(tmpdir(), 'gpurent-bench-'));
     writeFileSync(join(folder, 'ca.pem'), certificate);
     const alive = createHttps({ cert: certificate, key });
@@ -134,13 +134,13 @@ class Receiver {
 
   /** What lets a control plane reach it. */
   get settings(): Record<string, string> {
-    return { GPURENT_WEBHOOK_NETWORKS: '127.0.0.0/8,::1/128', NODE_EXTRA_CA_CERTS: join(this.folder, 'ca.pem') };
+    return { GPURENT_WEBHOOK_NETWORKS: '127.0.0.0/8', NODE_EXTRA_CA_CERTS: join(this.folder, 'ca.pem') };
   }
 
   /** Returns the address for the organization with this index. */
   url(index: number): string {
     const { port } = (index < DEAD ? this.dead : this.alive).address() as AddressInfo;
-    return `https://localhost:${port}/hooks`;
+    return `https://127.0.0.1:${port}/hooks`;
   }
 
   stop(): void {

@@ -174,7 +174,12 @@ describe('Errors: deploy refusals', () => {
     await dispute('DELETE', renter);
     expect(await code()).toBe('INSUFFICIENT_BALANCE');
     const credit = { amount_micro: 3_000_000, reason: 'test' };
+    const caps = { burn_per_hour_micro: 1, day_micro: null, month_micro: null };
+    await renter.api.request('PUT', '/v1/orgs/current/spend-caps', caps);
+    expect(await code()).toBe('INSUFFICIENT_BALANCE');
     await world.test.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+    expect(await code()).toBe('SPEND_LIMIT_REACHED');
+    await renter.api.request('PUT', '/v1/orgs/current/spend-caps', { ...caps, burn_per_hour_micro: null });
     expect(await world.deploys(request, renter.api)).toBe(201);
   });
 });

@@ -1,17 +1,18 @@
 import { KeyObject, webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
 import 'reflect-metadata';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import { KEY_ALGORITHM } from '../../shared/tls.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
 
-/** As somebody else's authority would make it, for a DNS name. */
+/** As somebody else's authority would make it, for a DNS name or an IP address. */
 export async function certificateFor(name: string): Promise<KeyAndCertificate> {
   const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,
     keys,
     signingAlgorithm: KEY_ALGORITHM,
-    extensions: [new SubjectAlternativeNameExtension([{ type: 'dns', value: name }])],
+    extensions: [new SubjectAlternativeNameExtension([{ type: isIP(name) ? 'ip' : 'dns', value: name }])],
   });
   const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
   return { certificate: certificate.toString('pem'), key: String(key) };
