@@ -12,7 +12,7 @@ const HAS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
 const HAS_DISK: readonly InstanceStatus[] = ['stopping', 'stopped'];
 
 /** Returns the price of one hour of an instance's disk, in micro-dollars. */
-function diskPerHourMicro(rates: Rates): number {
+export function diskPerHourMicro(rates: Rates): number {
   return rates.storagePricePerGbHourMicro * rates.diskGb;
 }
 

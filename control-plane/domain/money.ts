@@ -6,6 +6,10 @@ export type TransactionKind = (typeof TRANSACTION_KINDS)[number];
 
 export type Meter = 'gpu' | 'disk';
 
+/** By what the charges of an organization are added up, for each UTC day of use. */
+export const CHARGE_GROUPS = ['api_key', 'instance', 'label', 'member', 'template'] as const;
+export type ChargeGroup = (typeof CHARGE_GROUPS)[number];
+
 /** A billion dollars. Far below the largest exact integer of a double, so that every sum of money is exact. */
 export const MAX_BALANCE_MICRO = 1_000_000_000_000_000;
 

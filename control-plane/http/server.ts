@@ -23,6 +23,8 @@ import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
+import { billingSummaryRoutes } from './routes/billing-summary.js';
+import { estimateRoutes } from './routes/estimate.js';
 import { eventRoutes } from './routes/events.js';
 import { healthRoutes } from './routes/health.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
@@ -127,6 +129,8 @@ export async function createHttpServer(
     apiKeyRoutes,
     authRoutes,
     billingRoutes,
+    billingSummaryRoutes,
+    estimateRoutes,
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,

@@ -5,7 +5,7 @@ import type { EventType } from '../domain/event.js';
 import type { OnLimit } from '../domain/instance-limits.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { MailChoice, MailKind, MailState } from '../domain/mail.js';
-import type { Meter, TransactionKind } from '../domain/money.js';
+import type { ChargeGroup, Meter, TransactionKind } from '../domain/money.js';
 import type { DeliveryKind, DeliveryState, DisabledReason } from '../domain/webhook.js';
 
 type Flag = 0 | 1;
@@ -334,7 +334,6 @@ export interface Schema {
     created_at: number;
   };
   organization_days: { organization_id: string; day: number; gpu_micro: number; disk_micro: number };
-  api_key_days: { api_key_id: string; day: number; gpu_micro: number; disk_micro: number };
   spend_caps: {
     id: string;
     organization_id: string;
@@ -351,6 +350,15 @@ export interface Schema {
     told_month_percent: number | null;
   };
   machine_days: { id: Generated<number>; machine_id: string; day: number; gpu_micro: number; disk_micro: number };
+  charge_days: {
+    organization_id: string;
+    grouped_by: ChargeGroup;
+    key: string;
+    day: number;
+    instance_id: string;
+    gpu_micro: number;
+    disk_micro: number;
+  };
   recent_entries: { id: Generated<number>; organization_id: string; at: number; amount_micro: number };
   payments: {
     id: string;

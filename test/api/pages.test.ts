@@ -92,11 +92,11 @@ const isAlwaysPaged = (path: string) =>
   path === '/v1/events' || (path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path));
 
 it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
-  expect(lists()).toHaveLength(29);
+  expect(lists()).toHaveLength(30);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);
-    const isShort = /ignored-stops|status|events|payments|revenue/.test(path);
+    const isShort = /ignored-stops|status|events|payments|revenue|summary/.test(path);
     expect(items.length, path).toBeGreaterThan(isShort ? -1 : 3);
     expect(await walk(path), path).toEqual(items);
   }
@@ -117,7 +117,7 @@ it.each([
 it('what is no cursor of the list is refused', async () => {
   const foreign = Buffer.from('["a","b","c","d"]').toString('base64url');
   const strange = ['x', 'é', '', Buffer.from('[[1],{}]').toString('base64url'), foreign, 'A'.repeat(1_025)];
-  for (const path of [...lists(), '/v1/billing/transactions.csv']) {
+  for (const path of [...lists(), '/v1/billing/transactions.csv', '/v1/billing/summary.csv']) {
     for (const cursor of strange) {
       const answer = await apiFor(path).request('GET', at(path, { cursor }));
       expect(answer, path).toMatchObject({ status: 422, body: { details: [{ path: 'cursor' }] } });

@@ -77,6 +77,47 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     }
   });
 
+  it('adds up its ledger in every group of charges', async () => {
+    interface Sum {
+      key: string | null;
+      gpu_micro: number;
+      disk_micro: number;
+    }
+    const before = new BetterSqlite3(leftBy(release, 'store.db'), { readonly: true });
+    const charged = before
+      .prepare<[], { instance_id: string; meter: string; micro: number; label: string | null; deployed_by: string }>(
+        `SELECT instance_id, meter, -amount_micro AS micro, label, deployed_by FROM transactions
+          JOIN instances ON instances.id = instance_id WHERE kind = 'charge'`,
+      )
+      .all();
+    before.close();
+    expect(charged.length).toBeGreaterThan(0);
+    const due = (keyOf: (row: (typeof charged)[number]) => string | null) => {
+      const sums = new Map<string | null, { gpu_micro: number; disk_micro: number }>();
+      for (const row of charged) {
+        const sum = sums.get(keyOf(row)) ?? { gpu_micro: 0, disk_micro: 0 };
+        sum[row.meter === 'gpu' ? 'gpu_micro' : 'disk_micro'] += row.micro;
+        sums.set(keyOf(row), sum);
+      }
+      return sums;
+    };
+    for (const [by, keyOf] of [
+      ['instance', (row) => row.instance_id],
+      ['label', (row) => row.label],
+      ['member', (row) => row.deployed_by],
+    ] as [string, Parameters<typeof due>[0]][]) {
+      const { items } = await renter.get<{ items: Sum[] }>(`/v1/billing/summary?by=${by}`);
+      const told = items.map(({ key, gpu_micro, disk_micro }) => [key, { gpu_micro, disk_micro }] as const);
+      expect(new Map(told), by).toEqual(due(keyOf));
+    }
+    const all = [...due(() => null).values()];
+    for (const by of ['template', 'api_key', 'day']) {
+      const { items } = await renter.get<{ items: Sum[] }>(`/v1/billing/summary?by=${by}`);
+      const sum = (field: 'gpu_micro' | 'disk_micro') => items.reduce((total, item) => total + item[field], 0);
+      expect([{ gpu_micro: sum('gpu_micro'), disk_micro: sum('disk_micro') }], by).toEqual(all);
+    }
+  });
+
   it('answers every GET', async () => {
     const { instances, templates, offers } = world;
     const known = Object.entries(instances).filter(([name]) => name !== 'strange');

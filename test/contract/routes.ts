@@ -109,6 +109,7 @@ export const ROUTES: readonly Route[] = [
   of('template', 'TEMPLATE_NOT_FOUND', 'DELETE /v1/templates/{id}', 'session'),
 
   route('POST /v1/instances', 'member', { disk_gb: 1 }),
+  route('POST /v1/instances/estimate', 'member', { disk_gb: 1 }),
   route('GET /v1/instances', 'member'),
   instance('GET /v1/instances/{id}'),
   instance('GET /v1/instances/{id}/logs'),
@@ -134,6 +135,8 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/billing/transactions', 'member'),
   route('GET /v1/billing/transactions.csv', 'member'),
   route('GET /v1/billing/spend-daily', 'member'),
+  route('GET /v1/billing/summary', 'member'),
+  route('GET /v1/billing/summary.csv', 'member'),
   route('POST /v1/billing/checkout-session', 'admin', { amount_micro: 5_000_000 }),
 
   route('POST /v1/operator/enrollment-tokens', 'operator', {}),

@@ -6,6 +6,7 @@ import { ALLOWED } from './allowed-plans.js';
 const HISTORY = [
   'api_keys',
   'audit_log',
+  'charge_days',
   'commands',
   'disputes',
   'gpus',

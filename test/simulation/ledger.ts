@@ -42,6 +42,9 @@ export const LEDGER: Invariants = {
     });
   },
 
+  'what its days have cost is the same in every group': ({ wrongDays: [wrong] }) =>
+    wrong && `a sum by day differs: ${JSON.stringify(wrong)}`,
+
   'only the row of the present hour grows': ({ transactions, before }) => {
     const was = [...(before?.transactions.values() ?? [])];
     const newest = new Map<string, number>();

@@ -53,6 +53,11 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [afterBooking('UPDATE organization_days SET gpu_micro = 0')],
   },
   {
+    invariant: 'what its days have cost is the same in every group',
+    bug: 'a micro-dollar more is counted for a label',
+    changes: [afterBooking("UPDATE charge_days SET gpu_micro = gpu_micro + 1 WHERE grouped_by = 'label'")],
+  },
+  {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
     seed: 4,
@@ -121,7 +126,9 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what is accepted is covered',
     bug: 'nobody asks whether it is paid for',
-    changes: [[`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {} })]],
+    changes: [
+      [`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {}, refusalOfBalance: () => undefined })],
+    ],
   },
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',

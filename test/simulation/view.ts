@@ -1,4 +1,5 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../harness/charge-days.js';
 import { noteSince } from './machine-view.js';
 import type { World } from './world.js';
 
@@ -90,6 +91,8 @@ export interface View {
   transactions: ReadonlyMap<string, TransactionRow>;
   intervals: readonly IntervalRow[];
   days: ReadonlyMap<string, DaysRow>;
+  /** Sums by day of groups that are not those of their organization or instance. */
+  wrongDays: readonly object[];
   /** Changes of a status since the last look. */
   edges: readonly Edge[];
   /** New since the last look, by stream and number. */
@@ -119,6 +122,7 @@ export function look(world: World, before?: View): View {
         'SELECT organization_id AS id, sum(gpu_micro + disk_micro) AS micro FROM organization_days GROUP BY organization_id',
       ),
     ),
+    wrongDays: [...world.rows<object>(DAYS_THAT_DIFFER), ...world.rows<object>(INSTANCES_THAT_DIFFER)],
     edges,
     events: newEvents(world),
     before: before && !replaced ? seen(before) : undefined,

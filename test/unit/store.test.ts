@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CHARGE_GROUPS } from '../../control-plane/domain/money.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
@@ -150,6 +151,10 @@ it('sums up what each day has cost in a ledger that is older than these sums', (
   store.transact((tx) => {
     expect(tx.all(query.selectFrom('organization_days').select(sums).orderBy('day'))).toEqual(days);
     expect(tx.all(query.selectFrom('machine_days').select(sums).orderBy('day'))).toEqual(days);
+    for (const group of CHARGE_GROUPS) {
+      const rows = query.selectFrom('charge_days').select(sums).where('grouped_by', '=', group).orderBy('day');
+      expect(tx.all(rows), group).toEqual(days);
+    }
   });
   store.close();
 });

@@ -11,14 +11,14 @@ import { idOf, type Routes } from './routes.js';
 import { EnvVariable } from './templates.js';
 
 /** The largest request body: 100 of the longest overrides fit, even if each character is written as two JSON escapes. */
-const DEPLOY_LIMIT_BYTES = 6 * 1024 * 1024;
+export const DEPLOY_LIMIT_BYTES = 6 * 1024 * 1024;
 
 export const DiskGb = integer("The size of the disk in GB, at most the size of the machine's disk", {
   minimum: 10,
   maximum: 20000,
 });
 
-const DeployBody = body({
+export const DeployBody = body({
   offer_id: uuid('The offer to rent; it must be `available`'),
   template_id: uuid('The template to run: a system template, a public one or one of the organization'),
   disk_gb: DiskGb,
@@ -42,7 +42,7 @@ const DeployBody = body({
   ),
 });
 
-const DEPLOY_REFUSALS: readonly RefusalCode[] = [
+export const DEPLOY_REFUSALS: readonly RefusalCode[] = [
   'TEMPLATE_NOT_FOUND',
   'TEMPLATE_COMING_SOON',
   'TEMPLATE_ARCH_UNSUPPORTED',

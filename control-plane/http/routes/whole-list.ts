@@ -66,8 +66,13 @@ async function* inSlices<Item>(
   textOf: (items: readonly Item[]) => string,
 ): AsyncGenerator<string> {
   yield '{"items":[';
+  let separator = '';
   for (let page = first; ; page = after(page.next_cursor)) {
-    yield (page === first ? '' : ',') + textOf(page.items);
+    // A slice of a list that is searched can be empty although the list goes on.
+    if (page.items.length > 0) {
+      yield separator + textOf(page.items);
+      separator = ',';
+    }
     if (page.next_cursor === null) break;
     await nextTurn();
   }

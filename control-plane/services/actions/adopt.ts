@@ -5,7 +5,7 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { findOpenCommand } from '../instances/commands.js';
-import { checkTemplate } from './deploy.js';
+import { checkTemplate } from './deploy-checks.js';
 import { renewAccess } from '../instances/access.js';
 import { insertInstance } from '../instances/new-instance.js';
 import { findInstance } from '../instances/queries.js';

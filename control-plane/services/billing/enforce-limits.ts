@@ -17,7 +17,7 @@ export function enforceLimit(tx: Tx, { instanceId, limit, at }: LimitStop): void
   if (instance?.status !== 'running') return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
-  const destroys = isOfInstance(limit) && instance.on_limit === 'destroy' && isClockTrusted(tx);
+  const destroys = isEndedBy(tx, instance, limit);
   const reason = reasonFor(limit, instance, destroys);
   if (destroys) requestDestroy(tx, instance, reason);
   else requestStop(tx, instance, reason);
@@ -26,9 +26,9 @@ export function enforceLimit(tx: Tx, { instanceId, limit, at }: LimitStop): void
 /** Destroys a stopped instance whose limit is used up, if its renter has said so. Its disk is charged until then. */
 export function destroyAtLimit(tx: Tx, instanceId: string): void {
   const instance = findInstance(tx, instanceId);
-  if (instance?.status !== 'stopped' || instance.on_limit !== 'destroy' || !isClockTrusted(tx)) return;
+  if (instance?.status !== 'stopped') return;
   const limit = usedUpLimit(instance, tx.now);
-  if (limit) requestDestroy(tx, instance, reasonFor(limit, instance, true));
+  if (limit && isEndedBy(tx, instance, limit)) requestDestroy(tx, instance, reasonFor(limit, instance, true));
 }
 
 /** Returns the limit of an instance itself that is used up. */
@@ -39,6 +39,11 @@ export function usedUpLimit(
   if (stop_at !== null && stop_at <= now) return { kind: 'stop_at', instanceId };
   if (max_charge_micro !== null && spend_micro >= max_charge_micro) return { kind: 'max_charge', instanceId };
   return undefined;
+}
+
+/** Tells whether a limit destroys an instance instead of stopping it. */
+export function isEndedBy(tx: Tx, { on_limit }: Instance, limit: LimitName): boolean {
+  return isOfInstance(limit) && on_limit === 'destroy' && isClockTrusted(tx);
 }
 
 function isClockTrusted(tx: Tx): boolean {

@@ -2,7 +2,7 @@ import { DAY_MS } from '../../../shared/time.js';
 import { PERIODS, periodAt, periodsIn } from '../../domain/spend-cap.js';
 import type { SpendLimit } from '../../domain/spend-limit.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, listIn, query } from '../../store/sql.js';
+import { compileOnce, listIn, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 /** What limits need to know of a metered interval and its instance. */
@@ -96,7 +96,9 @@ export function spentByDay(
 ): SpentDay[] {
   const first = Math.floor(from / DAY_MS);
   const days =
-    api_key_id === null ? daysOfOrganization({ id: organization_id, first }) : daysOfKey({ id: api_key_id, first });
+    api_key_id === null
+      ? daysOfOrganization({ id: organization_id, first })
+      : daysOfKey({ organizationId: organization_id, id: api_key_id, first });
   return tx.all(days).map(({ day, gpu_micro, disk_micro }) => ({ day, micro: gpu_micro + disk_micro }));
 }
 
@@ -104,8 +106,14 @@ const daysOfOrganization = compileOnce(({ id, first }: { id: string; first: numb
   query.selectFrom('organization_days').selectAll().where('organization_id', '=', id).where('day', '>=', first),
 );
 
-const daysOfKey = compileOnce(({ id, first }: { id: string; first: number }) =>
-  query.selectFrom('api_key_days').selectAll().where('api_key_id', '=', id).where('day', '>=', first),
+const daysOfKey = compileOnce(({ organizationId, id, first }: { organizationId: string; id: string; first: number }) =>
+  query
+    .selectFrom('charge_days')
+    .select(['day', 'gpu_micro', 'disk_micro'])
+    .where('organization_id', '=', organizationId)
+    .where('grouped_by', '=', sql.lit('api_key'))
+    .where('key', '=', id)
+    .where('day', '>=', first),
 );
 
 /** Returns what was spent in a period of whole days, in micro-dollars. */

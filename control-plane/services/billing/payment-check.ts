@@ -4,18 +4,26 @@ import { getOrganization } from '../accounts/organizations.js';
 
 /** Refuses with PAYMENTS_FROZEN, or with INSUFFICIENT_BALANCE if the balance is less than `requiredMicro` (API rule 17). */
 export function checkPayment(tx: Tx, organizationId: string, requiredMicro: number): void {
-  const organization = getOrganization(tx, organizationId);
-  if (organization.payments_frozen_at !== null) {
-    throw new Refusal('PAYMENTS_FROZEN', 'a payment dispute is open; nothing can be started until it is closed');
-  }
-  if (organization.balance_micro < requiredMicro) {
-    throw new Refusal(
-      'INSUFFICIENT_BALANCE',
-      'the balance must cover one hour of everything that the organization would run; top up the balance, or stop or destroy other instances',
-      {
-        balance_micro: organization.balance_micro,
-        required_micro: requiredMicro,
-      },
-    );
-  }
+  const { payments_frozen_at, balance_micro } = getOrganization(tx, organizationId);
+  const refusal = refusalOfFreeze(payments_frozen_at !== null) ?? refusalOfBalance(balance_micro, requiredMicro);
+  if (refusal) throw refusal;
+}
+
+/** Returns the refusal PAYMENTS_FROZEN if the payments of an organization are frozen. */
+export function refusalOfFreeze(isFrozen: boolean): Refusal | undefined {
+  if (!isFrozen) return undefined;
+  return new Refusal('PAYMENTS_FROZEN', 'a payment dispute is open; nothing can be started until it is closed');
+}
+
+/** Returns the refusal INSUFFICIENT_BALANCE if the balance is less than what is required, both in micro-dollars. */
+export function refusalOfBalance(balanceMicro: number, requiredMicro: number): Refusal | undefined {
+  if (balanceMicro >= requiredMicro) return undefined;
+  return new Refusal(
+    'INSUFFICIENT_BALANCE',
+    'the balance must cover one hour of everything that the organization would run; top up the balance, or stop or destroy other instances',
+    {
+      balance_micro: balanceMicro,
+      required_micro: requiredMicro,
+    },
+  );
 }

@@ -3,6 +3,7 @@ import type { Settlement } from '../../domain/settlement.js';
 import { compileOnce, listIn, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { UNSETTLED } from '../metering/meters.js';
+import { addToDays } from './charge-days.js';
 
 /**
  * Writes settlements, by organization: intervals, ledger rows, spending of instances, balances, and the time of the next settlement.
@@ -77,37 +78,6 @@ function addToLedger(tx: Tx, bookings: readonly Booking[]): void {
         ${tx.now}
       FROM json_each(${JSON.stringify(bookings)}) WHERE true
       ON CONFLICT (instance_id, meter, hour) DO UPDATE SET amount_micro = amount_micro + excluded.amount_micro`),
-  );
-}
-
-/** Adds charges to the sums of the days of their use, which reports read instead of the ledger. Late usage adds to a past day. */
-function addToDays(tx: Tx, bookings: readonly Booking[]): void {
-  const days = JSON.stringify(
-    bookings.flatMap(({ organizationId, instanceId, meter, days: its }) =>
-      its.map(({ day, micro }) => ({ organizationId, instanceId, day, gpu: 0, disk: 0, [meter]: micro })),
-    ),
-  );
-  const [gpu, disk] = [sql`json_extract(value, '$.gpu')`, sql`json_extract(value, '$.disk')`];
-  const adding = sql`DO UPDATE SET gpu_micro = gpu_micro + excluded.gpu_micro, disk_micro = disk_micro + excluded.disk_micro`;
-  tx.run(
-    statement(sql`
-      INSERT INTO organization_days (organization_id, day, gpu_micro, disk_micro)
-      SELECT json_extract(value, '$.organizationId'), json_extract(value, '$.day'), ${gpu}, ${disk}
-      FROM json_each(${days}) WHERE true ON CONFLICT (organization_id, day) ${adding}`),
-  );
-  tx.run(
-    statement(sql`
-      INSERT INTO api_key_days (api_key_id, day, gpu_micro, disk_micro)
-      SELECT api_key_id, json_extract(value, '$.day'), ${gpu}, ${disk}
-      FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')
-      WHERE api_key_id IS NOT NULL ON CONFLICT (api_key_id, day) ${adding}`),
-  );
-  tx.run(
-    statement(sql`
-      INSERT INTO machine_days (machine_id, day, gpu_micro, disk_micro)
-      SELECT machine_id, json_extract(value, '$.day'), ${gpu}, ${disk}
-      FROM json_each(${days}) JOIN instances ON instances.id = json_extract(value, '$.instanceId')
-      WHERE true ON CONFLICT (machine_id, day) ${adding}`),
   );
 }
 

@@ -1,6 +1,6 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
 import { Refusal } from '../../domain/refusal.js';
-import { PERIODS, periodAt } from '../../domain/spend-cap.js';
+import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -8,39 +8,68 @@ import type { Instance, LiveInstance } from '../instances/queries.js';
 import { usedUpLimit } from './enforce-limits.js';
 import { spentByDay, spentIn } from './load-limits.js';
 
-type Cap = Row<'spend_caps'>;
-
-/**
- * Refuses with SPEND_LIMIT_REACHED what would burn more per hour than the organization or the deploying API key may, and anything while
- * a cap on the day or the month is used up. `live` are the instances of the organization, as they would be then.
- */
-export function checkSpendCaps(
-  tx: Tx,
-  { organizationId, apiKeyId }: { organizationId: string; apiKeyId: string | null },
-  live: readonly Omit<LiveInstance, 'id'>[],
-): void {
-  for (const id of apiKeyId === null ? [organizationId] : [organizationId, apiKeyId]) {
-    const cap = tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
-    if (!cap) continue;
-    const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === id);
-    checkCap(tx, cap, burnPerHourMicro(its));
-  }
+/** Whose deploys a cap counts. */
+export interface Spender {
+  organizationId: string;
+  /** Null: no key has deployed it. */
+  apiKeyId: string | null;
 }
 
-function checkCap(tx: Tx, cap: Cap, burn_per_hour_micro: number): void {
+/** A cap of an organization or an API key, with what counts for its day and month. */
+export interface CapState {
+  cap: Row<'spend_caps'>;
+  spent: Record<Period, number>;
+}
+
+/** Returns the caps that concern what a spender deploys or starts. */
+export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapState[] {
+  const ids = apiKeyId === null ? [organizationId] : [organizationId, apiKeyId];
+  return ids.flatMap((id) => {
+    const cap = tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
+    if (!cap) return [];
+    const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
+    const spentOf = (period: Period) => spentIn(days, periodAt(period, tx.now));
+    return [{ cap, spent: { day: spentOf('day'), month: spentOf('month') } }];
+  });
+}
+
+/**
+ * Returns the refusal (SPEND_LIMIT_REACHED) of what would burn more per hour than a cap allows, and of anything while a cap on the day or
+ * the month is used up. `live` are the instances of the organization, as they would be then.
+ */
+export function refusalOfCaps(
+  caps: readonly CapState[],
+  live: readonly Omit<LiveInstance, 'id'>[],
+): Refusal | undefined {
+  for (const state of caps) {
+    const { api_key_id } = state.cap;
+    const its = api_key_id === null ? live : live.filter((one) => one.apiKeyId === api_key_id);
+    const refusal = refusalOfCap(state, burnPerHourMicro(its));
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+function refusalOfCap({ cap, spent }: CapState, burn_per_hour_micro: number): Refusal | undefined {
   const whose = cap.api_key_id === null ? 'the organization' : 'this API key';
   const most = cap.burn_per_hour_micro;
   if (most !== null && burn_per_hour_micro > most) {
     const message = `${whose} would spend more per hour than an admin allows; stop or destroy other instances, or ask an admin to raise the cap`;
-    throw reached('burn_per_hour', message, most, burn_per_hour_micro);
+    return reached('burn_per_hour', message, most, burn_per_hour_micro);
   }
-  const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
   for (const period of PERIODS) {
     const limit = cap[`${period}_micro`];
-    if (limit === null || spentIn(days, periodAt(period, tx.now)) < limit) continue;
+    if (limit === null || spent[period] < limit) continue;
     const message = `${whose} has spent what an admin allows for this ${period} (UTC); wait for the next one, or ask an admin to raise the cap`;
-    throw reached(period, message, limit, burn_per_hour_micro);
+    return reached(period, message, limit, burn_per_hour_micro);
   }
+  return undefined;
+}
+
+/** Refuses with SPEND_LIMIT_REACHED like {@link refusalOfCaps}. */
+export function checkSpendCaps(tx: Tx, spender: Spender, live: readonly Omit<LiveInstance, 'id'>[]): void {
+  const refusal = refusalOfCaps(findCaps(tx, spender), live);
+  if (refusal) throw refusal;
 }
 
 /** Refuses with SPEND_LIMIT_REACHED to start an instance whose own limit is used up. */

@@ -22,12 +22,16 @@ export function findSlowImage(tx: Tx, organizationId: string, image: string): Sl
 }
 
 /** Ends a deploy that a slow image forbids: it goes to `error` at once, frees its GPUs and sends no command to its host. */
-export function failUntried(tx: Tx, instance: Instance, { source, failures, retry_at }: SlowImage): void {
+export function failUntried(tx: Tx, instance: Instance, slow: SlowImage): void {
   dropClaims(tx, instance.id);
+  fail(tx, instance, 'provision_failed', reasonOf(slow));
+}
+
+/** Says why an image cannot be deployed now, and from when on it can be. */
+export function reasonOf({ source, failures, retry_at }: SlowImage): string {
   const times = failures === 1 ? 'the last time' : `the last ${failures} times`;
   const until = new Date(retry_at).toISOString();
-  const reason = `images from ${source} were too slow to pull ${times}; this organization can deploy them again from ${until}`;
-  fail(tx, instance, 'provision_failed', reason);
+  return `images from ${source} were too slow to pull ${times}; this organization can deploy them again from ${until}`;
 }
 
 /** Records that pulling the image of the instance was too slow. Deploys from before the last failure do not count again. */

@@ -115,7 +115,8 @@ export function writeCursor(key: Key): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
-function readCursor(cursor: string, by: Order<never>['by']): Key {
+/** Returns the key that {@link writeCursor} has written. Refuses with VALIDATION_FAILED what is no key with as many columns. */
+export function readCursor(cursor: string, by: Order<never>['by']): Key {
   const key = parse(Buffer.from(cursor, 'base64url').toString());
   const isKey = Array.isArray(key) && key.every((value) => typeof value === 'string' || typeof value === 'number');
   if (!isKey || key.length !== Object.keys(by).length)

@@ -1,4 +1,4 @@
-/** Limits of an instance, and caps on what an organization or an API key spends, with what each API key has spent by day of use. */
+/** Limits of an instance, and caps on what an organization or an API key spends. */
 export const spendLimits = `
 ALTER TABLE instances ADD COLUMN stop_at INTEGER;
 ALTER TABLE instances ADD COLUMN max_charge_micro INTEGER;
@@ -29,19 +29,4 @@ CREATE TABLE spend_caps (
   told_month_percent INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spend_caps_of_organization ON spend_caps (organization_id);
-
--- By day of use. Charges from before this table count on the day of their booking.
-CREATE TABLE api_key_days (
-  api_key_id TEXT NOT NULL REFERENCES api_keys (id),
-  day INTEGER NOT NULL,
-  gpu_micro INTEGER NOT NULL,
-  disk_micro INTEGER NOT NULL,
-  PRIMARY KEY (api_key_id, day)
-) STRICT, WITHOUT ROWID;
-INSERT INTO api_key_days (api_key_id, day, gpu_micro, disk_micro)
-  SELECT api_key_id, hour / 86400000,
-    -sum(iif(meter = 'gpu', amount_micro, 0)), -sum(iif(meter = 'disk', amount_micro, 0))
-  FROM transactions JOIN instances ON instances.id = transactions.instance_id
-  WHERE kind = 'charge' AND meter IS NOT NULL AND hour IS NOT NULL AND api_key_id IS NOT NULL
-  GROUP BY api_key_id, hour / 86400000;
 `;

@@ -1,4 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3';
+import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../../harness/charge-days.js';
 import type { Reference } from './reference.js';
 
 /** What a store's books say otherwise than the reference; it has one organization. */
@@ -19,7 +20,9 @@ export function differencesIn(file: string, reference: Reference): string[] {
         (SELECT coalesce(sum(gpu_micro + disk_micro), 0) FROM machine_days) AS machines`,
     )
     .get();
+  const inGroups = [DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER].flatMap((text) => database.prepare(text).all());
   database.close();
+  if (inGroups.length > 0) return inGroups.map((row) => `a sum by day differs: ${JSON.stringify(row)}`);
   if (days?.charged !== days?.days || days?.charged !== days?.machines)
     return [`charged is ${days?.charged}, by the days ${days?.days}, by the days of machines ${days?.machines}`];
   const wrong = rows.flatMap(({ id, spend_micro, charged }) => {

@@ -1,0 +1,91 @@
+import type { Caller } from '../../domain/caller.js';
+import type { InstanceStatus } from '../../domain/instance-state.js';
+import { settle, type Account, type Settlement } from '../../domain/settlement.js';
+import { periodAt } from '../../domain/spend-cap.js';
+import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
+import { findInstance, findLiveRates, type LiveInstance } from '../instances/queries.js';
+import type { Platform } from '../system/platform.js';
+import { isEndedBy, usedUpLimit } from './enforce-limits.js';
+import { loadAccounts, type LoadedAccount } from './load-accounts.js';
+import { spentIn } from './load-limits.js';
+import { findCaps, type CapState } from './spend-check.js';
+
+/** What an organization can pay with, and for what. */
+export interface Payer {
+  balanceMicro: number;
+  isFrozen: boolean;
+  /** The instances that are not destroyed. */
+  live: LiveInstance[];
+  /** The API key that deploys; null: a session does. */
+  apiKeyId: string | null;
+  caps: CapState[];
+}
+
+/** Returns the caller's organization as its rows are: the caller settles it before. */
+export function findPayer(tx: Tx, caller: Caller): Payer {
+  const { organizationId } = caller;
+  const apiKeyId = caller.kind === 'api_key' ? caller.keyId : null;
+  const { balance_micro, payments_frozen_at } = getOrganization(tx, organizationId);
+  return {
+    balanceMicro: balance_micro,
+    isFrozen: payments_frozen_at !== null,
+    live: findLiveRates(tx, organizationId),
+    apiKeyId,
+    caps: findCaps(tx, { organizationId, apiKeyId }),
+  };
+}
+
+/**
+ * Returns the caller's organization as a settlement up to now would leave it, and the account that the settlement would read. Writes
+ * nothing: it must foretell whatever {@link settleOrganizations} does to the balance, to what counts for caps, and to the statuses of
+ * instances.
+ */
+export function foreseePayer(platform: Platform, tx: Tx, caller: Caller): { payer: Payer; account: Account } {
+  const { organizationId } = caller;
+  const payer = findPayer(tx, caller);
+  const account = loadAccounts(platform, tx, [organizationId]).get(organizationId);
+  if (!account) throw new Error(`organization ${organizationId} has no account`);
+  const settlement = settle(account, tx.now);
+  const chargedMicro = settlement.bookings.reduce((sum, booking) => sum + booking.chargedMicro, 0);
+  const statuses = statusesAfter(tx, account, settlement);
+  const live = payer.live.map((one) => ({ ...one, status: statuses.get(one.id) ?? one.status }));
+  const caps = payer.caps.map((state) => withBookings(state, payer.live, settlement, tx.now));
+  return { payer: { ...payer, balanceMicro: payer.balanceMicro - chargedMicro, live, caps }, account };
+}
+
+/** Returns the status of each instance that a settlement stops or destroys. */
+function statusesAfter(tx: Tx, account: LoadedAccount, settlement: Settlement): Map<string, InstanceStatus> {
+  const { bookings, exhaustedAt, stops } = settlement;
+  const statuses = new Map<string, InstanceStatus>();
+  if (exhaustedAt !== undefined)
+    for (const { instanceId, meter } of account.meters) if (meter === 'gpu') statuses.set(instanceId, 'stopping');
+  for (const { instanceId, limit } of stops) {
+    const instance = findInstance(tx, instanceId);
+    if (statuses.has(instanceId) || instance?.status !== 'running') continue;
+    statuses.set(instanceId, isEndedBy(tx, instance, limit) ? 'destroying' : 'stopping');
+  }
+  for (const id of account.endsAtLimit) {
+    const instance = findInstance(tx, id);
+    if (instance?.status !== 'stopped') continue;
+    const booked = bookings.filter(({ instanceId }) => instanceId === id);
+    const spend_micro = booked.reduce((sum, { chargedMicro }) => sum + chargedMicro, instance.spend_micro);
+    const limit = usedUpLimit({ ...instance, spend_micro }, tx.now);
+    if (limit && isEndedBy(tx, instance, limit)) statuses.set(id, 'destroying');
+  }
+  return statuses;
+}
+
+function withBookings(
+  { cap, spent }: CapState,
+  live: readonly LiveInstance[],
+  { bookings }: Settlement,
+  now: number,
+): CapState {
+  const { api_key_id } = cap;
+  const counts = (id: string) =>
+    api_key_id === null || live.some((one) => one.id === id && one.apiKeyId === api_key_id);
+  const days = bookings.filter(({ instanceId }) => counts(instanceId)).flatMap((booking) => booking.days);
+  const [day, month] = [spentIn(days, periodAt('day', now)), spentIn(days, periodAt('month', now))];
+  return { cap, spent: { day: spent.day + day, month: spent.month + month } };
+}
