@@ -19,6 +19,7 @@ import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
+import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
 import { countDestroyed } from './services/system/overview.js';
@@ -83,6 +84,7 @@ type Job =
   | 'logs'
   | 'operator-events'
   | 'purge'
+  | 'schedules'
   | 'time-outs'
   | 'wait-events';
 
@@ -238,6 +240,7 @@ function jobsOf(
     'time-outs': () => expireTransitions(platform),
     'wait-events': waitTellerOf(platform),
     'operator-events': operatorTellerOf(platform),
+    schedules: schedulerOf(platform),
     'held-gpus': () => releaseHeldGpus(platform),
     'lost-machines': () => settleLostMachines(platform),
     settle: settlerOf(platform),

@@ -1,6 +1,7 @@
 import type { ApiKeyKind, Role } from './caller.js';
 import type { InstanceStatus } from './instance-state.js';
 import type { Period } from './spend-cap.js';
+import type { ScheduleAction } from './schedule.js';
 import type { DisabledReason } from './webhook.js';
 
 /** The stream of what operators are told; every other stream is an organization's and has its id. */
@@ -13,6 +14,7 @@ export interface EventData {
   'instance.gpus_released': Record<string, never>;
   'instance.charge_limit': { percent: number; limit_micro: number; spent_micro: number };
   'instance.noted': Record<string, never>;
+  'instance.schedule_refused': { action: ScheduleAction; code: string };
   'api_key.created': KeyData;
   'api_key.revoked': KeyData;
   'member.joined': MemberData;
@@ -60,6 +62,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.gpus_released': 'organization',
   'instance.charge_limit': 'organization',
   'instance.noted': 'organization',
+  'instance.schedule_refused': 'organization',
   'api_key.created': 'organization',
   'api_key.revoked': 'organization',
   'member.joined': 'organization',

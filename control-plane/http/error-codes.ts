@@ -153,7 +153,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning:
       'A cap of the organization or of the API key, or a limit of the instance itself, is used up, or the request would burn more per hour than a cap allows.',
     extra: {
-      limit: choice(
+      cap: choice(
         ['burn_per_hour', 'day', 'month', 'max_charge', 'stop_at'],
         'Which cap of the organization or API key it is, or which limit of the instance',
       ),

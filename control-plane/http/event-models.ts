@@ -3,6 +3,7 @@ import { API_KEY_KINDS } from '../domain/caller.js';
 import type { EventData, EventType } from '../domain/event.js';
 import { DISABLED_REASONS } from '../domain/webhook.js';
 import { INSTANCE_STATUSES } from '../domain/instance-state.js';
+import { SCHEDULE_ACTIONS } from '../domain/schedule.js';
 import { choice, integer, list, micro, nullable, text, timestamp, uuid } from './schemas.js';
 
 /** What the timeline of an instance tells; each of its events has it. */
@@ -72,6 +73,16 @@ export const EVENT_MODELS = {
   'instance.noted': {
     meaning: 'Something else about an instance; `kind` says what.',
     data: Type.Object(told),
+  },
+  'instance.schedule_refused': {
+    meaning: 'The schedule of an instance could not start it; `code` says why.',
+    data: Type.Object({
+      ...told,
+      action: choice(SCHEDULE_ACTIONS, 'What the schedule was to do'),
+      code: text(
+        'The code with which the API refuses such a request, or `SCHEDULE_MISSED`; later releases can add codes',
+      ),
+    }),
   },
   'api_key.created': { meaning: 'An API key was created.', data: Type.Object(key) },
   'api_key.revoked': { meaning: 'An API key was revoked.', data: Type.Object(key) },

@@ -31,6 +31,7 @@ import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes } from './routes/instance-reads.js';
 import { instanceSettingsRoutes } from './routes/instance-settings.js';
 import { instanceRoutes } from './routes/instances.js';
+import { instanceScheduleRoutes } from './routes/instance-schedule.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
@@ -135,6 +136,7 @@ export async function createHttpServer(
     instanceReadingRoutes,
     instanceRoutes,
     instanceSettingsRoutes,
+    instanceScheduleRoutes,
     inviteRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,

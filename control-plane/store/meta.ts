@@ -11,7 +11,8 @@ export type MetaKey =
   | 'authority_key'
   | 'clock_step'
   | 'clock_seen'
-  | 'ready_at';
+  | 'ready_at'
+  | 'zones_version';
 
 export function readMeta(tx: Tx, key: MetaKey): string | undefined {
   return tx.get(query.selectFrom('meta').select('value').where('key', '=', key))?.value;

@@ -202,6 +202,14 @@ export interface Schema {
     max_charge_from: number | null;
     charge_told_percent: number | null;
   };
+  instance_schedules: {
+    instance_id: string;
+    time_zone: string;
+    entries: string;
+    next_at: number;
+    look_at: number;
+    start_command: string | null;
+  };
   idempotency_keys: {
     organization_id: string;
     key: string;

@@ -36,6 +36,7 @@ const email = () => `somebody-${randomUUID()}@example.com`;
 const anAccount = () => ({ email: email(), password: 'a fine password', name: 'Somebody' });
 const made = async (api: ApiClient, path: string, body: object) => (await api.post<{ id: string }>(path, body)).id;
 const PRICES = { price_per_hour_micro: 1_000_000, storage_price_per_gb_hour_micro: 100 };
+const SCHEDULE = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
 const IN_2040 = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
 /** An instance whose host says nothing more, so that nothing happens behind the test. */
@@ -144,7 +145,17 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     agent.automatic = false;
     return of(admin(), `POST /v1/instances/${id}/access`, { ssh_key_id });
   },
-  destroy: async () => of(admin(), `DELETE /v1/instances/${await instance('stopped')}`),
+  'give it a schedule': async () => of(admin(), `PUT /v1/instances/${await instance('stopped')}/schedule`, SCHEDULE),
+  'take its schedule away': async () => {
+    const id = await instance('stopped');
+    await admin().request('PUT', `/v1/instances/${id}/schedule`, SCHEDULE);
+    return of(admin(), `DELETE /v1/instances/${id}/schedule`);
+  },
+  destroy: async () => {
+    const id = await instance('stopped');
+    await admin().request('PUT', `/v1/instances/${id}/schedule`, SCHEDULE);
+    return of(admin(), `DELETE /v1/instances/${id}`);
+  },
   'stop for an operator': async () =>
     of(operator(), `POST /v1/operator/instances/${await instance('running')}/stop`, { reason: 'abuse' }),
   'destroy for an operator': async () =>

@@ -31,7 +31,7 @@ const iso = (time: number) => new Date(time).toISOString();
 const change = ({ renter, id }: Poor, body: object) =>
   renter.api.request<Limited & { code?: string }>('PATCH', `/v1/instances/${id}`, body);
 const start = ({ renter, id }: Poor) =>
-  renter.api.request<{ code: string; limit: string; limit_micro: number | null }>('POST', `/v1/instances/${id}/start`);
+  renter.api.request<{ code: string; cap: string; limit_micro: number | null }>('POST', `/v1/instances/${id}/start`);
 
 describe('stop_at', () => {
   it('stops the instance in its millisecond, and no GPU time after it is charged', async () => {
@@ -83,7 +83,7 @@ describe('stop_at', () => {
       status: 402,
       body: {
         code: 'SPEND_LIMIT_REACHED',
-        limit: 'stop_at',
+        cap: 'stop_at',
         limit_micro: null,
         burn_per_hour_micro: expect.any(Number) as number,
       },
@@ -109,7 +109,7 @@ describe('max_charge_micro', () => {
     expect(percents).toEqual([100]);
     await poor.pass(HOUR_MS);
     expect((await read(poor)).spend_micro).toBe(5_000_003 + DISK_MICRO);
-    expect(await start(poor)).toMatchObject({ status: 402, body: { limit: 'max_charge', limit_micro: 5_000_003 } });
+    expect(await start(poor)).toMatchObject({ status: 402, body: { cap: 'max_charge', limit_micro: 5_000_003 } });
     await change(poor, { max_charge_micro: 50_000_000 });
     expect((await start(poor)).status).toBe(202);
     poor.agent.close();

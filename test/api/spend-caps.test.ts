@@ -56,7 +56,7 @@ describe('a cap on the day', () => {
     const held = world.test.dump();
     expect(await start(poor, id)).toMatchObject({
       status: 402,
-      body: { code: 'SPEND_LIMIT_REACHED', limit: 'day', limit_micro: day_micro },
+      body: { code: 'SPEND_LIMIT_REACHED', cap: 'day', limit_micro: day_micro },
     });
     expect(world.test.dump()).toEqual(held);
     // Disks go on costing, and the GPUs are held.
@@ -129,7 +129,7 @@ it('a cap on the month counts its days together', async () => {
   for (let hour = 0; hour < 2; hour++) await poor.pass(HOUR_MS);
   await statusIs(poor.renter.api, poor.id, 'stopped');
   expect((await readCaps(poor)).spent_month_micro - spent - 30 * GPU_MICRO).toBeLessThanOrEqual(DISK_MICRO);
-  expect(await start(poor, poor.id)).toMatchObject({ status: 402, body: { limit: 'month' } });
+  expect(await start(poor, poor.id)).toMatchObject({ status: 402, body: { cap: 'month' } });
   poor.agent.close();
 });
 
@@ -155,7 +155,7 @@ describe('the caps of an API key', () => {
     expect((await poor.read()).status).toBe('running');
     expect(await start(poor, its.id)).toMatchObject({
       status: 402,
-      body: { code: 'SPEND_LIMIT_REACHED', limit: 'day' },
+      body: { code: 'SPEND_LIMIT_REACHED', cap: 'day' },
     });
     poor.agent.close();
   });
@@ -186,7 +186,7 @@ describe('a cap on the burn', () => {
     await statusIs(poor.renter.api, second, 'stopped');
     await poor.pass(0);
     const before = world.test.dump();
-    const refused = { code: 'SPEND_LIMIT_REACHED', limit: 'burn_per_hour', limit_micro: one + DISK_MICRO };
+    const refused = { code: 'SPEND_LIMIT_REACHED', cap: 'burn_per_hour', limit_micro: one + DISK_MICRO };
     expect(await start(poor, second)).toMatchObject({
       status: 402,
       body: { ...refused, burn_per_hour_micro: 2 * one },

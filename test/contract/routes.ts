@@ -53,8 +53,9 @@ const of = (object: ObjectKind, notFound: string, operation: string, access: Acc
 
 const webhook = (operation: string, body?: object) =>
   of('webhook_endpoint', 'WEBHOOK_ENDPOINT_NOT_FOUND', operation, 'admin', body);
-const instance = (operation: string) => of('instance', 'INSTANCE_NOT_FOUND', operation, 'member');
+const instance = (operation: string, body?: object) => of('instance', 'INSTANCE_NOT_FOUND', operation, 'member', body);
 const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
+const AT_EIGHT = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
 const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
 const NO_CAPS = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
@@ -118,6 +119,9 @@ export const ROUTES: readonly Route[] = [
   instance('POST /v1/instances/{id}/start'),
   instance('POST /v1/instances/{id}/access'),
   of('instance', 'INSTANCE_NOT_FOUND', 'PATCH /v1/instances/{id}', 'member', { label: 'x' }),
+  instance('GET /v1/instances/{id}/schedule'),
+  instance('PUT /v1/instances/{id}/schedule', AT_EIGHT),
+  instance('DELETE /v1/instances/{id}/schedule'),
   instance('DELETE /v1/instances/{id}'),
 
   route('GET /v1/events', 'member'),

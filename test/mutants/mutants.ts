@@ -55,6 +55,52 @@ const INSTANCES: readonly Mutant[] = [
   },
 ];
 
+/** Of schedules: when something is due, and what becomes of it. */
+const SCHEDULES: readonly Mutant[] = [
+  {
+    name: 'time-that-comes-twice-counts-at-the-second',
+    file: 'control-plane/domain/schedule.ts',
+    before: 'Math.min(...moments)',
+    after: 'Math.max(...moments)',
+    tests: ['test/unit/schedule.test.ts'],
+  },
+  {
+    name: 'stop-of-a-deploy-under-way-dropped',
+    file: 'control-plane/domain/schedule.ts',
+    before: "isComingUp ? 'wait' : 'nothing'",
+    after: "'nothing'",
+    tests: ['test/unit/schedule.test.ts', 'test/api/schedule-actions.test.ts'],
+  },
+  {
+    name: 'schedule-by-the-status-of-an-older-copy',
+    file: `${SERVICES}/actions/run-schedules.ts`,
+    before: 'return needs_resync === 0 ||',
+    after: 'return needs_resync >= 0 ||',
+    tests: ['test/api/schedule-outages.test.ts'],
+  },
+  {
+    name: 'start-undone-before-hosts-are-back',
+    file: `${SERVICES}/actions/run-schedules.ts`,
+    before: 'const mayUndo = isLate && areHostsExpected(platform) &&',
+    after: 'const mayUndo = isLate &&',
+    tests: ['test/api/schedule-outages.test.ts'],
+  },
+  {
+    name: 'passed-time-of-a-new-schedule-carried-out',
+    file: `${SERVICES}/actions/schedules.ts`,
+    before: 'return same?.at === due.at && same.action === due.action ? due.at : undefined;',
+    after: 'void same;\n  return due.at;',
+    tests: ['test/api/schedules.test.ts'],
+  },
+  {
+    name: 'schedule-not-looked-at-again-after-the-clock',
+    file: `${SERVICES}/reconciler/clock.ts`,
+    before: '    lookAtSchedulesAgain(tx);\n',
+    after: '',
+    tests: ['test/api/schedule-outages.test.ts'],
+  },
+];
+
 const MONEY: readonly Mutant[] = [
   {
     name: 'interval-opened-by-a-run-after-the-end',
@@ -176,4 +222,4 @@ const AGENT: readonly Mutant[] = [
   },
 ];
 
-export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...MONEY, ...AGENT];
+export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...SCHEDULES, ...MONEY, ...AGENT];

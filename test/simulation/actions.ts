@@ -14,6 +14,7 @@ import { declareLost } from '../../control-plane/services/reconciler/lost-machin
 import { cordon, uncordon } from '../../control-plane/services/machines/machines.js';
 import { removeQuarantined } from '../../control-plane/services/reconciler/quarantine.js';
 import type { SimHost } from './host.js';
+import { plan } from './schedules.js';
 import { ProcessHandle } from './timeline.js';
 import type { Attempted, World } from './world.js';
 
@@ -32,6 +33,7 @@ export function act(world: World): void {
     [5, () => request(world, 'start')],
     [3, () => request(world, 'destroy')],
     [1, () => hurry(world)],
+    [2, () => plan(world)],
     [1, () => topUp(world)],
     [1, () => overspend(world)],
     [1, () => fallBehind(world)],

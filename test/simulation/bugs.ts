@@ -144,6 +144,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU is in two running containers',
     bug: 'neither side looks who uses a GPU',
+    seed: 5,
     changes: [
       noClaims,
       performing((dependencies, attempt, reconcile) => {
@@ -187,7 +188,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 11,
+    seed: 14,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
@@ -199,7 +200,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 14,
+    seed: 3,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -235,7 +236,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 9,
+    seed: 5,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -248,7 +249,12 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'allowed actions are what the API accepts',
     bug: 'what runs cannot be stopped',
-    changes: [['control-plane/domain/instance-state', () => ({ allowedActions: () => ['destroy'] })]],
+    changes: [
+      [
+        'control-plane/domain/instance-state',
+        () => ({ allowedActions: (status: string) => (status === 'destroyed' ? [] : ['destroy']) }),
+      ],
+    ],
   },
   {
     invariant: 'nothing is on its way',
@@ -268,7 +274,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 22,
+    seed: 6,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
@@ -309,6 +315,32 @@ export const BUGS: readonly Bug[] = [
         }),
       ],
     ],
+  },
+  {
+    invariant: 'what a schedule has to do is done, or told of',
+    bug: 'a start that is refused is not told',
+    seed: 11,
+    changes: [[`${SERVICES}/events/timeline`, () => ({ recordScheduleRefused: () => {} })]],
+  },
+  {
+    invariant: 'what a schedule has to do is done, or told of',
+    bug: 'a stop is left out',
+    seed: 6,
+    changes: [
+      [
+        'control-plane/domain/schedule',
+        (module) => ({
+          decide: (action: string, ...more: unknown[]) =>
+            action === 'stop' ? 'nothing' : original(module, 'decide')(action, ...more),
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'nothing that is due is left lying',
+    bug: 'a schedule that is due is never looked at',
+    seed: 4,
+    changes: [[`${SERVICES}/instances/schedules`, () => ({ schedulesToLookAt: () => [] })]],
   },
   {
     invariant: 'events of a stream have no gap',

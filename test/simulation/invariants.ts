@@ -3,6 +3,7 @@ import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { LEDGER } from './ledger.js';
 import { LIMITS } from './limits.js';
+import { SCHEDULED } from './schedules.js';
 import { TOLD } from './told.js';
 import { first, type Claim, type Invariants, type View } from './view.js';
 import type { MachineView } from './machine-view.js';
@@ -146,6 +147,7 @@ export const INVARIANTS: Invariants = {
 
   ...LEDGER,
   ...TOLD,
+  ...SCHEDULED,
   ...witnessed(
     'sent means committed before',
     'a command is carried out at most once',

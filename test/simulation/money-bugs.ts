@@ -84,7 +84,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
-    seed: 5,
+    seed: 8,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -114,13 +114,13 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 7,
+    seed: 3,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 15,
+    seed: 4,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {

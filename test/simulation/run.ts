@@ -1,5 +1,6 @@
 import { MINUTE_MS, act, confirm, removeSetApart } from './actions.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
+import { unplanAll } from './schedules.js';
 import { look, type Invariants } from './view.js';
 import { World, type Counts, type Scale } from './world.js';
 
@@ -129,6 +130,7 @@ export async function heal(world: World, longestFaultMs = LONGEST_FAULT_MS): Pro
     network.reap(true);
   }
   world.comeBack();
+  unplanAll(world);
   await world.timeline.advance(2 * MINUTE_MS);
   confirm(world);
   for (const found of world.rows<{ id: string; instance_id: string }>('SELECT * FROM quarantine')) {

@@ -69,6 +69,17 @@ export interface IntervalRow {
   closed_at: number | null;
 }
 
+export interface ScheduleRow {
+  /** Of the instance. */
+  id: string;
+  time_zone: string;
+  entries: string;
+  next_at: number;
+  start_command: string | null;
+  /** Whether its host has not spoken since a restore. */
+  needs_resync: 0 | 1;
+}
+
 export interface EventRow {
   stream: string;
   number: number;
@@ -93,12 +104,13 @@ export interface View {
   days: ReadonlyMap<string, DaysRow>;
   /** Sums by day of groups that are not those of their organization or instance. */
   wrongDays: readonly object[];
+  schedules: ReadonlyMap<string, ScheduleRow>;
   /** Changes of a status since the last look. */
   edges: readonly Edge[];
   /** New since the last look, by stream and number. */
   events: readonly EventRow[];
   /** Absent where the store was replaced since. */
-  before: Pick<View, 'instances' | 'claims' | 'commands' | 'transactions'> | undefined;
+  before: Pick<View, 'instances' | 'claims' | 'commands' | 'transactions' | 'schedules'> | undefined;
 }
 
 export function look(world: World, before?: View): View {
@@ -123,6 +135,7 @@ export function look(world: World, before?: View): View {
       ),
     ),
     wrongDays: [...world.rows<object>(DAYS_THAT_DIFFER), ...world.rows<object>(INSTANCES_THAT_DIFFER)],
+    schedules: byId(world.rows<ScheduleRow>(SCHEDULES)),
     edges,
     events: newEvents(world),
     before: before && !replaced ? seen(before) : undefined,
@@ -130,6 +143,10 @@ export function look(world: World, before?: View): View {
   remember(view);
   return view;
 }
+
+const SCHEDULES = `
+  SELECT instance_id AS id, time_zone, entries, next_at, start_command, needs_resync FROM instance_schedules
+  JOIN instances ON instances.id = instance_id JOIN machines ON machines.id = machine_id`;
 
 function newEvents(world: World): EventRow[] {
   const streams = world.rows<{ stream: string }>("SELECT id AS stream FROM organizations UNION ALL SELECT 'operators'");
@@ -142,8 +159,8 @@ function newEvents(world: World): EventRow[] {
   });
 }
 
-function seen({ instances, claims, commands, transactions }: View): View['before'] {
-  return { instances, claims, commands, transactions };
+function seen({ instances, claims, commands, transactions, schedules }: View): View['before'] {
+  return { instances, claims, commands, transactions, schedules };
 }
 
 function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<string, Row> {

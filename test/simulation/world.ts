@@ -77,6 +77,8 @@ export class World {
   /** When the operator last said that the clock is right. */
   confirmedAt = -Infinity;
   restoredAt = -Infinity;
+  /** When the schedule of an instance was last changed by its renter. */
+  readonly plannedAt = new Map<string, number>();
   /** How long the next step takes at least, in milliseconds. */
   patience = 0;
   /** The newest change of a status that was looked at. */
@@ -166,6 +168,7 @@ export class World {
     if (backup === undefined || this.rival) return;
     this.note('restore');
     this.replaceStore(backup, awayMs);
+    this.skipSeen();
     this.witness.storeRestored(this.hosts.map(({ machineId }) => machineId));
     this.restoredAt = this.timeline.now;
   }
@@ -217,6 +220,10 @@ export class World {
     this.reader = undefined;
     const { replaced } = restore(backup, this.controlPlane.database, EPOCH_MS + this.timeline.now);
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${replaced}${suffix}`, { force: true });
+  }
+
+  /** An older copy of the store has other rows from here on. */
+  private skipSeen(): void {
     this.edgesSeen = this.rows<{ last: number | null }>('SELECT max(id) AS last FROM sim_edges')[0]?.last ?? 0;
     const newest = this.rows<{ stream: string; number: number }>(
       'SELECT stream, max(number) AS number FROM events GROUP BY stream',

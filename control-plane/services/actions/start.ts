@@ -16,8 +16,10 @@ import { undoStart } from '../instances/release.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
 import { transition } from '../instances/transitions.js';
+import type { Reason } from '../events/timeline.js';
 
-const ANSWER_TIMEOUT_MS = 10_000;
+/** For so long a host may take to accept or refuse a start. */
+export const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
  * Starts a stopped instance on the same disk and GPUs. It is the only use case that waits for the host, for at most ten seconds, to
@@ -45,25 +47,35 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
   return platform.store.transact((tx) => {
     settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);
-    checkAction(instance, 'start');
-    const live = findLiveRates(tx, instance.organization_id);
-    const withThis = live.map((other) => (other.id === id ? { ...other, status: 'starting' as const } : other));
-    checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
-    const owner = { organizationId: instance.organization_id, apiKeyId: instance.api_key_id };
-    checkSpendCaps(tx, owner, withThis);
-    checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
-    checkHost(platform, tx, instance);
-    reclaimGpus(tx, instance);
-
     const reason = { kind: 'start_requested', message: 'start requested' } as const;
-    const starting = transition(tx, instance, 'starting', reason, staleRelease(instance));
-    const { instance: recorded, command } = recordCommand(tx, starting, 'start');
+    const { instance: recorded, command } = beginStart(platform, tx, instance, reason);
     return {
       instance: describeInstance(platform, tx, recorded),
       command,
       answered: platform.pendingCommands.wait(command.id, ANSWER_TIMEOUT_MS),
     };
   });
+}
+
+/**
+ * Records the start of a stopped instance, whose organization must be settled in the same transaction. Whoever records it must see to
+ * it that it is undone without an answer in time ({@link undoUnanswered}). Refuses like {@link start}.
+ */
+export function beginStart(
+  platform: Platform,
+  tx: Tx,
+  instance: Instance,
+  reason: Reason,
+): { instance: Instance; command: CommandRow } {
+  checkAction(instance, 'start');
+  const live = findLiveRates(tx, instance.organization_id);
+  const withThis = live.map((other) => (other.id === instance.id ? { ...other, status: 'starting' as const } : other));
+  checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
+  checkSpendCaps(tx, { organizationId: instance.organization_id, apiKeyId: instance.api_key_id }, withThis);
+  checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
+  checkHost(platform, tx, instance);
+  reclaimGpus(tx, instance);
+  return recordCommand(tx, transition(tx, instance, 'starting', reason, staleRelease(instance)), 'start');
 }
 
 /** Returns the changes that cancel a release which the host has not confirmed: this start replaces it. */
@@ -95,38 +107,57 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
 }
 
 /**
- * Undoes a start without an answer in time: the instance goes back to `stopped`, and a compensating command undoes a start that did
- * land. A start that was answered at the last moment stays. Refuses with START_UNAVAILABLE, with START_REFUSED if the host has
- * refused by now, and with INVALID_STATE if another command came meanwhile.
+ * Undoes a start without an answer in time. A start that was answered at the last moment stays. Refuses with START_UNAVAILABLE, with
+ * START_REFUSED if the host has refused by now, and with INVALID_STATE if another command came meanwhile.
  */
 function giveUp(platform: Platform, sent: CommandRow): void {
-  const outcome = platform.store.transact((tx): Outcome => {
-    const instance = findInstance(tx, sent.instance_id);
-    const command = findCommand(tx, sent.id);
-    if (command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null))
-      return { is: 'started' };
-    if (command?.state === 'refused' || command?.state === 'failed')
-      return { is: 'refused', message: command.message ?? '' };
-    if (instance?.status !== 'starting' || command?.state !== 'open')
-      return { is: 'overtaken', by: instance?.status ?? 'gone' };
-    const message = 'the host did not answer in time; the start is undone';
-    undoStart(tx, transition(tx, instance, 'stopped', { kind: 'start_unavailable', message }));
-    return { is: 'undone' };
-  });
+  const refusal = refusalOf(platform.store.transact((tx) => undoUnanswered(tx, sent)));
+  if (refusal) throw refusal;
+}
+
+/** What became of a start. */
+export type StartOutcome =
+  { is: 'started' } | { is: 'undone' } | { is: 'refused'; message: string } | { is: 'overtaken'; by: string };
+
+/** Returns what became of a start; undefined: its host has not answered yet. */
+export function outcomeOfStart(tx: Tx, sent: CommandRow): StartOutcome | undefined {
+  const instance = findInstance(tx, sent.instance_id);
+  const command = findCommand(tx, sent.id);
+  if (command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null))
+    return { is: 'started' };
+  if (command?.state === 'refused' || command?.state === 'failed')
+    return { is: 'refused', message: command.message ?? '' };
+  if (instance?.status !== 'starting' || command?.state !== 'open')
+    return { is: 'overtaken', by: instance?.status ?? 'gone' };
+  return undefined;
+}
+
+/**
+ * Undoes a start whose host has not answered: the instance goes back to `stopped`, and a compensating command undoes a start that did
+ * land. Returns what became of the start, which is something else if its host has answered by now.
+ */
+export function undoUnanswered(tx: Tx, sent: CommandRow): StartOutcome {
+  const instance = findInstance(tx, sent.instance_id);
+  const outcome = outcomeOfStart(tx, sent);
+  if (outcome || !instance) return outcome ?? { is: 'overtaken', by: 'gone' };
+  const message = 'the host did not answer in time; the start is undone';
+  undoStart(tx, transition(tx, instance, 'stopped', { kind: 'start_unavailable', message }));
+  return { is: 'undone' };
+}
+
+/** Returns the refusal that tells of a start without success; undefined: it has succeeded. */
+export function refusalOf(outcome: StartOutcome): Refusal | undefined {
   switch (outcome.is) {
     case 'started':
-      return;
+      return undefined;
     case 'undone':
-      throw new Refusal('START_UNAVAILABLE', 'the host did not answer in time; try again shortly');
+      return new Refusal('START_UNAVAILABLE', 'the host did not answer in time; try again shortly');
     case 'refused':
-      throw new Refusal('START_REFUSED', outcome.message);
+      return new Refusal('START_REFUSED', outcome.message);
     case 'overtaken':
-      throw new Refusal(
+      return new Refusal(
         'INVALID_STATE',
         `the instance is ${outcome.by} by now: another request has changed it during this start`,
       );
   }
 }
-
-type Outcome =
-  { is: 'started' } | { is: 'undone' } | { is: 'refused'; message: string } | { is: 'overtaken'; by: string };

@@ -81,6 +81,6 @@ export function checkOwnLimit(instance: Instance, now: number, burn_per_hour_mic
   throw reached(limit.kind, message, limit.kind === 'stop_at' ? null : instance.max_charge_micro, burn_per_hour_micro);
 }
 
-function reached(limit: string, message: string, limit_micro: number | null, burn_per_hour_micro: number): Refusal {
-  return new Refusal('SPEND_LIMIT_REACHED', message, { limit, limit_micro, burn_per_hour_micro });
+function reached(cap: string, message: string, limit_micro: number | null, burn_per_hour_micro: number): Refusal {
+  return new Refusal('SPEND_LIMIT_REACHED', message, { cap, limit_micro, burn_per_hour_micro });
 }

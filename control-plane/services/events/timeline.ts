@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { percentOf } from '../../domain/event.js';
 import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
+import type { ScheduleAction } from '../../domain/schedule.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
@@ -25,6 +26,17 @@ export function recordNote(tx: Tx, instanceId: string, kind: Reason['kind'], mes
 
 export function recordGpusReleased(tx: Tx, instanceId: string, message: string): void {
   recordInstanceEvent(tx, instanceId, 'instance.gpus_released', { kind: 'gpus_released', message }, {});
+}
+
+/** Adds the event of an action that the schedule of an instance could not carry out. */
+export function recordScheduleRefused(
+  tx: Tx,
+  instanceId: string,
+  action: ScheduleAction,
+  { code, message }: { code: string; message: string },
+): void {
+  const reason: Reason = { kind: 'schedule_refused', message: `its schedule could not ${action} it: ${message}` };
+  recordInstanceEvent(tx, instanceId, 'instance.schedule_refused', reason, { action, code });
 }
 
 /** Adds the event of a change of status; `previous` is null for a new instance. */

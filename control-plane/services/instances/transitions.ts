@@ -6,6 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';
 import type { Instance } from './queries.js';
 import { recordTransition, type Reason } from '../events/timeline.js';
+import { dropSchedule } from './schedules.js';
 
 /** Columns that only this file writes. */
 type Guarded =
@@ -23,8 +24,8 @@ export type InstanceChanges = Partial<Omit<Instance, Guarded | 'error_code'>> & 
 
 /**
  * Changes the status of an instance; nothing else writes it. Checks that the change is allowed, sets the times, clears addresses that
- * no longer answer, switches the meter, and records the event with its reason. For a change to `running`, `upSince` is when the
- * workload's process started. Throws if the change is not allowed or the row has another status by now.
+ * no longer answer, switches the meter, and records the event with its reason. A destroy ends the schedule. For a change to `running`,
+ * `upSince` is when the workload's process started. Throws if the change is not allowed or the row has another status by now.
  */
 export function transition(
   tx: Tx,
@@ -50,6 +51,7 @@ export function transition(
   write(tx, instance, next);
   switchMeter(tx, instance.status, next, upSince);
   recordTransition(tx, next, instance.status, reason);
+  if (to === 'destroying') dropSchedule(tx, next.id);
   if (to === 'destroyed') tx.count({ what: 'destroyed' });
   return next;
 }

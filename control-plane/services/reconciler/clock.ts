@@ -2,6 +2,7 @@ import type { Operator } from '../../domain/caller.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { findStep, forgetStep } from '../system/clock-steps.js';
+import { lookAtSchedulesAgain } from '../instances/schedules.js';
 import { restartDeadlines } from '../instances/transitions.js';
 import { restartExhaustionClocks } from '../metering/clock-shift.js';
 import type { Platform } from '../system/platform.js';
@@ -27,7 +28,8 @@ function readState(tx: Tx): ClockState {
 
 /**
  * Confirms, for an operator, that the wall clock is right now, and ends the pause. Time-outs and the time until automatic destruction
- * start again, because their times are from before the step. Does nothing if nothing is paused.
+ * start again, because their times are from before the step. Schedules go on by the clock as it is now. Does nothing if nothing is
+ * paused.
  */
 export function confirmClock(platform: Platform, operator: Operator): ClockState {
   return platform.store.transact((tx) => {
@@ -37,6 +39,7 @@ export function confirmClock(platform: Platform, operator: Operator): ClockState
     tx.afterCommit(() => platform.clockSteps.confirmed());
     restartDeadlines(tx);
     restartExhaustionClocks(tx);
+    lookAtSchedulesAgain(tx);
     recordAudit(tx, operator, 'clock.confirm', operator.userId, { stepped_ms: step.ms });
     return readState(tx);
   });

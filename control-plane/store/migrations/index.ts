@@ -15,6 +15,7 @@ import { events } from './0014-events.js';
 import { webhooks } from './0015-webhooks.js';
 import { mail } from './0016-mail.js';
 import { spendLimits } from './0017-spend-limits.js';
+import { schedules } from './0018-schedules.js';
 import { chargeDays } from './0019-charge-days.js';
 
 export interface Migration {
@@ -41,5 +42,6 @@ export const migrations: readonly Migration[] = [
   { name: '0015-webhooks', sql: webhooks },
   { name: '0016-mail', sql: mail },
   { name: '0017-spend-limits', sql: spendLimits },
+  { name: '0018-schedules', sql: schedules },
   { name: '0019-charge-days', sql: chargeDays },
 ];
