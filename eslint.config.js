@@ -31,6 +31,8 @@ export default tseslint.config(
       '@typescript-eslint/dot-notation': 'off',
     },
   },
+  // One line for each column, in one place: the check of the schema reads it.
+  { files: ['control-plane/store/schema.ts'], rules: { 'max-lines': 'off' } },
   // A suite is a list of cases, not one thought.
   { files: ['test/**/*.test.ts', 'test/suites/*.ts'], rules: { 'max-lines-per-function': 'off' } },
   {

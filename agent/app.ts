@@ -30,6 +30,8 @@ import type { Snapshot } from './status/snapshot.js';
 import { StatusServer, askAgent } from './status/status-server.js';
 import { Journal } from './journal/journal.js';
 import { dialer } from './link/dial.js';
+import { readAccounts } from './measurements/accounts.js';
+import { diskUseOf } from './measurements/disk-use.js';
 import type { Introduction } from './link/enrollment.js';
 import { formerFolder, formerHostId } from './link/former-state.js';
 import type { Identity } from './link/identity.js';
@@ -244,6 +246,7 @@ export async function createAgent(
         config.namePerInstance ? `${instanceId}.${config.publicAddress}` : host.publicAddress(),
       answers: speaksHttp,
     },
+    instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },
     upkeep: {
       'the guard of egress': () => guard.rewrite(),
       'the canary': () => canary.lookAgain(),

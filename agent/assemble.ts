@@ -17,7 +17,8 @@ import type { CommandCount, Snapshot } from './status/snapshot.js';
 import { Link, type DatedFailure } from './link/link.js';
 import { Outbox } from './link/outbox.js';
 import { LogStreams } from './logs/log-streams.js';
-import type { DockerWatch, Runtime } from './runtime/workload.js';
+import { Measurements, type Instruments } from './measurements/measurements.js';
+import type { DockerWatch, Runtime, WorkloadSummary } from './runtime/workload.js';
 import { Session, obstacleOf } from './session.js';
 import { UnseenStart } from './unseen-start.js';
 import { OutageTracker } from './outages/outage-tracker.js';
@@ -57,6 +58,8 @@ export interface Parts {
   journal: Journal;
   /** The guards and addresses of workloads' web ports. */
   web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers'>;
+  /** How the host measures what workloads use; null: it does not. */
+  instruments: Instruments | null;
   /** The upkeep tasks, by the name that log lines show. */
   upkeep: Record<string, () => Promise<void>>;
   /** Prepares the host. Rejects with SetupError if Docker or the GPUs cannot be used; can be repeated if Docker did not answer. */
@@ -103,6 +106,7 @@ export function assembleAgent(parts: Parts): Agent {
   };
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
+  const measurements = new Measurements(() => meantToRun(journal), parts.instruments, gpus, outbox, clock, paced);
   const upkeep = new Upkeep(parts.upkeep, clock, paced);
   const counts = countCommands(executor);
   const prepare = () => parts.prepare();
@@ -127,10 +131,11 @@ export function assembleAgent(parts: Parts): Agent {
     watcher.start();
     const { describe, diskFreeGb } = parts;
     const facts = { bootId: boot.id, describe, diskFreeGb };
-    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs);
+    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs, measurements);
     link = new Link(dial, session, clock, random, logger, paced);
     link.start();
     upkeep.start();
+    measurements.start();
   };
 
   return {
@@ -146,6 +151,7 @@ export function assembleAgent(parts: Parts): Agent {
       unseen.stop();
       link?.stop();
       upkeep.stop();
+      measurements.stop();
       watcher?.stop();
       guardedPorts.stop();
       logs.stopAll();
@@ -164,10 +170,7 @@ export function assembleAgent(parts: Parts): Agent {
         obstacle: obstacleOf(hands),
         unanswered: runtime.unansweredCalls(),
         diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
-        workloads: listed.map(({ instanceId, kind, state, gpuUuids, diskGb, sshPort, ports }) => {
-          const desired = journal.instance(instanceId)?.desired ?? 'unknown';
-          return { instanceId, kind, state, desired, gpuUuids, diskGb, sshPort, ports };
-        }),
+        workloads: listed.map((workload) => statusOf(workload, journal)),
         commands: [...counts.values()],
       };
     },
@@ -185,6 +188,17 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
       'a workload that is not in the journal was found by its Docker label and added',
     );
   }
+}
+
+function statusOf(workload: WorkloadSummary, journal: Journal): Snapshot['workloads'][number] {
+  const { instanceId, kind, state, gpuUuids, diskGb, sshPort, ports } = workload;
+  const desired = journal.instance(instanceId)?.desired ?? 'unknown';
+  return { instanceId, kind, state, desired, gpuUuids, diskGb, sshPort, ports };
+}
+
+/** Returns the instances whose workloads should run. */
+function meantToRun(journal: Journal): string[] {
+  return journal.instances().flatMap(({ instanceId, desired }) => (desired === 'running' ? [instanceId] : []));
 }
 
 /** Returns the state of the connection to the control plane. */

@@ -20,6 +20,7 @@ import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
 import type { Outbox, Send } from './link/outbox.js';
 import type { LogStreams } from './logs/log-streams.js';
+import type { Measurements } from './measurements/measurements.js';
 import type { WorkloadSummary } from './runtime/workload.js';
 import type { Watcher } from './watch/watcher.js';
 
@@ -107,6 +108,7 @@ export class Session implements Subscriber {
     private readonly executor: Executor,
     private readonly outbox: Outbox,
     private readonly logs: LogStreams,
+    private readonly measurements: Measurements,
   ) {}
 
   /**
@@ -123,6 +125,7 @@ export class Session implements Subscriber {
       bootId: this.facts.bootId,
       ...sight,
       heedsPaidTimes: true,
+      answersMeasurementQueries: this.measurements.canAnswer,
       ...epochOf(this.journal),
     };
   }
@@ -224,11 +227,13 @@ export class Session implements Subscriber {
     this.watcher.dropUnstarted(new Set(welcome.floors.map(({ instanceId }) => instanceId)));
     this.outbox.connect(send);
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
+    this.measurements.connected(welcome.takesMeasurements);
   }
 
   disconnected(): void {
     this.outbox.disconnect();
     this.logs.stopAll();
+    this.measurements.disconnected();
   }
 
   receive({ message }: ControlMessage): void {
@@ -243,6 +248,8 @@ export class Session implements Subscriber {
         return this.watcher.hearPaidTimes(message.value.instances);
       case 'logSubscribe':
         return this.logs.subscribe(message.value);
+      case 'measurementQuery':
+        return this.measurements.answer(message.value);
       case 'logUnsubscribe':
         return this.logs.unsubscribe(message.value.subscriptionId);
       default:

@@ -85,6 +85,7 @@ export class UnseenStart implements Subscriber {
       instances: instancesInJournal(journal),
       unseen: true,
       heedsPaidTimes: true,
+      answersMeasurementQueries: false,
       ...epochOf(journal),
     };
   }

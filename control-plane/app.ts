@@ -48,6 +48,7 @@ import { WorkerRuns } from './services/system/worker-runs.js';
 import { shiftWebhookTimes } from './services/webhooks/schedule.js';
 import { WebhookSender } from './services/webhooks/sender.js';
 import { Encryption } from './services/secrets/encryption.js';
+import { keepMeasurements, writeMeasurements } from './services/measurements/keep.js';
 import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
@@ -82,6 +83,7 @@ type Job =
   | 'last-used'
   | 'held-gpus'
   | 'logs'
+  | 'measurements'
   | 'operator-events'
   | 'purge'
   | 'schedules'
@@ -221,6 +223,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await webhooks.stop();
       await mails.stop();
       platform.lastUsed.flush(store);
+      writeMeasurements(platform);
       store.commit();
       await backups?.stop();
       store.close();
@@ -249,6 +252,7 @@ function jobsOf(
     'last-seen': () => writeLastSeen(platform),
     'last-used': () => platform.lastUsed.flush(platform.store),
     logs: () => platform.logs.expire(),
+    measurements: () => keepMeasurements(platform),
     'event-mails': mails.make,
     mail: mails.send,
     purge: purgerOf(platform),

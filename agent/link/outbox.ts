@@ -3,6 +3,8 @@ import type {
   CommandResult,
   EndedRun,
   LogChunk,
+  MeasurementAnswer,
+  MeasurementReport,
   Progress,
   WorkloadReport,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -42,6 +44,15 @@ export class Outbox {
 
   progress(value: Progress): void {
     this.send({ message: { $case: 'progress', value } }, 'may wait');
+  }
+
+  /** Returns false if the measurements were not sent. */
+  measurements(value: MeasurementReport): boolean {
+    return this.send({ message: { $case: 'measurementReport', value } }, 'may wait');
+  }
+
+  measurementAnswer(value: MeasurementAnswer): void {
+    this.send({ message: { $case: 'measurementAnswer', value } }, 'may wait');
   }
 
   /** Returns false if the chunk was not sent. */

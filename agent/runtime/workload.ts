@@ -42,6 +42,18 @@ export type WorkloadSummary = Omit<WorkloadInfo, 'tokenHash'> & { state: 'create
 
 export type ExistingWorkload = Exclude<Workload, { state: 'absent' }>;
 
+/** A running workload, and where the host can find out what it uses. */
+export interface LocatedWorkload {
+  workload: Extract<Workload, { state: 'running' }>;
+  /** Its first process, by the host's process ids. */
+  pid: number;
+  containerId: string;
+  /** The port of gpurent's SSH server in it; null: no SSH key was given. */
+  sshContainerPort: number | null;
+  /** Where the file system keeps what it has written; null: there is no quota, or the storage driver is not supported. */
+  disk: { driver: 'overlay2' | 'btrfs'; path: string } | null;
+}
+
 /** Returns the workload's info without its state. */
 export function infoOf(workload: ExistingWorkload): WorkloadInfo {
   const { instanceId, kind, sequence, gpuUuids, diskGb, sshPort, ports, tokenHash, image, origin } = workload;

@@ -13,6 +13,7 @@ export interface EventData {
   'instance.progress': { percent: number | null };
   'instance.gpus_released': Record<string, never>;
   'instance.charge_limit': { percent: number; limit_micro: number; spent_micro: number };
+  'instance.disk_filling': { percent: number };
   'instance.noted': Record<string, never>;
   'instance.schedule_refused': { action: ScheduleAction; code: string };
   'api_key.created': KeyData;
@@ -61,6 +62,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.progress': 'organization',
   'instance.gpus_released': 'organization',
   'instance.charge_limit': 'organization',
+  'instance.disk_filling': 'organization',
   'instance.noted': 'organization',
   'instance.schedule_refused': 'organization',
   'api_key.created': 'organization',

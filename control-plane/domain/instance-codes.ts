@@ -28,6 +28,7 @@ export const PLATFORM_EVENTS = [
   'destroy_soon',
   'destroyed',
   'disk_back',
+  'disk_filling',
   'docker_down',
   'error_expired',
   'gpus_released',

@@ -20,6 +20,8 @@ import type { HelloQueue } from './hello-queue.js';
 import { isMalformed, unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
 import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
+import { queriesOf } from '../services/measurements/queries.js';
+import { recordMeasurements } from '../services/measurements/record.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -129,6 +131,7 @@ class HostSession implements AgentStream {
     if (!this.greeted) this.logger.info({ reason }, 'a host is gone before it was greeted');
     if (!this.platform.connections.detach(this.machineId, this)) return;
     this.platform.logs.hostLost(this.machineId);
+    queriesOf(this.platform).hostLost(this.machineId);
     this.logger.info({ reason }, 'host disconnected');
   }
 
@@ -222,13 +225,15 @@ class HostSession implements AgentStream {
     const { connections, term } = this.platform;
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
     const spread = redialSpreadMs(connections.expected);
+    const takes = { takesUnseen: true, takesMeasurements: true };
     this.send({
       message: {
         $case: 'welcome',
-        value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: true, redialSpreadMs: spread },
+        value: { protocol, ...term, floors, heartbeatMs: HEARTBEAT_MS, ...takes, redialSpreadMs: spread },
       },
     });
     connections.attach(this.machineId, this);
+    queriesOf(this.platform).hostConnected(this.machineId, hello.answersMeasurementQueries);
     connections.setStoredGpus(this.machineId, storedGpus);
     if (hello.unseen) connections.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
@@ -264,6 +269,10 @@ class HostSession implements AgentStream {
       }
       case 'progress':
         return recordProgress(platform, machineId, message.value);
+      case 'measurementReport':
+        return recordMeasurements(platform, machineId, message.value);
+      case 'measurementAnswer':
+        return queriesOf(platform).receive(machineId, message.value);
       case 'logChunk':
         return platform.logs.receive(machineId, message.value);
       default:

@@ -70,6 +70,10 @@ export const EVENT_MODELS = {
     meaning: '50, 80 or 100 percent of the `max_charge_micro` of an instance are used up.',
     data: Type.Object({ ...told, ...limitFacts }),
   },
+  'instance.disk_filling': {
+    meaning: 'The disk of an instance is 90 or 98 percent full.',
+    data: Type.Object({ ...told, percent: integer('Which of the two it is') }),
+  },
   'instance.noted': {
     meaning: 'Something else about an instance; `kind` says what.',
     data: Type.Object(told),

@@ -51,6 +51,7 @@ const TAGS: Readonly<Record<string, string>> = {
   offers: 'Offers that can be rented',
   templates: 'Templates that can be deployed',
   instances: 'Rented offers that run a template',
+  metrics: 'Metrics for Prometheus',
   events: 'What has happened: pages and streams of events',
   billing: 'Balance, payments and charges',
   'webhook-endpoints': 'Where the events of an organization are delivered',

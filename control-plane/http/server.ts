@@ -32,6 +32,7 @@ import { instanceReadingRoutes } from './routes/instance-reads.js';
 import { instanceSettingsRoutes } from './routes/instance-settings.js';
 import { instanceRoutes } from './routes/instances.js';
 import { instanceScheduleRoutes } from './routes/instance-schedule.js';
+import { instanceUseRoutes } from './routes/instance-use.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
@@ -137,6 +138,7 @@ export async function createHttpServer(
     instanceRoutes,
     instanceSettingsRoutes,
     instanceScheduleRoutes,
+    instanceUseRoutes,
     inviteRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,

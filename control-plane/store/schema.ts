@@ -5,6 +5,7 @@ import type { EventType } from '../domain/event.js';
 import type { OnLimit } from '../domain/instance-limits.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
 import type { MailChoice, MailKind, MailState } from '../domain/mail.js';
+import type { Grain } from '../domain/measurement.js';
 import type { ChargeGroup, Meter, TransactionKind } from '../domain/money.js';
 import type { DeliveryKind, DeliveryState, DisabledReason } from '../domain/webhook.js';
 
@@ -201,6 +202,7 @@ export interface Schema {
     on_limit: OnLimit | null;
     max_charge_from: number | null;
     charge_told_percent: number | null;
+    disk_told_percent: 90 | 98 | null;
   };
   instance_schedules: {
     instance_id: string;
@@ -210,6 +212,7 @@ export interface Schema {
     look_at: number;
     start_command: string | null;
   };
+  measurements: { instance_id: string; grain: Grain; from_at: number; data: Buffer };
   idempotency_keys: {
     organization_id: string;
     key: string;
@@ -217,13 +220,7 @@ export interface Schema {
     instance_id: string;
     created_at: number;
   };
-  slow_images: {
-    organization_id: string;
-    source: string;
-    failures: number;
-    failed_at: number;
-    retry_at: number;
-  };
+  slow_images: { organization_id: string; source: string; failures: number; failed_at: number; retry_at: number };
   instance_gpus: { instance_id: string; gpu_uuid: string };
   gpu_claims: { machine_id: string; gpu_uuid: string; instance_id: string; claimed_at: number };
   commands: {

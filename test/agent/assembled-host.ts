@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
 import type { Wire } from '../../agent/link/dial.js';
+import type { Instruments } from '../../agent/measurements/measurements.js';
 import { eventually } from '../../scripts/eventually.js';
 import {
   ControlMessage,
@@ -43,6 +44,9 @@ export class AssembledHost {
   floors: SequenceFloor[] = [];
   /** Whether its control plane knows Hello.unseen. */
   takesUnseen = true;
+  /** Whether it takes measurements; undefined: it is of the release before, which does not know of them. */
+  takesMeasurements: boolean | undefined = true;
+  instruments: Instruments | null = null;
   journal: Journal;
   logger = silentLogger;
   /** Whether nothing answers where its control plane was. */
@@ -58,7 +62,8 @@ export class AssembledHost {
   async start(): Promise<void> {
     const { runtime, gpus, clock, journal, logger } = this;
     const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
-    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb() };
+    const { instruments } = this;
+    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb(), instruments };
     this.agent = agentOnFakes(
       { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
       {
@@ -124,6 +129,7 @@ export class AssembledHost {
     const value = {
       ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },
       ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: this.takesUnseen },
+      ...(this.takesMeasurements === undefined ? {} : { takesMeasurements: this.takesMeasurements }),
     };
     setImmediate(() => wire.emit('data', { message: { $case: 'welcome', value } }));
   }

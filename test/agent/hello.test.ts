@@ -61,3 +61,27 @@ it('knows the link of what runs also before it has asked Docker for the run', as
   observer.noteLinks(workload, { openUrl: 'http://127.0.0.1:1/' });
   expect(observer.latestLinks('runs')).toEqual({ jupyterUrl: '', openUrl: 'http://127.0.0.1:1/' });
 });
+
+it.each([
+  ['of this release', true, 2],
+  ['of the release before', undefined, 0],
+])('measures what runs: a control plane %s hears of it', async (_, takes, reports) => {
+  await host.runtime.create('runs', 1, specOf('image:1'));
+  const workload = await host.runtime.find('runs');
+  if (workload.state !== 'running') throw new Error('it does not run');
+  host.journal.remember({ instanceId: 'runs', sequence: 1, desired: 'running' });
+  host.takesMeasurements = takes;
+  host.instruments = {
+    locate: async () => ({ workload, pid: 1, containerId: 'c', sshContainerPort: null, disk: null }),
+    accounts: () => undefined,
+    diskUse: async () => ({ usedBytes: 5, limitBytes: 10 }),
+  };
+  await host.start();
+  const said = (kind: string) => host.said.filter(({ $case }) => $case === kind);
+  await host.inTime('two minutes', () => host.beats.length > 12);
+  expect(said('measurementReport')).toHaveLength(reports);
+  host.send({ $case: 'measurementQuery', value: { queryId: 'q', instanceId: 'runs' } });
+  const [answer] = said('measurementAnswer');
+  expect(answer?.value).toMatchObject({ queryId: 'q', points: Array.from({ length: 12 }, () => ({ gpus: [{}] })) });
+  expect(host.hellos[0]?.answersMeasurementQueries).toBe(true);
+});

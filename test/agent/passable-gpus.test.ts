@@ -42,6 +42,7 @@ const driverOf = (slots: string[]): HostGpus => ({
     if (present.length === 0) throw new Error('No devices were found');
     return { gpus: present, driverVersion: '590', cudaVersion: '13.0' };
   },
+  use: async () => new Map(),
   attachment: () => ({ env: [], deviceRequests: [] }),
   disablePersistence: async (uuid) => void awake.push(`${uuid} let go`),
   restorePersistence: async (uuid) => void awake.push(`${uuid} kept again`),

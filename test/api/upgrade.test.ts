@@ -129,6 +129,7 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
       instance: known.map(([, id]) => id),
       machine: world.hosts.map(({ hostId }) => hostId),
       webhook_endpoint: [await webhookEndpoint()],
+      api_key: (await renter.get<{ items: { id: string }[] }>('/v1/api-keys')).items.map(({ id }) => id),
       organization: [(await renter.get<{ id: string }>('/v1/orgs/current')).id],
     };
     const { user } = await renter.get<{ user: { id: string } }>('/v1/me');

@@ -20,7 +20,15 @@ export interface BareSettings {
 const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as BareSettings;
 const server = new Server({ ...GATEWAY_OPTIONS, ...STREAMS_OF_A_HOST });
 const { epoch, port } = settings;
-const about = { protocol: 2, epoch, incarnation: 'bare', floors: [], heartbeatMs: HEARTBEAT_MS, takesUnseen: true };
+const about = {
+  protocol: 2,
+  epoch,
+  incarnation: 'bare',
+  floors: [],
+  heartbeatMs: HEARTBEAT_MS,
+  takesUnseen: true,
+  takesMeasurements: true,
+};
 const welcome = { ...about, redialSpreadMs: settings.redialSpreadMs };
 server.addService(AgentServiceService, {
   connect: (stream: ServerDuplexStream<AgentMessage, ControlMessage>) => {

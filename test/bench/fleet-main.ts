@@ -30,7 +30,14 @@ const hosts = file.hosts.map(({ certificate, inventory, run }) => {
   const hello = () => {
     const about = { protocolMin: 1, protocolMax: 2, agentVersion: '0.2.0', bootId: 'bench', inventory };
     const instances = run ? [{ ...run, ...state, observation: observation() }] : [];
-    const rest = { instances, epoch: 0, incarnation: '', heedsPaidTimes: true, unseen: false };
+    const rest = {
+      instances,
+      epoch: 0,
+      incarnation: '',
+      heedsPaidTimes: true,
+      unseen: false,
+      answersMeasurementQueries: false,
+    };
     return encodeMessage({ $case: 'hello', value: { ...about, ...rest } });
   };
   const heartbeat = () => {

@@ -2,11 +2,13 @@ import { Command } from 'commander';
 import type { Benchmark } from './benchmark.js';
 import { agent } from './agent.js';
 import { agentLogs } from './agent-logs.js';
+import { agentMeasurements } from './agent-measurements.js';
 import { agentMemory } from './agent-memory.js';
 import { events } from './events.js';
 import { growth } from './growth.js';
 import { hosts } from './hosts.js';
 import { ledger } from './ledger.js';
+import { measurements } from './measurements.js';
 import { reads } from './reads.js';
 import { settlement } from './settlement.js';
 import { writes } from './writes.js';
@@ -14,11 +16,13 @@ import { writes } from './writes.js';
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   agent,
   'agent-logs': agentLogs,
+  'agent-measurements': agentMeasurements,
   'agent-memory': agentMemory,
   events,
   growth,
   hosts,
   ledger,
+  measurements,
   reads,
   settlement,
   writes,

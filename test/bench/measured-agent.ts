@@ -69,15 +69,18 @@ export class MeasuredAgent {
     return spent.reduce((sum, ns) => sum + Number(ns), 0) / 1e6;
   }
 
-  /** Deploys or starts the workload, and resolves once the agent has reported that its SSH answers. */
-  bringUp(instanceId: string, mayCreate: boolean, command: string[] = []): Promise<void> {
+  /**
+   * Deploys or starts the workload, and resolves once the agent has reported that its SSH answers. `gpu`: the index of its only GPU;
+   * without it, it has all.
+   */
+  bringUp(instanceId: string, mayCreate: boolean, command: string[] = [], gpu?: number): Promise<void> {
     const spec = {
       image: IMAGE,
       command,
       interactive: command.length === 0,
       sshUser: 'root',
       sshAuthorizedKey: PUBLIC_KEY,
-      gpuUuids: this.gpuUuids,
+      gpuUuids: gpu === undefined ? this.gpuUuids : this.gpuUuids.slice(gpu, gpu + 1),
       diskGb: 10,
       cpuMillis: 1_000,
       memoryMb: 256,

@@ -29,6 +29,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       addressOf: async () => '',
       answers: async () => true,
     },
+    instruments: null,
     upkeep: {},
     prepare: async () => {},
     fail: () => undefined,

@@ -24,6 +24,10 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   { statement: /"after_stop" = 1/, because: 'stops that a host has ignored are few, and each is for an operator' },
   { statement: /from "meter_intervals" where "instance_id" = \? and "run_id"/, because: 'the intervals of one run' },
   { statement: /(from|update) "(refunds|disputes)" .*where "payment_id" = \?/, because: 'those of one payment' },
+  {
+    statement: /"measurements" where "instance_id" = \? and "grain" = \? and "from_at" >/,
+    because: 'an instance has 26 rows of minutes and 91 of hours',
+  },
   { statement: /"events" where "instance_id"/, because: 'an instance keeps 1,000 events' },
   { statement: /from "gpus" inner join "machines" .*"uuid" in/, because: 'the machines that have had the same GPU' },
   { statement: /from "gpu_claims" inner join "gpus"/, because: 'sorts the GPUs of one machine' },
@@ -35,6 +39,10 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   { statement: /^select max\("sequence"\)/, because: 'reads the index backwards, up to the first match' },
   { statement: /SELECT max\(hour\) FROM transactions/, because: 'reads the last entry of the index' },
   { statement: /from "instance_gpus" where "instance_id"/, because: 'an instance has 64 GPUs at most' },
+  {
+    statement: /from "charge_days" where .* = 'api_key' and "key" = \? and "day" >=/,
+    because: 'one row for each day since the first that is not settled, or of a month',
+  },
   { statement: /from "organization_days" where .* "day" >=/, because: 'one row for each day that was asked for' },
   {
     statement: /from "charge_days" where .* group by "key"/,

@@ -52,6 +52,9 @@ export class FakeAgent {
   /** Commands that wait for the test's word. */
   readonly held: WireCommand[] = [];
   readonly workloads = new Map<string, FakeWorkload>();
+  /** Every query of what an instance has used; answered with these points, unless they are null. */
+  readonly queried: { queryId: string; instanceId: string }[] = [];
+  points: Record<string, unknown>[] | null = [];
   readonly subscriptions = new Map<string, string>();
   automatic: boolean;
   heartbeatMs = 0;
@@ -294,6 +297,12 @@ export class FakeAgent {
     return this.acknowledgedReports.has(`${instanceId} ${number}`);
   }
 
+  /** Says what an instance has used in these minutes; resolves when the control plane has heard it. */
+  async measure(instanceId: string, ...minutes: Record<string, unknown>[]): Promise<void> {
+    this.send({ measurementReport: { instances: [{ instanceId, minutes }] } });
+    await this.speak(instanceId);
+  }
+
   /** The workload prints. */
   print(instanceId: string, ...lines: string[]): void {
     const workload = this.workloads.get(instanceId);
@@ -304,10 +313,16 @@ export class FakeAgent {
     }
   }
 
-  private receive({ command, resultAck, reportAck, logSubscribe, logUnsubscribe, paidTimes }: WireMessage): void {
+  private receive(message: WireMessage): void {
+    const { command, resultAck, reportAck, logSubscribe, logUnsubscribe, paidTimes, measurementQuery } = message;
     if (paidTimes) this.paidTimes.push(paidTimes.instances);
     if (resultAck) this.acknowledged.push(resultAck.commandId);
     if (reportAck) this.acknowledgedReports.add(`${reportAck.instanceId} ${reportAck.number}`);
+    if (measurementQuery) {
+      this.queried.push(measurementQuery);
+      const { queryId } = measurementQuery;
+      if (this.points) this.send({ measurementAnswer: { queryId, points: this.points } });
+    }
     if (logUnsubscribe) this.subscriptions.delete(logUnsubscribe.subscriptionId);
     if (logSubscribe) {
       const { subscriptionId, instanceId, tail, since } = logSubscribe;
@@ -434,6 +449,7 @@ export class FakeAgent {
       instances,
       epoch: 0,
       heedsPaidTimes: true,
+      answersMeasurementQueries: true,
       ...this.claimed,
     };
   }

@@ -14,6 +14,7 @@ const HISTORY = [
   'instance_gpus',
   'instances',
   'machine_days',
+  'measurements',
   'mails',
   'meter_intervals',
   'offers',

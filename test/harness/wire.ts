@@ -38,7 +38,15 @@ export interface WireCommand {
 }
 
 export interface WireMessage {
-  message: 'welcome' | 'command' | 'resultAck' | 'reportAck' | 'logSubscribe' | 'logUnsubscribe' | 'paidTimes';
+  message:
+    | 'welcome'
+    | 'command'
+    | 'resultAck'
+    | 'reportAck'
+    | 'logSubscribe'
+    | 'logUnsubscribe'
+    | 'paidTimes'
+    | 'measurementQuery';
   welcome?: {
     protocol: number;
     epoch: number;
@@ -47,6 +55,8 @@ export interface WireMessage {
     heartbeatMs: number;
     /** Missing in protocol 1. */
     redialSpreadMs?: number;
+    /** Missing in protocol 1. */
+    takesMeasurements?: boolean;
   };
   command?: WireCommand;
   resultAck?: { commandId: string };
@@ -54,6 +64,7 @@ export interface WireMessage {
   logSubscribe?: { subscriptionId: string; instanceId: string; tail: number; since: string };
   logUnsubscribe?: { subscriptionId: string };
   paidTimes?: { instances: { instanceId: string; paidMs: number }[] };
+  measurementQuery?: { queryId: string; instanceId: string };
 }
 
 export type WireStream = ClientDuplexStream<Record<string, unknown>, WireMessage>;

@@ -103,6 +103,7 @@ export class SimHost {
       canary: { answers: async () => true, obstacle: '' },
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
+        use: async () => new Map(),
         attachment: () => ({ env: [], deviceRequests: [] }),
         passthrough: NO_PASSTHROUGH,
       },
@@ -111,6 +112,7 @@ export class SimHost {
       random: () => this.random.fraction(),
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
+      instruments: null,
       upkeep: {},
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },

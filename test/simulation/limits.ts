@@ -1,46 +1,8 @@
-import type { InstanceLimits } from '../../control-plane/domain/instance-limits.js';
-import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
 import { TICK_MS } from './control-plane.js';
-import { Random } from './random.js';
 import { EPOCH_MS } from './timeline.js';
 import { first, type Invariants, type View } from './view.js';
-import type { World } from './world.js';
 
-const MINUTE_MS = 60_000;
 const SLACK_MS = 2 * TICK_MS;
-/** The first organization, which has plenty, may spend so much in a day; the second in a month. */
-const CAPS = [
-  { day_micro: 100_000_000, month_micro: null },
-  { day_micro: null, month_micro: 60_000_000 },
-];
-
-/** The limits that renters set, by random numbers of their own: the history of a seed does not depend on them otherwise. */
-export class SimLimits {
-  private readonly random: Random;
-
-  constructor(seed: number) {
-    this.random = new Random(seed ^ 0x11417);
-  }
-
-  /** What a deploy says of limits. */
-  next(now: number): Partial<InstanceLimits> {
-    const { random } = this;
-    return {
-      ...(random.chance(0.4) ? { stop_at: now + random.between(1, 40 * MINUTE_MS) } : {}),
-      ...(random.chance(0.5) ? { max_charge_micro: random.between(1, 20_000_000) } : {}),
-      ...(random.chance(0.2) ? { on_limit: 'destroy' as const } : {}),
-    };
-  }
-
-  /** Has admins set caps, once there is a market. */
-  setCaps(world: World): void {
-    for (const [index, caps] of CAPS.entries()) {
-      const renter = world.renters[index];
-      const all = { burn_per_hour_micro: null, ...caps };
-      if (renter) world.attempt('caps', () => setSpendCaps(world.controlPlane.platform, renter, null, all));
-    }
-  }
-}
 
 interface LimitedRow {
   id: string;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { SessionCaller } from '../../control-plane/domain/caller.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
 import { createEnrollmentToken, enrollHost } from '../../control-plane/services/machines/enrollment.js';
+import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
 import { createOffer } from '../../control-plane/services/catalogue/offers.js';
 import { grantCredit } from '../../control-plane/services/billing/credits.js';
 import { createTemplate, systemBy } from '../../control-plane/services/catalogue/template-editing.js';
@@ -15,8 +16,8 @@ import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Faults } from './faults.js';
-import { SimLimits } from './limits.js';
 import { Random } from './random.js';
+import { CAPS, SimLimits } from './sim-limits.js';
 import { EPOCH_MS, ProcessHandle, Timeline, settle } from './timeline.js';
 import { Network } from './wire.js';
 import { Witness } from './machine-view.js';
@@ -118,7 +119,7 @@ export class World {
     for (let index = 0; index < scale.hosts; index++) world.addHost(index);
     await world.timeline.advance(20_000);
     world.market();
-    world.limits?.setCaps(world);
+    if (world.limits) world.setCaps();
     return world;
   }
 
@@ -388,6 +389,14 @@ export class World {
     this.hosts.push(host);
     this.networks.push(network);
     host.startAgent();
+  }
+
+  private setCaps(): void {
+    for (const [index, caps] of CAPS.entries()) {
+      const renter = this.renters[index];
+      const all = { burn_per_hour_micro: null, ...caps };
+      if (renter) this.attempt('caps', () => setSpendCaps(this.controlPlane.platform, renter, null, all));
+    }
   }
 
   private market(): void {

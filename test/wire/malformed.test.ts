@@ -105,6 +105,14 @@ it('messages with anything changed in them change nothing of a neighbour', async
     { workloadReport: { instanceId: running, number: 7, sequence: 9, observation } },
     { progress: { instanceId: running, kind: 'pulling', message: 'x' } },
     { logChunk: { subscriptionId: running, lines: [{ at: '1', text: 'x' }] } },
+    {
+      measurementReport: {
+        instances: [
+          { instanceId: running, minutes: [{ endedMsAgo: 1, diskUsedBytes: 1e13, gpus: [{ usePercent: 5 }] }] },
+        ],
+      },
+    },
+    { measurementAnswer: { queryId: running, points: [{ endedMsAgo: 1, cpuMillis: 5 }] } },
   ].map((message) => Uint8Array.from(encode(message)));
   const changed = fc
     .tuple(

@@ -143,6 +143,7 @@ describe('this agent, at a control plane of the release before,', () => {
   it('does what it is told, and says so in words that the older one knows', async () => {
     await connect(1);
     const hello = await eventually('hello', () => older.of('hello')[0]);
+    expect(hello['answersMeasurementQueries']).toBeUndefined();
     expect(hello).toMatchObject({ protocolMin: 1, protocolMax: 2 });
     const gpuUuids = (hello['inventory'] as { gpus: { uuid: string }[] }).gpus.map(({ uuid }) => uuid);
     const instanceId = randomUUID();

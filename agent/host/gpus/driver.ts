@@ -48,11 +48,22 @@ export interface Passthrough {
   taken(): Promise<string[]>;
 }
 
+/** What a GPU does now; null: the driver does not tell. */
+export interface GpuReading {
+  usePercent: number | null;
+  memoryUsedBytes: number | null;
+  memoryTotalBytes: number | null;
+  powerWatts: number | null;
+  temperatureCelsius: number | null;
+}
+
 /** The host's GPUs of one kind. */
 export interface GpuDriver {
   readonly passthrough: Passthrough;
   /** Reads the GPUs. Throws SetupError if that fails. */
   inventory(): Promise<GpuInventory>;
+  /** Returns what the GPUs do now, by UUID and in the order of their indexes; without those that the driver does not show. */
+  use(): Promise<ReadonlyMap<string, GpuReading>>;
   /** Returns the settings with which Docker gives a container exactly these GPUs. */
   attachment(uuids: readonly string[]): GpuAttachment;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GpuAttachment, GpuDriver, GpuInventory, Passthrough } from './driver.js';
+import type { GpuAttachment, GpuDriver, GpuInventory, GpuReading, Passthrough } from './driver.js';
 import { NO_PASSTHROUGH } from './no-passthrough.js';
 
 /** Simulated GPUs, to try gpurent out; a host has the same ones at every start. */
@@ -23,6 +23,10 @@ export class SimulatedGpus implements GpuDriver {
       pciAddress: '',
     }));
     return { gpus, driverVersion: '', cudaVersion: '' };
+  }
+
+  async use(): Promise<ReadonlyMap<string, GpuReading>> {
+    return new Map();
   }
 
   attachment(uuids: readonly string[]): GpuAttachment {

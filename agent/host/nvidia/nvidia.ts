@@ -4,8 +4,9 @@ import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import type { NvidiaAttach } from '../../config.js';
 import { parseReport, type NvidiaGpu, type NvidiaReport } from './report.js';
+import { USE_QUERY, parseUse } from './use.js';
 import { parseXids } from './xid.js';
-import type { Gpu, GpuAttachment, GpuDriver, GpuInventory } from '../gpus/driver.js';
+import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, GpuReading } from '../gpus/driver.js';
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 30_000;
@@ -19,6 +20,7 @@ const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', '
 export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   private last: GpuInventory | undefined;
   private reading: Promise<GpuInventory> | undefined;
+  private readingUse: Promise<ReadonlyMap<string, GpuReading>> | undefined;
   private readonly asked = new Map<string, Promise<NvidiaReport>>();
   /** Xid faults by PCI address. Kept here because the kernel's log drops old lines, and a broken GPU stays broken until the host boots. */
   private readonly xids = new Map<string, string>();
@@ -49,6 +51,12 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   inventory(): Promise<GpuInventory> {
     this.reading ??= this.refresh().finally(() => (this.reading = undefined));
     return this.reading;
+  }
+
+  /** Joins a query that is still running, for the same reason as {@link query}. Rejects if nvidia-smi fails, as for a GPU that is gone. */
+  use(): Promise<ReadonlyMap<string, GpuReading>> {
+    this.readingUse ??= queryUse().finally(() => (this.readingUse = undefined));
+    return this.readingUse;
   }
 
   attachment(uuids: readonly string[]): GpuAttachment {
@@ -123,6 +131,12 @@ function shortened(reason: string): string {
 async function query(...which: string[]): Promise<NvidiaReport> {
   const { stdout } = await run('nvidia-smi', ['-q', '-x', ...which], { ...OUTPUT, timeout: TIMEOUT_MS });
   return parseReport(stdout);
+}
+
+async function queryUse(): Promise<ReadonlyMap<string, GpuReading>> {
+  const query = [`--query-gpu=${USE_QUERY.join(',')}`, '--format=csv,noheader,nounits'];
+  const { stdout } = await run('nvidia-smi', query, { ...OUTPUT, timeout: TIMEOUT_MS });
+  return parseUse(stdout);
 }
 
 /** Returns the first line of the error message of nvidia-smi, which it prints to standard output. */

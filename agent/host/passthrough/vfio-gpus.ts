@@ -10,7 +10,15 @@ import {
   type PassthroughPlan,
   type SysfsWrite,
 } from '../../domain/passthrough.js';
-import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, PassedDevices, Passthrough } from '../gpus/driver.js';
+import type {
+  Gpu,
+  GpuAttachment,
+  GpuDriver,
+  GpuInventory,
+  GpuReading,
+  PassedDevices,
+  Passthrough,
+} from '../gpus/driver.js';
 import type { GpuStateFile } from './gpu-state-file.js';
 import type { PciBus } from './pci-bus.js';
 
@@ -64,9 +72,14 @@ export class VfioGpus implements GpuDriver {
     return this.host.gpus.attachment(uuids);
   }
 
+  async use(): Promise<ReadonlyMap<string, GpuReading>> {
+    // nvidia-smi would open GPUs that are being taken from the driver.
+    return this.underway.size > 0 ? new Map() : this.host.gpus.use();
+  }
+
   async inventory(): Promise<GpuInventory> {
     const noted = await this.host.notes.read();
-    // nvidia-smi would open GPUs that are being taken from the driver.
+    // As above.
     if (noted && this.underway.size > 0) return { ...noted, gpus: await this.withHealth(noted.gpus) };
     const away = await this.away();
     const present = await this.host.gpus.inventory().catch((error: unknown) => {

@@ -12,6 +12,7 @@ import { graceOf } from '../../domain/stop-grace.js';
 import type { PortAllocator } from '../../host/ports.js';
 import {
   portsOf,
+  type LocatedWorkload,
   type WorkloadSummary,
   type LogLine,
   type OnProgress,
@@ -25,6 +26,7 @@ import { SSH_KEY_VARIABLE, containerName } from './container-options.js';
 import type { DataRoots } from './data-root-guard.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { LABEL, traitsOf } from './labels.js';
+import { locationOf } from './location.js';
 import { LineReader, readLines } from './log-lines.js';
 import type { InstanceNetworks } from './networks.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
@@ -52,7 +54,7 @@ export interface Guard {
 export interface DockerRuntimeParts {
   engine: Engine;
   clock: Clock;
-  host: Pick<DockerHost, 'hostId' | 'bindAddress'>;
+  host: Pick<DockerHost, 'hostId' | 'bindAddress' | 'hasDiskQuota'>;
   kinds: Readonly<Record<WorkloadInfo['kind'], WorkloadKind>>;
   ports: PortAllocator;
   networks: InstanceNetworks;
@@ -92,6 +94,15 @@ export class DockerRuntime implements Runtime {
     );
     await this.parts.dataRoot.confirm();
     return containers.map(({ Labels, State }) => ({ ...traitsOf(Labels), state: LISTED_STATES[State] ?? 'stopped' }));
+  }
+
+  /** Returns where the host can find out what a workload uses; undefined: it does not run. */
+  async locate(instanceId: string): Promise<LocatedWorkload | undefined> {
+    const info = await this.inspect(instanceId);
+    if (!info) return undefined;
+    const workload = describe(info);
+    if (workload.state !== 'running') return undefined;
+    return locationOf(this.parts.engine, info, workload, await this.parts.host.hasDiskQuota());
   }
 
   fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {

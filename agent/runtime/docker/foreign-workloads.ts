@@ -54,6 +54,10 @@ export class UnclaimedGpus implements GpuDriver {
     return { ...inventory, gpus };
   }
 
+  use(): ReturnType<GpuDriver['use']> {
+    return this.gpus.use();
+  }
+
   attachment(uuids: readonly string[]): ReturnType<GpuDriver['attachment']> {
     return this.gpus.attachment(uuids);
   }

@@ -101,6 +101,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     on_limit: request.on_limit ?? null,
     max_charge_from: (request.max_charge_micro ?? null) === null ? null : tx.now,
     charge_told_percent: null,
+    disk_told_percent: null,
   };
 }
 

@@ -1,6 +1,17 @@
 import { isIP } from 'node:net';
-import type { EarlierHost, Gpu, Heartbeat, Hello, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import type {
+  EarlierHost,
+  Gpu,
+  GpuMeasurement,
+  Heartbeat,
+  Hello,
+  Inventory,
+  Measurement,
+  MeasurementReport,
+} from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isUuid } from '../../../shared/ids.js';
+import { MEASURED_FIELDS, MEASURED_GPU_FIELDS, type Field, type GpuField } from '../../../shared/measurement.js';
+import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { invalidField } from '../../domain/refusal.js';
 
 const MAX_GPUS = 64;
@@ -73,6 +84,60 @@ export function validateHeartbeat({ gpus, running }: Heartbeat): void {
   if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {
     throw invalidField('running', `has a run id of more than ${MAX_RUN_ID_CHARS} characters`);
   }
+}
+
+/** An honest agent sends 500 at once. */
+const MAX_MINUTES = 1_000;
+/** An honest agent keeps an hour. */
+const LONGEST_AGO_MS = HOUR_MS + 10 * MINUTE_MS;
+const [MOST_MILLIS, MOST_BYTES, MOST_CONNECTIONS] = [1_000 * NUMBERS.cpuCores, 1e15, 1e6];
+/** The highest values that a machine can have. */
+const MEASURED: Readonly<Record<Field, number>> = {
+  cpuMillis: MOST_MILLIS,
+  cpuMaxMillis: MOST_MILLIS,
+  cpuLimitMillis: MOST_MILLIS,
+  memoryUsedBytes: MOST_BYTES,
+  memoryLimitBytes: MOST_BYTES,
+  diskUsedBytes: MOST_BYTES,
+  diskLimitBytes: MOST_BYTES,
+  networkInBytes: MOST_BYTES,
+  networkOutBytes: MOST_BYTES,
+  sshSessions: MOST_CONNECTIONS,
+  portConnections: MOST_CONNECTIONS,
+  connectionsOpened: MOST_BYTES,
+};
+const MEASURED_OF_GPU: Readonly<Record<GpuField, number>> = {
+  usePercent: 100,
+  useMaxPercent: 100,
+  memoryUsedBytes: MOST_BYTES,
+  memoryTotalBytes: MOST_BYTES,
+  powerWatts: 10_000,
+  temperatureCelsius: 1_000,
+};
+
+export function validateMeasurementReport({ instances }: MeasurementReport): void {
+  if (instances.length > MAX_INSTANCES) throw invalidField('instances', `has more than ${MAX_INSTANCES} instances`);
+  if (new Set(instances.map(({ instanceId }) => instanceId)).size < instances.length)
+    throw invalidField('instances', 'has a duplicate instance id');
+  validateMeasurements(instances.flatMap(({ minutes }) => minutes));
+}
+
+/** Checks what a host says that instances have used: the numbers are ones that a machine can have, and no older than an hour. */
+export function validateMeasurements(measurements: readonly Measurement[]): void {
+  if (measurements.length > MAX_MINUTES)
+    throw invalidField('measurements', `has more than ${MAX_MINUTES} measurements`);
+  for (const measurement of measurements) {
+    if (measurement.endedMsAgo > LONGEST_AGO_MS) throw invalidField('measurements', 'has one that is too old');
+    if (measurement.gpus.length > MAX_GPUS) throw invalidField('measurements', `has more than ${MAX_GPUS} GPUs`);
+    const isPossible =
+      MEASURED_FIELDS.every((name) => (measurement[name] ?? 0) <= MEASURED[name]) &&
+      measurement.gpus.every(isPossibleUse);
+    if (!isPossible) throw invalidField('measurements', 'has a number that no machine can have');
+  }
+}
+
+function isPossibleUse(gpu: GpuMeasurement): boolean {
+  return MEASURED_GPU_FIELDS.every((name) => (gpu[name] ?? 0) <= MEASURED_OF_GPU[name]);
 }
 
 function entriesOf<T extends object>(object: T): [keyof T, T[keyof T]][] {

@@ -17,6 +17,7 @@ import { mail } from './0016-mail.js';
 import { spendLimits } from './0017-spend-limits.js';
 import { schedules } from './0018-schedules.js';
 import { chargeDays } from './0019-charge-days.js';
+import { measurements } from './0020-measurements.js';
 
 export interface Migration {
   name: string;
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   { name: '0017-spend-limits', sql: spendLimits },
   { name: '0018-schedules', sql: schedules },
   { name: '0019-charge-days', sql: chargeDays },
+  { name: '0020-measurements', sql: measurements },
 ];

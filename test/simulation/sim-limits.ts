@@ -1,0 +1,29 @@
+import type { InstanceLimits } from '../../control-plane/domain/instance-limits.js';
+import { Random } from './random.js';
+
+const MINUTE_MS = 60_000;
+
+/** The caps of the first organization, which has plenty, on the day, and of the second on the month. */
+export const CAPS = [
+  { day_micro: 100_000_000, month_micro: null },
+  { day_micro: null, month_micro: 60_000_000 },
+];
+
+/** The limits that renters set, by random numbers of their own: the history of a seed does not depend on them otherwise. */
+export class SimLimits {
+  private readonly random: Random;
+
+  constructor(seed: number) {
+    this.random = new Random(seed ^ 0x11417);
+  }
+
+  /** What a deploy says of limits. */
+  next(now: number): Partial<InstanceLimits> {
+    const { random } = this;
+    return {
+      ...(random.chance(0.4) ? { stop_at: now + random.between(1, 40 * MINUTE_MS) } : {}),
+      ...(random.chance(0.5) ? { max_charge_micro: random.between(1, 20_000_000) } : {}),
+      ...(random.chance(0.2) ? { on_limit: 'destroy' as const } : {}),
+    };
+  }
+}
