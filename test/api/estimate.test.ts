@@ -271,7 +271,8 @@ describe('an estimate of what would be refused', () => {
 });
 
 it('a body that no deploy accepts is refused like that of a deploy', async () => {
-  for (const fields of [{ disk_gb: 9 }, { offer_id: 'x' }, { dry_run: true }, { label: 'x'.repeat(65) }]) {
+  const past = { stop_at: '2020-01-01T00:00:00Z' };
+  for (const fields of [{ disk_gb: 9 }, { offer_id: 'x' }, { dry_run: true }, { label: 'x'.repeat(65) }, past]) {
     const [said, deployed] = [
       await world.refused(world.admin.api, 'POST', '/v1/instances/estimate', { ...body, ...fields }),
       await world.refused(world.admin.api, 'POST', '/v1/instances', { ...body, ...fields }),

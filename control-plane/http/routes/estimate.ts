@@ -4,6 +4,7 @@ import { estimate } from '../../services/actions/estimate.js';
 import { ERRORS } from '../error-codes.js';
 import { MEMBER, callerOf } from '../policy.js';
 import { choice, isoOrNull, list, micro, nullable, optional, text, timestamp } from '../schemas.js';
+import { limitsFrom } from './instance-settings.js';
 import { DEPLOY_LIMIT_BYTES, DEPLOY_REFUSALS, DeployBody } from './instances.js';
 import type { Routes } from './routes.js';
 
@@ -67,12 +68,13 @@ export const estimateRoutes: Routes = (app, platform) => {
       },
     },
     (request) => {
-      const { offer_id, template_id, disk_gb, ssh_key_id = null } = request.body;
+      const { offer_id, template_id, disk_gb, ssh_key_id = null, stop_at = null } = limitsFrom(request.body);
       const { refusals, balance_lasts_until, ...rest } = estimate(platform, callerOf(request), {
         offer_id,
         template_id,
         disk_gb,
         ssh_key_id,
+        stop_at,
       });
       return {
         ...rest,

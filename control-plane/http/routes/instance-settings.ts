@@ -25,7 +25,10 @@ export const limitFields = {
 };
 
 /** Returns the limits of a request as the services know them; what is absent stays absent. */
-export function limitsFrom<Limits extends { stop_at?: string | null }>({ stop_at, ...rest }: Limits) {
+export function limitsFrom<Limits extends { stop_at?: string | null }>({
+  stop_at,
+  ...rest
+}: Limits): Omit<Limits, 'stop_at'> & { stop_at?: number | null } {
   if (stop_at === undefined) return rest;
   return { ...rest, stop_at: stop_at === null ? null : timeOf('stop_at', stop_at) };
 }

@@ -8,6 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { foreseePayer } from '../billing/payer.js';
 import { findSlowImage, reasonOf } from '../instances/slow-images.js';
 import type { Platform } from '../system/platform.js';
+import { checkStopTime } from './change-instance.js';
 import { burnAfter, planDeploy, ratesOf, refusalsOf, type DeployChoice, type PlannedDeploy } from './deploy-checks.js';
 
 /** What a deploy would cost and meet. Amounts are null where there is no such offer. */
@@ -26,9 +27,17 @@ export interface Estimate {
   warning: string | null;
 }
 
-/** Returns what a deploy would cost and meet at this moment. Refuses nothing, reserves nothing and writes nothing. */
-export function estimate(platform: Platform, caller: Caller, choice: DeployChoice): Estimate {
+/**
+ * Returns what a deploy would cost and meet at this moment. Reserves nothing and writes nothing. Refuses only a time to stop that is past,
+ * with VALIDATION_FAILED.
+ */
+export function estimate(
+  platform: Platform,
+  caller: Caller,
+  choice: DeployChoice & { stop_at: number | null },
+): Estimate {
   return platform.store.transact((tx) => {
+    checkStopTime(choice.stop_at, tx.now);
     const { payer, account } = foreseePayer(platform, tx, caller);
     const planned = planDeploy(platform, tx, caller, choice, payer);
     const rates = ratesOf(planned);
