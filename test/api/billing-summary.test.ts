@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { CHARGE_GROUPS } from '../../control-plane/domain/money.js';
-import { query, sql, statement } from '../../control-plane/store/sql.js';
+import { query } from '../../control-plane/store/sql.js';
 import { World, type DeployBody } from '../contract/world.js';
 import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../harness/charge-days.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
@@ -421,28 +421,4 @@ describe('the summary of an organization with a long past', () => {
     ]);
     expect(JSON.stringify(plans)).not.toContain('TEMP');
   });
-});
-
-it('every charge of 25 instances that share a template is counted in each group', async () => {
-  // The settlement writes each shared sum once: nothing may be lost in adding them up.
-  const owner = await world.test.renter(1_000_000_000);
-  const crowd = await world.host({ gpus: 25, diskGb: 1_000 });
-  const instances = await Promise.all(
-    Array.from({ length: 25 }, (_, index) => world.running({ ...crowd.body, label: `${index % 3}` }, owner.api)),
-  );
-  world.test.advance(HOUR_MS);
-  for (const { id } of instances) await crowd.agent.speak(id);
-  world.test.advance(0);
-  expect(await rowsOf('by=template', owner.api)).toEqual([[world.templateId, 25 * GPU, 0]]);
-  expect(await rowsOf('by=label', owner.api)).toEqual([
-    ['0', 9 * GPU, 0],
-    ['1', 8 * GPU, 0],
-    ['2', 8 * GPU, 0],
-  ]);
-  const machines = `SELECT gpu_micro FROM machine_days WHERE machine_id = '${crowd.agent.hostId}'`;
-  expect(found(machines)).toEqual([{ gpu_micro: 25 * GPU }]);
-  const days = statement<{ gpu_micro: number }>(
-    sql`SELECT gpu_micro FROM organization_days WHERE organization_id = ${owner.organizationId}`,
-  );
-  expect(world.test.core.platform.store.transact((tx) => tx.all(days))).toEqual([{ gpu_micro: 25 * GPU }]);
 });

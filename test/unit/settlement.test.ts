@@ -123,7 +123,13 @@ describe('Where nothing is metered', () => {
   });
 
   it('a debt is none the less one', () => {
-    expect(settle(account(-1, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], exhaustedAt: 5, nextAt: null });
+    expect(settle(account(-1, []), 5)).toEqual({
+      bookings: [],
+      intervals: [],
+      stops: [],
+      exhaustedAt: 5,
+      nextAt: null,
+    });
   });
 });
 
