@@ -11,7 +11,9 @@ export interface SpendLimit {
   name: LimitName;
   /** The instances whose charges count, and which it stops; null: all of the organization. */
   instanceIds: ReadonlySet<string> | null;
-  /** Charges for the time in [from, to) count. The limit concerns no time before `from`. */
+  /** Charges for the time in [countsFrom, to) count. */
+  countsFrom: number;
+  /** The limit ends no time before `from`: it was set then. */
   from: number;
   to: number;
   /** What was left of it at the last settlement, in micro-dollars, which can be negative; null: no GPU time from `from` on is charged. */
@@ -80,7 +82,7 @@ function beginOf(limit: SpendLimit, meters: readonly Metered[]): number {
 /** Returns the cost up to `at` of the time that counts for a limit and is not settled, in micro-dollars. */
 function dueOfLimit(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid, at: number): number {
   const its = metersOf(limit, meters);
-  return dueAt(its, unpaid, Math.min(at, limit.to)) - dueAt(its, unpaid, limit.from);
+  return dueAt(its, unpaid, Math.min(at, limit.to)) - dueAt(its, unpaid, limit.countsFrom);
 }
 
 /** Returns the part of the cost in the last millisecond of a limit that it does not cover. */

@@ -151,7 +151,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   SPEND_LIMIT_REACHED: {
     status: 402,
     meaning:
-      'A cap of the organization or of the API key, or a limit of the instance itself, is used up, or the request would burn more per hour than a cap allows.',
+      'A cap of the organization or of the API key, or a limit of the instance itself, is used up or leaves less than five minutes of GPU time, or the request would burn more per hour than a cap allows.',
     extra: {
       cap: choice(
         ['burn_per_hour', 'day', 'month', 'max_charge', 'stop_at'],

@@ -56,7 +56,7 @@ describe('stop_at', () => {
       offer_id: poor.offerId,
       template_id: templateId,
       disk_gb: 10,
-      stop_at: iso(test.clock.now() + 1_000),
+      stop_at: iso(test.clock.now() + 5 * MINUTE_MS),
     };
     await poor.renter.api.request('DELETE', `/v1/instances/${poor.id}`);
     poor.agent.automatic = true;
@@ -64,7 +64,7 @@ describe('stop_at', () => {
     await statusIs(poor.renter.api, poor.id, 'destroyed');
     poor.agent.automatic = false;
     const { id } = await poor.renter.api.post<Limited>('/v1/instances', body);
-    test.advance(MINUTE_MS);
+    test.advance(6 * MINUTE_MS);
     poor.agent.automatic = true;
     await poor.agent.connect();
     await statusIs(poor.renter.api, id, 'stopped');
@@ -232,6 +232,69 @@ describe('a change', () => {
     expect(world.test.dump()).toEqual(before);
     poor.agent.close();
   });
+});
+
+describe('a limit that leaves less than five minutes', () => {
+  it('of GPU time refuses a deploy and a start', async () => {
+    const { test } = world;
+    const poor = await poorOne();
+    const near = { max_charge_micro: GPU_MICRO / 12 - 1 };
+    const other = await test.renter(10 * GPU_MICRO);
+    const { body: offer } = await world.host();
+    const before = test.dump();
+    for (const limits of [{ max_charge_micro: 1 }, { stop_at: iso(test.clock.now() + 5 * MINUTE_MS - 1) }])
+      expect(await other.api.request('POST', '/v1/instances', { ...offer, ...limits })).toMatchObject({
+        status: 402,
+        body: { code: 'SPEND_LIMIT_REACHED' },
+      });
+    expect(test.dump()).toEqual(before);
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.pass(0);
+    const { spend_micro } = await read(poor);
+    await change(poor, { max_charge_micro: spend_micro + near.max_charge_micro });
+    expect(await start(poor)).toMatchObject({ status: 402, body: { cap: 'max_charge' } });
+    await change(poor, { max_charge_micro: spend_micro + near.max_charge_micro + 1 });
+    expect((await start(poor)).status).toBe(202);
+    poor.agent.close();
+  });
+
+  it('cannot be set while the instance is on its way', async () => {
+    const poor = await poorOne();
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    poor.agent.automatic = false;
+    void start(poor);
+    await statusIs(poor.renter.api, poor.id, 'starting');
+    const { spend_micro } = await read(poor);
+    for (const body of [{ max_charge_micro: spend_micro + 1 }, { stop_at: iso(world.test.clock.now() + MINUTE_MS) }]) {
+      const before = world.test.dump();
+      expect(await change(poor, body)).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+      expect(world.test.dump()).toEqual(before);
+    }
+    poor.agent.close();
+  });
+});
+
+it('a change that would destroy at once is refused', async () => {
+  const poor = await poorOne();
+  await poor.pass(HOUR_MS);
+  const before = world.test.dump();
+  const destroys = { max_charge_micro: 5, on_limit: 'destroy' };
+  expect(await change(poor, destroys)).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  expect(world.test.dump()).toEqual(before);
+  poor.agent.close();
+});
+
+it('in the first two minutes of a control plane nothing is destroyed by a limit, only stopped', async () => {
+  const poor = await poorOne();
+  await poor.credit(100 * GPU_MICRO);
+  await change(poor, { stop_at: iso(world.test.clock.now() + HOUR_MS), on_limit: 'destroy' });
+  await poor.away(2 * HOUR_MS);
+  await statusIs(poor.renter.api, poor.id, 'stopped');
+  for (let minute = 0; minute < 3; minute++) await poor.pass(MINUTE_MS);
+  await statusIs(poor.renter.api, poor.id, 'destroyed');
+  poor.agent.close();
 });
 
 it('a deploy takes limits, and refuses a time that is past', async () => {

@@ -119,6 +119,19 @@ describe('a cap on the day', () => {
   });
 });
 
+it('a cap that is set again as it is is not told of again', async () => {
+  const poor = await makePoor(world.test, world.templateId);
+  await poor.credit(100 * GPU_MICRO);
+  await poor.pass(untilTomorrow() + 30 * MINUTE_MS);
+  const told = listening(world.test, poor.renter.organizationId);
+  for (let count = 0; count < 3; count++) {
+    await setCaps(poor, { day_micro: GPU_MICRO, burn_per_hour_micro: 100 * GPU_MICRO + count });
+    await poor.pass(1_000);
+  }
+  expect(told('billing.spend_cap').map(({ data }) => data['percent'])).toEqual([50]);
+  poor.agent.close();
+});
+
 it('a cap on the month counts its days together', async () => {
   const poor = await makePoor(world.test, world.templateId);
   await poor.credit(100 * GPU_MICRO);

@@ -21,8 +21,8 @@ export class SimLimits {
   next(now: number): Partial<InstanceLimits> {
     const { random } = this;
     return {
-      ...(random.chance(0.4) ? { stop_at: now + random.between(1, 40 * MINUTE_MS) } : {}),
-      ...(random.chance(0.5) ? { max_charge_micro: random.between(1, 20_000_000) } : {}),
+      ...(random.chance(0.4) ? { stop_at: now + random.between(5 * MINUTE_MS, 40 * MINUTE_MS) } : {}),
+      ...(random.chance(0.5) ? { max_charge_micro: random.between(6_000_000, 30_000_000) } : {}),
       ...(random.chance(0.2) ? { on_limit: 'destroy' as const } : {}),
     };
   }

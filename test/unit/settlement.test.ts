@@ -360,3 +360,27 @@ it('settled at whatever times, it comes to the same', () => {
     ),
   );
 });
+
+describe('A limit', () => {
+  const limit = (leftMicro: number, from: number, countsFrom = 0) => ({
+    name: { kind: 'max_charge' as const, instanceId: 'a' },
+    instanceIds: null,
+    ...{ countsFrom, from, to: Infinity, leftMicro },
+  });
+
+  it('counts what is not settled from before it was set, and ends nothing before', () => {
+    for (const [left, charged] of [
+      [1_500, 1_500],
+      [500, 1_000],
+    ] as const) {
+      const given = { ...account(1_000_000, [gpu([interval(3_000)])]), limits: [limit(left, 1_000)] };
+      expect(chargedOf(given, 3_000)).toEqual([charged]);
+    }
+  });
+
+  it('leaves the rest of its last millisecond to nobody, disks first, then the lower ids', () => {
+    const meters = [gpu([interval(3_000)], 2 * RATE), disk([interval(3_000)])];
+    const given = { ...account(1_000_000, meters), limits: [limit(1_000, 0)] };
+    expect(chargedOf(given, 3_000)).toEqual([1_000 - 334, 3_000]);
+  });
+});

@@ -1,6 +1,7 @@
 import type { Caller } from '../../domain/caller.js';
-import type { InstanceLimits } from '../../domain/instance-limits.js';
+import { tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import { usedUpLimit } from '../billing/enforce-limits.js';
 import { effectiveFrom } from '../billing/spend-caps.js';
 import { settleOrganizations } from '../billing/settle.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
@@ -28,7 +29,9 @@ export function changeInstance(
     const instance = getOwnInstance(tx, caller, id);
     if (instance.status === 'destroying' || instance.status === 'destroyed')
       throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; it cannot be changed any more`);
-    const changed = amend(tx, instance, changesBy(instance, settings, tx.now));
+    const changes = changesBy(instance, settings, tx.now);
+    checkLimits({ ...instance, ...changes }, tx.now);
+    const changed = amend(tx, instance, changes);
     settleSoon(tx, caller.organizationId);
     return describeInstance(platform, tx, changed);
   });
@@ -37,6 +40,23 @@ export function changeInstance(
 /** Refuses with VALIDATION_FAILED a time to stop that is not in the future. */
 export function checkStopTime(stopAt: number | null | undefined, now: number): void {
   if (typeof stopAt === 'number' && stopAt <= now) throw invalidField('stop_at', 'must be in the future');
+}
+
+/**
+ * Refuses with VALIDATION_FAILED a limit that would destroy the instance at once, and one that leaves too little of GPU time to an instance
+ * that is on its way: such a limit would make free what it runs before it is shown as running.
+ */
+function checkLimits(instance: Instance, now: number): void {
+  const used = usedUpLimit(instance, now);
+  if (used && instance.on_limit === 'destroy')
+    throw invalidField('on_limit', 'would destroy the instance at once; set a higher limit, or send a DELETE');
+  const isOnItsWay = instance.status === 'creating' || instance.status === 'starting';
+  const near = isOnItsWay ? tooNearLimit(instance, instance, now) : undefined;
+  if (near)
+    throw invalidField(
+      near === 'stop_at' ? 'stop_at' : 'max_charge_micro',
+      `must leave at least five minutes of GPU time while the instance is ${instance.status}`,
+    );
 }
 
 function changesBy(instance: Instance, settings: InstanceSettings, now: number): InstanceChanges {

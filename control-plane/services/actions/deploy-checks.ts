@@ -11,7 +11,7 @@ import { refusalOfBalance, refusalOfFreeze } from '../billing/payment-check.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
 import { findTemplate } from '../catalogue/templates.js';
-import { refusalOfCaps } from '../billing/spend-check.js';
+import { refusalOfCaps, refusalOfOwnLimit } from '../billing/spend-check.js';
 import type { Platform } from '../system/platform.js';
 
 const INSTANCE_LIMIT = 25;
@@ -25,6 +25,8 @@ export interface DeployChoice {
   template_id: string;
   disk_gb: number;
   ssh_key_id: string | null;
+  stop_at?: number | null;
+  max_charge_micro?: number | null;
 }
 
 /** A choice with everything that its checks look at. What the caller cannot use is the refusal that says so. */
@@ -139,6 +141,7 @@ const CHECKS: readonly Check[] = [
   ({ payer }) => refusalOfFreeze(payer.isFrozen),
   uncoveredBurn,
   usedUpCap,
+  tooNearOwnLimit,
   ofOffer(tooFewGpus),
 ];
 
@@ -289,7 +292,16 @@ function uncoveredBurn(planned: PlannedDeploy): Refusal | undefined {
 function usedUpCap(planned: PlannedDeploy): Refusal | undefined {
   const { live, caps, apiKeyId } = planned.payer;
   const rates = ratesOf(planned);
-  return refusalOfCaps(caps, rates ? [...live, { ...rates, status: 'creating', apiKeyId }] : live);
+  if (!rates) return refusalOfCaps(caps, live, 0);
+  return refusalOfCaps(caps, [...live, { ...rates, status: 'creating', apiKeyId }], rates.pricePerHourMicro);
+}
+
+function tooNearOwnLimit(planned: PlannedDeploy): Refusal | undefined {
+  const rates = ratesOf(planned);
+  if (!rates) return undefined;
+  const { stop_at = null, max_charge_micro = null } = planned.choice;
+  const spent = { spend_micro: 0, price_per_hour_micro: rates.pricePerHourMicro };
+  return refusalOfOwnLimit({ stop_at, max_charge_micro }, spent, planned.now, burnAfter(planned) ?? 0);
 }
 
 /** Looks again whether GPUs are free, if the offer is said to be available. */

@@ -71,7 +71,8 @@ export function beginStart(
   const live = findLiveRates(tx, instance.organization_id);
   const withThis = live.map((other) => (other.id === instance.id ? { ...other, status: 'starting' as const } : other));
   checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
-  checkSpendCaps(tx, { organizationId: instance.organization_id, apiKeyId: instance.api_key_id }, withThis);
+  const owner = { organizationId: instance.organization_id, apiKeyId: instance.api_key_id };
+  checkSpendCaps(tx, owner, withThis, instance.price_per_hour_micro);
   checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
   checkHost(platform, tx, instance);
   reclaimGpus(tx, instance);

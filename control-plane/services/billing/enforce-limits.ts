@@ -1,3 +1,4 @@
+import { GRACE_MS } from '../../domain/deadlines.js';
 import { dollars } from '../../domain/money.js';
 import type { LimitStop } from '../../domain/settlement.js';
 import type { LimitName } from '../../domain/spend-limit.js';
@@ -6,29 +7,31 @@ import type { Reason } from '../events/timeline.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { requestDestroy, requestStop } from '../instances/requests.js';
 import { cutInterval, openInterval } from '../metering/meters.js';
+import { findMachineRow } from '../machines/machines.js';
 import { findStep } from '../system/clock-steps.js';
+import type { Platform } from '../system/platform.js';
 
 /**
  * Stops a running instance whose limit is used up, and charges it no further than that time. If its renter has said so, a limit of the
  * instance itself destroys it; while an operator must confirm the clock, it only stops.
  */
-export function enforceLimit(tx: Tx, { instanceId, limit, at }: LimitStop): void {
+export function enforceLimit(platform: Platform, tx: Tx, { instanceId, limit, at }: LimitStop): void {
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'running') return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
-  const destroys = isEndedBy(tx, instance, limit);
+  const destroys = isEndedBy(platform, tx, instance, limit);
   const reason = reasonFor(limit, instance, destroys);
   if (destroys) requestDestroy(tx, instance, reason);
   else requestStop(tx, instance, reason);
 }
 
 /** Destroys a stopped instance whose limit is used up, if its renter has said so. Its disk is charged until then. */
-export function destroyAtLimit(tx: Tx, instanceId: string): void {
+export function destroyAtLimit(platform: Platform, tx: Tx, instanceId: string): void {
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'stopped') return;
   const limit = usedUpLimit(instance, tx.now);
-  if (limit && isEndedBy(tx, instance, limit)) requestDestroy(tx, instance, reasonFor(limit, instance, true));
+  if (limit && isEndedBy(platform, tx, instance, limit)) requestDestroy(tx, instance, reasonFor(limit, instance, true));
 }
 
 /** Returns the limit of an instance itself that is used up. */
@@ -41,9 +44,19 @@ export function usedUpLimit(
   return undefined;
 }
 
-/** Tells whether a limit destroys an instance instead of stopping it. */
-export function isEndedBy(tx: Tx, { on_limit }: Instance, limit: LimitName): boolean {
-  return isOfInstance(limit) && on_limit === 'destroy' && isClockTrusted(tx);
+/**
+ * Tells whether a limit destroys an instance instead of stopping it. Not in the first two minutes of a control plane, not after a restore
+ * before the host has said what it has, and not while an operator must confirm the clock.
+ */
+export function isEndedBy(
+  { clock, bootedAt }: Pick<Platform, 'clock' | 'bootedAt'>,
+  tx: Tx,
+  { on_limit, machine_id }: Instance,
+  limit: LimitName,
+): boolean {
+  if (!isOfInstance(limit) || on_limit !== 'destroy') return false;
+  if (clock.monotonic() - bootedAt < GRACE_MS || !isClockTrusted(tx)) return false;
+  return findMachineRow(tx, machine_id).needs_resync === 0;
 }
 
 function isClockTrusted(tx: Tx): boolean {

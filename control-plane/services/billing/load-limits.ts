@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../shared/time.js';
+import { DAY_MS, MINUTE_MS } from '../../../shared/time.js';
 import { PERIODS, periodAt, periodsIn } from '../../domain/spend-cap.js';
 import type { SpendLimit } from '../../domain/spend-limit.js';
 import type { Row } from '../../store/schema.js';
@@ -10,6 +10,9 @@ export type LimitedInterval = Pick<
   Row<'instances'>,
   'organization_id' | 'stop_at' | 'max_charge_micro' | 'max_charge_from' | 'spend_micro' | 'api_key_id'
 > & { instance_id: string; settled_to: number };
+
+/** A settlement looks so far ahead: a day or month that begins meanwhile counts. */
+const SETTLED_AHEAD_MS = MINUTE_MS;
 
 type Cap = Row<'spend_caps'>;
 
@@ -33,7 +36,7 @@ function limitsOf({
   max_charge_from,
   spend_micro,
 }: LimitedInterval) {
-  const its = { instanceIds: new Set([instanceId]), to: Infinity };
+  const its = { instanceIds: new Set([instanceId]), countsFrom: 0, to: Infinity };
   const limits: SpendLimit[] = [];
   if (stop_at !== null) limits.push({ ...its, name: { kind: 'stop_at', instanceId }, from: stop_at, leftMicro: null });
   if (max_charge_micro !== null) {
@@ -71,10 +74,11 @@ function limitsOfCap(tx: Tx, cap: Cap, all: readonly LimitedInterval[]): SpendLi
     const most = kind === 'day' ? cap.day_micro : cap.month_micro;
     if (most === null) return [];
     const begin = cap[`${kind}_from`];
-    const periods = periodsIn(kind, Math.max(first, begin), tx.now);
+    const periods = periodsIn(kind, Math.max(first, begin), tx.now + SETTLED_AHEAD_MS);
     return periods.map(({ from, to }) => ({
       name: { kind, apiKeyId },
       instanceIds,
+      countsFrom: from,
       from: Math.max(from, begin),
       to,
       leftMicro: most - spentIn(days, { from, to }),

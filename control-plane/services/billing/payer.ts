@@ -48,14 +48,19 @@ export function foreseePayer(platform: Platform, tx: Tx, caller: Caller): { paye
   if (!account) throw new Error(`organization ${organizationId} has no account`);
   const settlement = settle(account, tx.now);
   const chargedMicro = settlement.bookings.reduce((sum, booking) => sum + booking.chargedMicro, 0);
-  const statuses = statusesAfter(tx, account, settlement);
+  const statuses = statusesAfter(platform, tx, account, settlement);
   const live = payer.live.map((one) => ({ ...one, status: statuses.get(one.id) ?? one.status }));
   const caps = payer.caps.map((state) => withBookings(state, payer.live, settlement, tx.now));
   return { payer: { ...payer, balanceMicro: payer.balanceMicro - chargedMicro, live, caps }, account };
 }
 
 /** Returns the status of each instance that a settlement stops or destroys. */
-function statusesAfter(tx: Tx, account: LoadedAccount, settlement: Settlement): Map<string, InstanceStatus> {
+function statusesAfter(
+  platform: Platform,
+  tx: Tx,
+  account: LoadedAccount,
+  settlement: Settlement,
+): Map<string, InstanceStatus> {
   const { bookings, exhaustedAt, stops } = settlement;
   const statuses = new Map<string, InstanceStatus>();
   if (exhaustedAt !== undefined)
@@ -63,7 +68,7 @@ function statusesAfter(tx: Tx, account: LoadedAccount, settlement: Settlement): 
   for (const { instanceId, limit } of stops) {
     const instance = findInstance(tx, instanceId);
     if (statuses.has(instanceId) || instance?.status !== 'running') continue;
-    statuses.set(instanceId, isEndedBy(tx, instance, limit) ? 'destroying' : 'stopping');
+    statuses.set(instanceId, isEndedBy(platform, tx, instance, limit) ? 'destroying' : 'stopping');
   }
   for (const id of account.endsAtLimit) {
     const instance = findInstance(tx, id);
@@ -71,7 +76,7 @@ function statusesAfter(tx: Tx, account: LoadedAccount, settlement: Settlement): 
     const booked = bookings.filter(({ instanceId }) => instanceId === id);
     const spend_micro = booked.reduce((sum, { chargedMicro }) => sum + chargedMicro, instance.spend_micro);
     const limit = usedUpLimit({ ...instance, spend_micro }, tx.now);
-    if (limit && isEndedBy(tx, instance, limit)) statuses.set(id, 'destroying');
+    if (limit && isEndedBy(platform, tx, instance, limit)) statuses.set(id, 'destroying');
   }
   return statuses;
 }

@@ -78,8 +78,8 @@ export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly st
     if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, id, exhaustedAt);
   }
   for (const [id, account] of accounts) {
-    for (const stop of settlements.get(id)?.stops ?? []) enforceLimit(tx, stop);
-    for (const instanceId of account.endsAtLimit) destroyAtLimit(tx, instanceId);
+    for (const stop of settlements.get(id)?.stops ?? []) enforceLimit(platform, tx, stop);
+    for (const instanceId of account.endsAtLimit) destroyAtLimit(platform, tx, instanceId);
     tellOfLimits(tx, id, account.limits);
     warnOfBalance(tx, id, account);
     if (low.has(id) || account.disksAtRiskHours !== null) warnOfDisks(platform, tx, id);

@@ -1,7 +1,7 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
-import { periodAt } from '../../domain/spend-cap.js';
+import { periodAt, type Period } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -52,7 +52,7 @@ export function setSpendCaps(
     tx.run(query.deleteFrom('spend_caps').where('id', '=', id));
     const caps = { burn_per_hour_micro, day_micro, month_micro };
     if (Object.values(caps).some((micro) => micro !== null)) {
-      const told = { told_day: null, told_day_percent: null, told_month: null, told_month_percent: null };
+      const told = { ...toldOf('day', before, day_micro), ...toldOf('month', before, month_micro) };
       const from = {
         day_from: effectiveFrom(tx.now, day_micro, before?.day_micro, before?.day_from),
         month_from: effectiveFrom(tx.now, month_micro, before?.month_micro, before?.month_from),
@@ -71,6 +71,16 @@ export function setSpendCaps(
     settleSoon(tx, organizationId);
     return describe(tx, owner);
   });
+}
+
+/** Returns of what an organization was told: a cap that stays the same is not told of again. */
+function toldOf<Name extends Period>(period: Name, before: Row<'spend_caps'> | undefined, micro: number | null) {
+  const isSame = before?.[`${period}_micro`] === micro;
+  const [first, percent] = isSame ? [before[`told_${period}`], before[`told_${period}_percent`]] : [null, null];
+  return { [`told_${period}`]: first, [`told_${period}_percent`]: percent } as Record<
+    `told_${Name}` | `told_${Name}_percent`,
+    number | null
+  >;
 }
 
 /**

@@ -1,11 +1,11 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
+import { leavesEnough, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal } from '../../domain/refusal.js';
 import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance, LiveInstance } from '../instances/queries.js';
-import { usedUpLimit } from './enforce-limits.js';
 import { spentByDay, spentIn } from './load-limits.js';
 
 /** Whose deploys a cap counts. */
@@ -34,23 +34,28 @@ export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapStat
 }
 
 /**
- * Returns the refusal (SPEND_LIMIT_REACHED) of what would burn more per hour than a cap allows, and of anything while a cap on the day or
- * the month is used up. `live` are the instances of the organization, as they would be then.
+ * Returns the refusal (SPEND_LIMIT_REACHED) of what would burn more per hour than a cap allows, and of what a cap on the day or the month
+ * leaves less than five minutes of GPU time at its price. `live` are the instances of the organization, as they would be then.
  */
 export function refusalOfCaps(
   caps: readonly CapState[],
   live: readonly Omit<LiveInstance, 'id'>[],
+  pricePerHourMicro: number,
 ): Refusal | undefined {
   for (const state of caps) {
     const { api_key_id } = state.cap;
     const its = api_key_id === null ? live : live.filter((one) => one.apiKeyId === api_key_id);
-    const refusal = refusalOfCap(state, burnPerHourMicro(its));
+    const refusal = refusalOfCap(state, burnPerHourMicro(its), pricePerHourMicro);
     if (refusal) return refusal;
   }
   return undefined;
 }
 
-function refusalOfCap({ cap, spent }: CapState, burn_per_hour_micro: number): Refusal | undefined {
+function refusalOfCap(
+  { cap, spent }: CapState,
+  burn_per_hour_micro: number,
+  pricePerHourMicro: number,
+): Refusal | undefined {
   const whose = cap.api_key_id === null ? 'the organization' : 'this API key';
   const most = cap.burn_per_hour_micro;
   if (most !== null && burn_per_hour_micro > most) {
@@ -59,26 +64,42 @@ function refusalOfCap({ cap, spent }: CapState, burn_per_hour_micro: number): Re
   }
   for (const period of PERIODS) {
     const limit = cap[`${period}_micro`];
-    if (limit === null || spent[period] < limit) continue;
-    const message = `${whose} has spent what an admin allows for this ${period} (UTC); wait for the next one, or ask an admin to raise the cap`;
+    if (limit === null || leavesEnough(limit - spent[period], pricePerHourMicro)) continue;
+    const message = `${whose} has spent what an admin allows for this ${period} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
     return reached(period, message, limit, burn_per_hour_micro);
   }
   return undefined;
 }
 
 /** Refuses with SPEND_LIMIT_REACHED like {@link refusalOfCaps}. */
-export function checkSpendCaps(tx: Tx, spender: Spender, live: readonly Omit<LiveInstance, 'id'>[]): void {
-  const refusal = refusalOfCaps(findCaps(tx, spender), live);
+export function checkSpendCaps(
+  tx: Tx,
+  spender: Spender,
+  live: readonly Omit<LiveInstance, 'id'>[],
+  pricePerHourMicro: number,
+): void {
+  const refusal = refusalOfCaps(findCaps(tx, spender), live, pricePerHourMicro);
   if (refusal) throw refusal;
 }
 
-/** Refuses with SPEND_LIMIT_REACHED to start an instance whose own limit is used up. */
+/** Returns the refusal (SPEND_LIMIT_REACHED) of a deploy or start whose own limit leaves less than five minutes of GPU time. */
+export function refusalOfOwnLimit(
+  limits: Pick<InstanceLimits, 'stop_at' | 'max_charge_micro'>,
+  spent: { spend_micro: number; price_per_hour_micro: number },
+  now: number,
+  burn_per_hour_micro: number,
+): Refusal | undefined {
+  const near = tooNearLimit(limits, spent, now);
+  if (!near) return undefined;
+  const field = near === 'stop_at' ? 'stop_at' : 'max_charge_micro';
+  const message = `the limit ${field} of this instance is used up, or leaves less than five minutes of GPU time; set a higher one`;
+  return reached(near, message, near === 'stop_at' ? null : limits.max_charge_micro, burn_per_hour_micro);
+}
+
+/** Refuses with SPEND_LIMIT_REACHED like {@link refusalOfOwnLimit}. */
 export function checkOwnLimit(instance: Instance, now: number, burn_per_hour_micro: number): void {
-  const limit = usedUpLimit(instance, now);
-  if (!limit) return;
-  const field = limit.kind === 'stop_at' ? 'stop_at' : 'max_charge_micro';
-  const message = `the limit ${field} of this instance is used up; change it with PATCH /v1/instances/${instance.id}`;
-  throw reached(limit.kind, message, limit.kind === 'stop_at' ? null : instance.max_charge_micro, burn_per_hour_micro);
+  const refusal = refusalOfOwnLimit(instance, instance, now, burn_per_hour_micro);
+  if (refusal) throw refusal;
 }
 
 function reached(cap: string, message: string, limit_micro: number | null, burn_per_hour_micro: number): Refusal {
