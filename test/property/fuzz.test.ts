@@ -53,6 +53,10 @@ async function signedIn(renter: Renter): Promise<Renter> {
   if (status !== 200 || !body.organization) return test.renter();
   await test.operator.request('DELETE', `/v1/operator/organizations/${body.organization.id}/dispute`);
   const fresh = { ...renter, api: test.api.as(body.token), organizationId: body.organization.id };
+  const noCaps = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
+  const uncapped = await fresh.api.request('PUT', '/v1/orgs/current/spend-caps', noCaps);
+  // Somebody who is no admin any more cannot lift them.
+  if (uncapped.status !== 200) return test.renter();
   const { balance_micro } = await fresh.api.get<{ balance_micro: number }>('/v1/orgs/current');
   if (balance_micro < -MOST_MICRO / 2) return test.renter();
   const credit = { amount_micro: 100_000_000 - Math.min(balance_micro, 0), reason: 'test' };
