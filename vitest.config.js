@@ -30,7 +30,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      { test: { name: 'deep', include: DEEP, testTimeout: 30_000 } },
+      { test: { name: 'deep', include: DEEP, testTimeout: 120_000 } },
       // It says how long something takes, so nothing runs beside it.
       { test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 30_000, fileParallelism: false } },
       {

@@ -188,13 +188,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 14,
+    seed: 10,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    seed: 5,
+    seed: 3,
     changes: [[`${SERVICES}/machines/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {

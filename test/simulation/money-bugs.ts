@@ -60,7 +60,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 4,
+    seed: 3,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
@@ -84,7 +84,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
-    seed: 8,
+    seed: 3,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -108,13 +108,13 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 6,
+    seed: 4,
     changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 3,
+    seed: 4,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
@@ -133,18 +133,21 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'a settlement does not know what an instance may cost',
+    seed: 4,
     hasLimits: true,
     changes: [withoutLimits(['max_charge'])],
   },
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'the millisecond in which a limit is used up is charged whole',
+    seed: 4,
     hasLimits: true,
     changes: [['control-plane/domain/spend-limit', () => ({ uncoveredBy: () => [] })]],
   },
   {
     invariant: 'no GPU time is charged after the time to stop',
     bug: 'a settlement does not know when an instance is to stop',
+    seed: 5,
     hasLimits: true,
     changes: [withoutLimits(['stop_at'])],
   },
