@@ -274,7 +274,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 6,
+    seed: 19,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
@@ -319,13 +319,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a start that is refused is not told',
-    seed: 11,
+    seed: 7,
     changes: [[`${SERVICES}/events/timeline`, () => ({ recordScheduleRefused: () => {} })]],
   },
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a stop is left out',
-    seed: 6,
+    seed: 7,
     changes: [
       [
         'control-plane/domain/schedule',

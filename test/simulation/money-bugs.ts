@@ -154,13 +154,14 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
+    seed: 5,
     hasLimits: true,
     changes: [withoutLimits(['day', 'month'])],
   },
   {
     invariant: 'what has reached its limit is stopped at once',
     bug: 'a limit ends what is charged, and stops nothing',
-    seed: 10,
+    seed: 4,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
