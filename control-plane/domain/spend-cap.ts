@@ -6,7 +6,7 @@ export type Period = 'day' | 'month';
 export const PERIODS: readonly Period[] = ['day', 'month'];
 
 /** At which percent of a cap or limit its renters are told, each once. */
-export const TOLD_PERCENTS = [50, 80, 100] as const;
+const TOLD_PERCENTS = [50, 80, 100] as const;
 
 /** Returns the UTC day or calendar month of a time, in milliseconds since 1970. */
 export function periodAt(period: Period, at: number): Span {

@@ -1,10 +1,9 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { CHARGE_GROUPS } from '../../control-plane/domain/money.js';
-import { query } from '../../control-plane/store/sql.js';
+import { sql, statement } from '../../control-plane/store/sql.js';
 import { World, type DeployBody } from '../contract/world.js';
 import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../harness/charge-days.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
@@ -310,115 +309,26 @@ it('a list keeps its range over midnight, and each of its items comes once', asy
   for (const instance of instances) await destroyed(instance, owner.api);
 });
 
-describe('the summary of an organization with a long past', () => {
-  const INSTANCES = 1_300;
-  const DAYS = 120;
-  let owner: Renter;
-  let expected: Map<string, number>;
-
-  beforeAll(async () => {
-    owner = await world.test.renter();
-    const today = Math.floor(world.test.clock.now() / DAY_MS);
-    const like = found('SELECT id FROM instances LIMIT 1') as { id: string }[];
-    // Five are used every day; each of the others on one day, ten of them on the same one.
-    expected = new Map();
-    world.test.core.platform.store.transact((tx) => {
-      const add = (key: string, day: number, micro: number) => {
-        expected.set(key, (expected.get(key) ?? 0) + micro);
-        const row = { organization_id: owner.organizationId, key, day, instance_id: like[0]?.id ?? '', disk_micro: 0 };
-        tx.run(query.insertInto('charge_days').values({ ...row, grouped_by: 'instance', gpu_micro: micro }));
-      };
-      for (let live = 0; live < 5; live++) {
-        const key = randomUUID();
-        for (let ago = 0; ago < DAYS; ago++) add(key, today - ago, live + ago);
-      }
-      for (let past = 0; past < INSTANCES; past++) add(randomUUID(), today - Math.floor(past / 10) - 1, past + 1);
-    });
-  });
-
-  const range = () => `from=${dateIn(-200)}`;
-  const asMap = (items: readonly Sum[]) => new Map(items.map(({ key, gpu_micro }) => [key, gpu_micro]));
-
-  it('is whole without a limit, in pages of any size, and in the file', async () => {
-    const { items } = await read(range(), owner.api);
-    expect(items).toHaveLength(INSTANCES + 5);
-    expect(asMap(items)).toEqual(expected);
-    for (const limit of [50, 51, 500]) {
-      const pages: Sum[] = [];
-      for (let cursor: string | null | undefined; cursor !== null;) {
-        const page: List = await read(`${range()}&limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`, owner.api);
-        // Only the last page is short.
-        if (page.next_cursor !== null) expect(page.items).toHaveLength(limit);
-        pages.push(...page.items);
-        cursor = page.next_cursor ?? null;
-      }
-      expect(pages).toEqual(items);
-    }
-    const csv = await owner.api.get<string>(`/v1/billing/summary.csv?${range()}`);
-    expect(csv.trimEnd().split('\n')).toHaveLength(1 + items.length);
-  });
-
-  it('goes on over slices in which nothing was used for the first time', async () => {
-    const steady = await world.test.renter();
-    const today = Math.floor(world.test.clock.now() / DAY_MS);
-    world.test.core.platform.store.transact((tx) => {
-      for (const [key, days] of [
-        ['a', DAYS],
-        ['b', DAYS],
-        ['c', DAYS],
-        ['d', DAYS],
-        ['e', DAYS],
-        ['of today', 1],
-      ] as const)
-        for (let ago = 0; ago < days; ago++) {
-          const row = { organization_id: steady.organizationId, key, day: today - ago, instance_id: '' };
-          tx.run(query.insertInto('charge_days').values({ ...row, grouped_by: 'label', gpu_micro: 1, disk_micro: 1 }));
-        }
-    });
-    const sums = ['a', 'b', 'c', 'd', 'e'].map((key) => [key, DAYS, DAYS]);
-    expect(await rowsOf(`by=label&${range()}`, steady.api)).toEqual([...sums, ['of today', 1, 1]]);
-    const page = await read(`by=label&limit=6&${range()}`, steady.api);
-    expect(page.items).toHaveLength(6);
-    const csv = await steady.api.get<string>(`/v1/billing/summary.csv?by=label&${range()}`);
-    expect(csv.trimEnd().split('\n')).toHaveLength(7);
-  });
-
-  it('looks at a bounded number of rows at a time, by an index in its order', async () => {
-    const { store } = world.test.core.platform;
-    const transact = store.transact.bind(store);
-    const rows: number[] = [];
-    const statements = new Set<string>();
-    store.transact = (work) =>
-      transact((tx) => {
-        rows.push(0);
-        const all: typeof tx.all = (text) => {
-          const answer = tx.all(text);
-          rows.push((rows.pop() ?? 0) + answer.length);
-          statements.add(text.compile().sql);
-          return answer;
-        };
-        return work({ ...tx, all });
-      });
-    try {
-      await read(range(), owner.api);
-    } finally {
-      store.transact = transact;
-    }
-    // A slice reads 250 rows, and the sums and names of 50 of them.
-    expect(Math.max(...rows)).toBeLessThanOrEqual(350);
-    expect(rows.length).toBeGreaterThan(20);
-    const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
-    const scans = [...statements].filter((text) => text.includes('is_repeated'));
-    const plans = scans.map((text) => {
-      const none = Array.from(text.matchAll(/\?/g), () => null);
-      return database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`).all(...none);
-    });
-    database.close();
-    const searched = 'SEARCH charged USING COVERING INDEX charge_days_by_day';
-    expect(plans.map(([first]) => first?.detail)).toEqual([
-      `${searched} (organization_id=? AND grouped_by=? AND day>? AND day<?)`,
-      `${searched} (organization_id=? AND grouped_by=? AND (day,key)>(?,?) AND day<?)`,
-    ]);
-    expect(JSON.stringify(plans)).not.toContain('TEMP');
-  });
+it('every charge of 25 instances that share a template is counted in each group', async () => {
+  // The settlement writes each shared sum once: nothing may be lost in adding them up.
+  const owner = await world.test.renter(1_000_000_000);
+  const crowd = await world.host({ gpus: 25, diskGb: 1_000 });
+  const instances = await Promise.all(
+    Array.from({ length: 25 }, (_, index) => world.running({ ...crowd.body, label: `${index % 3}` }, owner.api)),
+  );
+  world.test.advance(HOUR_MS);
+  for (const { id } of instances) await crowd.agent.speak(id);
+  world.test.advance(0);
+  expect(await rowsOf('by=template', owner.api)).toEqual([[world.templateId, 25 * GPU, 0]]);
+  expect(await rowsOf('by=label', owner.api)).toEqual([
+    ['0', 9 * GPU, 0],
+    ['1', 8 * GPU, 0],
+    ['2', 8 * GPU, 0],
+  ]);
+  const machines = `SELECT gpu_micro FROM machine_days WHERE machine_id = '${crowd.agent.hostId}'`;
+  expect(found(machines)).toEqual([{ gpu_micro: 25 * GPU }]);
+  const days = statement<{ gpu_micro: number }>(
+    sql`SELECT gpu_micro FROM organization_days WHERE organization_id = ${owner.organizationId}`,
+  );
+  expect(world.test.core.platform.store.transact((tx) => tx.all(days))).toEqual([{ gpu_micro: 25 * GPU }]);
 });

@@ -14,7 +14,8 @@ export type InstanceSettings = Partial<InstanceLimits> & { label?: string | null
 
 /**
  * Changes the label and the limits of an instance; what is absent stays. Limits concern what is used from now on. Refuses with
- * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a time to stop that is past.
+ * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a time to stop that is past
+ * and limits that {@link checkLimits} names.
  */
 export function changeInstance(
   platform: Platform,
@@ -23,7 +24,6 @@ export function changeInstance(
   settings: InstanceSettings,
 ): InstanceDetails {
   return platform.store.transact((tx) => {
-    getOwnInstance(tx, caller, id);
     checkStopTime(settings.stop_at, tx.now);
     settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);

@@ -20,7 +20,7 @@ export function enforceLimit(platform: Platform, tx: Tx, { instanceId, limit, at
   if (instance?.status !== 'running') return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
-  const destroys = isEndedBy(platform, tx, instance, limit);
+  const destroys = limitDestroys(platform, tx, instance, limit);
   const reason = reasonFor(limit, instance, destroys);
   if (destroys) requestDestroy(tx, instance, reason);
   else requestStop(tx, instance, reason);
@@ -31,7 +31,8 @@ export function destroyAtLimit(platform: Platform, tx: Tx, instanceId: string): 
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'stopped') return;
   const limit = usedUpLimit(instance, tx.now);
-  if (limit && isEndedBy(platform, tx, instance, limit)) requestDestroy(tx, instance, reasonFor(limit, instance, true));
+  if (limit && limitDestroys(platform, tx, instance, limit))
+    requestDestroy(tx, instance, reasonFor(limit, instance, true));
 }
 
 /** Returns the limit of an instance itself that is used up. */
@@ -48,7 +49,7 @@ export function usedUpLimit(
  * Tells whether a limit destroys an instance instead of stopping it. Not in the first two minutes of a control plane, not after a restore
  * before the host has said what it has, and not while an operator must confirm the clock.
  */
-export function isEndedBy(
+export function limitDestroys(
   { clock, bootedAt }: Pick<Platform, 'clock' | 'bootedAt'>,
   tx: Tx,
   { on_limit, machine_id }: Instance,

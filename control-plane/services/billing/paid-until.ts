@@ -7,7 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findLiveRates, type LiveInstance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
-import { spentByDay, spentIn } from './load-limits.js';
+import { findCaps } from './spend-check.js';
 
 /**
  * Returns, in ms from now, for how long the instances on a machine that run or will run are paid by their organizations' balances, within
@@ -68,23 +68,20 @@ function ownLimits(
   return stop_at === null ? charge : [...charge, Math.max(stop_at - now, 0)];
 }
 
-/** Returns for how long caps last that are used up before their day or month is over. */
+/** Returns for how long each cap lasts that is used up in its present day or month, or in the next one. */
 function capsOf(tx: Tx, { organization_id, api_key_id }: UpOrStarting, { live }: PayingAccount): number[] {
-  const ids = api_key_id === null ? [organization_id] : [organization_id, api_key_id];
-  return ids.flatMap((id) => {
-    const cap = tx.get(capOf({ id }));
-    if (!cap) return [];
-    const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === id);
+  return findCaps(tx, { organizationId: organization_id, apiKeyId: api_key_id }).flatMap(({ cap, spent }) => {
+    const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === cap.api_key_id);
     const perHour = chargedPerHourMicro(its);
-    const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
     return PERIODS.flatMap((period) => {
       const most = cap[`${period}_micro`];
       if (most === null) return [];
       const present = periodAt(period, tx.now);
-      const lastsMs = paidMs(most - spentIn(days, present), perHour);
-      return tx.now + lastsMs < present.to ? [lastsMs] : [];
+      const lastsMs = paidMs(most - spent[period], perHour);
+      if (tx.now + lastsMs < present.to) return [lastsMs];
+      const next = periodAt(period, present.to);
+      const wholeMs = paidMs(most, perHour);
+      return wholeMs < next.to - next.from ? [present.to - tx.now + wholeMs] : [];
     });
   });
 }
-
-const capOf = compileOnce(({ id }: { id: string }) => query.selectFrom('spend_caps').selectAll().where('id', '=', id));

@@ -6,7 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findInstance, findLiveRates, type LiveInstance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
-import { isEndedBy, usedUpLimit } from './enforce-limits.js';
+import { limitDestroys, usedUpLimit } from './enforce-limits.js';
 import { loadAccounts, type LoadedAccount } from './load-accounts.js';
 import { spentIn } from './load-limits.js';
 import { findCaps, type CapState } from './spend-check.js';
@@ -68,7 +68,7 @@ function statusesAfter(
   for (const { instanceId, limit } of stops) {
     const instance = findInstance(tx, instanceId);
     if (statuses.has(instanceId) || instance?.status !== 'running') continue;
-    statuses.set(instanceId, isEndedBy(platform, tx, instance, limit) ? 'destroying' : 'stopping');
+    statuses.set(instanceId, limitDestroys(platform, tx, instance, limit) ? 'destroying' : 'stopping');
   }
   for (const id of account.endsAtLimit) {
     const instance = findInstance(tx, id);
@@ -76,7 +76,7 @@ function statusesAfter(
     const booked = bookings.filter(({ instanceId }) => instanceId === id);
     const spend_micro = booked.reduce((sum, { chargedMicro }) => sum + chargedMicro, instance.spend_micro);
     const limit = usedUpLimit({ ...instance, spend_micro }, tx.now);
-    if (limit && isEndedBy(platform, tx, instance, limit)) statuses.set(id, 'destroying');
+    if (limit && limitDestroys(platform, tx, instance, limit)) statuses.set(id, 'destroying');
   }
   return statuses;
 }
