@@ -23,7 +23,13 @@ const DISK_GB = 10;
 export function describeHost(host: () => SuiteHost): void {
   const deploy = async (fields: Record<string, unknown> = {}) => {
     const { renter, offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = host();
-    return renter.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: DISK_GB, ...fields });
+    return renter.post<InstanceBody>('/v1/instances', {
+      offer_id,
+      template_id,
+      ssh_key_id,
+      disk_gb: DISK_GB,
+      ...fields,
+    });
   };
   const reach = (id: string, status: string) => statusIs(host().renter, id, status, host().timeoutMs);
 
