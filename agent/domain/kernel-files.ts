@@ -93,18 +93,18 @@ export function parseTcpCounters(text: string): TcpCounters {
 /** The state of an open connection in `/proc/PID/net/tcp`. */
 const ESTABLISHED = '01';
 
-/** Counts the open connections at some ports in `/proc/PID/net/tcp` and `tcp6`. */
-export function countConnections(texts: readonly string[], ports: ReadonlySet<number>): number {
+/** Returns the open connections at some ports in `/proc/PID/net/tcp` and `tcp6`, each as the addresses and ports of both ends. */
+export function openConnections(texts: readonly string[], ports: ReadonlySet<number>): string[] {
   const lines = texts.flatMap((text) => text.split('\n'));
-  return lines.filter((line) => {
-    const [, port = '', state] = SOCKET.exec(line) ?? [];
-    return state === ESTABLISHED && ports.has(parseInt(port, 16));
-  }).length;
+  return lines.flatMap((line) => {
+    const [, ends = '', port = '', state] = SOCKET.exec(line) ?? [];
+    return state === ESTABLISHED && ports.has(parseInt(port, 16)) ? [ends] : [];
+  });
 }
 
-/** Of a line: the local port, and the state. */
+/** Of a line: both ends, of which the local one comes first, its port, and the state. */
 const SOCKET =
-  /^\s*\d+: (?:[0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4}) (?:[0-9A-F]{8}|[0-9A-F]{32}):[0-9A-F]{4} ([0-9A-F]{2}) /;
+  /^\s*\d+: ((?:[0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4}) (?:[0-9A-F]{8}|[0-9A-F]{32}):[0-9A-F]{4}) ([0-9A-F]{2}) /;
 
 /**
  * Parses `btrfs qgroup show --raw -r -f`: the bytes that a subvolume refers to, and the most that it may. Null: it is no such report

@@ -1,9 +1,9 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  countConnections,
   cpuLimit,
   numberNamed,
+  openConnections,
   parseCgroups,
   parseCpuMax,
   parseInterfaces,
@@ -102,12 +102,20 @@ function inUse(bytes: number | null, inactiveFileBytes: number | null): number |
 
 type Connections = Pick<Accounts, 'sshSessions' | 'portConnections'>;
 
+/** What was open at the last look; null: not measured. */
+interface Open {
+  ssh: readonly string[] | null;
+  ports: number | null;
+}
+
 /** The connections of each workload, and the counters with which they were read. */
-const lastRead = new WeakMap<LocatedWorkload, { counters: TcpCounters; connections: Connections }>();
+const lastRead = new WeakMap<LocatedWorkload, { counters: TcpCounters; open: Open }>();
 
 /**
  * Counts connections. To read the tables of sockets takes the kernel milliseconds, because it looks through those of the whole host. So
  * they are read only if a connection was opened or has ended since.
+ *
+ * An SSH session is a connection that was open at two looks: strangers try their keys at every public address, and are gone soon.
  */
 function connectionsOf(
   located: LocatedWorkload,
@@ -121,27 +129,34 @@ function connectionsOf(
     openedToIt === last?.counters.openedToIt &&
     openedByIt === last.counters.openedByIt &&
     open === last.counters.open;
-  if (last && isSame) return last.connections;
   // Without an open connection there is nothing to find.
-  const connections = countIn(located, open === 0 ? [''] : [readTable('tcp'), readTable('tcp6')]);
-  lastRead.set(located, { counters, connections });
-  return connections;
+  const readNow = () => findIn(located, open === 0 ? [''] : [readTable('tcp'), readTable('tcp6')]);
+  const now = last && isSame ? last.open : readNow();
+  lastRead.set(located, { counters, open: now });
+  return { sshSessions: sessionsIn(now.ssh, last?.open.ssh), portConnections: now.ports };
 }
 
-function countIn(
+/** Counts the connections that were open before. Null where that is not known. */
+function sessionsIn(now: Open['ssh'], before: Open['ssh'] | undefined): number | null {
+  if (now === null) return null;
+  if (now.length === 0) return 0;
+  return before ? now.filter((connection) => before.includes(connection)).length : null;
+}
+
+function findIn(
   { sshContainerPort, workload }: LocatedWorkload,
   // A kernel without IPv6 has only the first one.
   [tcp, tcp6 = '']: readonly (string | undefined)[],
-): Connections {
+): Open {
   if (tcp === undefined || tcp.length >= SOCKETS_BYTES || tcp6.length >= SOCKETS_BYTES)
-    return { sshSessions: null, portConnections: null };
+    return { ssh: null, ports: null };
   const ports = new Set(workload.ports.map(({ port }) => port));
   const isCountable = workload.ports.every(({ protocol }) => protocol === 'tcp');
   const ssh = new Set(sshContainerPort === null ? [] : [sshContainerPort]);
   return {
-    sshSessions: countConnections([tcp, tcp6], ssh),
+    ssh: openConnections([tcp, tcp6], ssh),
     // UDP has no connections.
-    portConnections: isCountable ? countConnections([tcp, tcp6], ports) : null,
+    ports: isCountable ? openConnections([tcp, tcp6], ports).length : null,
   };
 }
 

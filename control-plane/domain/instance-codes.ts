@@ -33,6 +33,8 @@ export const PLATFORM_EVENTS = [
   'error_expired',
   'gpus_released',
   'host_away',
+  'idle',
+  'idle_stop',
   'machine_cordoned',
   'member_left',
   'note',

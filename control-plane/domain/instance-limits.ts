@@ -10,6 +10,8 @@ export interface InstanceLimits {
   /** Milliseconds since 1970. */
   stop_at: number | null;
   max_charge_micro: number | null;
+  /** For how long it may be idle. */
+  idle_stop_minutes: number | null;
   on_limit: OnLimit | null;
 }
 

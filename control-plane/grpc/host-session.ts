@@ -21,7 +21,7 @@ import { isMalformed, unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
 import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
 import { queriesOf } from '../services/measurements/queries.js';
-import { recordMeasurements } from '../services/measurements/record.js';
+import { receiveMeasurements } from '../services/reconciler/measurements.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -270,7 +270,7 @@ class HostSession implements AgentStream {
       case 'progress':
         return recordProgress(platform, machineId, message.value);
       case 'measurementReport':
-        return recordMeasurements(platform, machineId, message.value);
+        return receiveMeasurements(platform, machineId, message.value);
       case 'measurementAnswer':
         return queriesOf(platform).receive(machineId, message.value);
       case 'logChunk':

@@ -74,6 +74,14 @@ export const EVENT_MODELS = {
     meaning: 'The disk of an instance is 90 or 98 percent full.',
     data: Type.Object({ ...told, percent: integer('Which of the two it is') }),
   },
+  'instance.idle': {
+    meaning: 'An instance is idle, and is stopped for it in ten minutes or more unless it is used.',
+    data: Type.Object({
+      ...told,
+      idle_since: timestamp('Since when it is idle'),
+      stops_at: timestamp('When it is stopped, at the earliest'),
+    }),
+  },
   'instance.noted': {
     meaning: 'Something else about an instance; `kind` says what.',
     data: Type.Object(told),

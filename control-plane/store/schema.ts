@@ -203,6 +203,10 @@ export interface Schema {
     max_charge_from: number | null;
     charge_told_percent: number | null;
     disk_told_percent: 90 | 98 | null;
+    idle_stop_minutes: number | null;
+    idle_from: number | null;
+    idle_to: number | null;
+    idle_stops_at: number | null;
   };
   instance_schedules: {
     instance_id: string;

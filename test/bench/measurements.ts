@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
 import { keepMeasurements, writeMeasurements } from '../../control-plane/services/measurements/keep.js';
-import { recordMeasurements } from '../../control-plane/services/measurements/record.js';
+import { receiveMeasurements } from '../../control-plane/services/reconciler/measurements.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { MeasurementReport } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
@@ -91,7 +91,7 @@ function hearAll({ platform }: ControlPlane, minute: number): void {
       minutes: [toMeasurement(useOf(minute, host + index), 0)],
     }));
     const message = MeasurementReport.encode({ instances }).finish();
-    recordMeasurements(platform, `machine-${host}`, MeasurementReport.decode(message));
+    receiveMeasurements(platform, `machine-${host}`, MeasurementReport.decode(message));
   }
 }
 

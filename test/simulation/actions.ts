@@ -3,6 +3,7 @@ import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/
 import { Refusal } from '../../control-plane/domain/refusal.js';
 import { adopt } from '../../control-plane/services/actions/adopt.js';
 import { grantCredit } from '../../control-plane/services/billing/credits.js';
+import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
 import { setDisputed } from '../../control-plane/services/billing/disputes.js';
 import { deploy } from '../../control-plane/services/actions/deploy.js';
 import { destroy } from '../../control-plane/services/actions/destroy.js';
@@ -173,6 +174,19 @@ export function request(world: World, action: InstanceAction, wanted?: string): 
       return judged(world, status, action, error);
     }
   });
+}
+
+/** The renter who has plenty lifts the caps and starts what is stopped. */
+export function startAgain(world: World): void {
+  const [renter] = world.renters;
+  if (!renter) return;
+  const caps = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
+  world.attempt('lift the caps', () => setSpendCaps(world.controlPlane.platform, renter, null, caps));
+  const stopped = world.rows<{ id: string }>(
+    "SELECT id FROM instances WHERE status = 'stopped' AND organization_id = ?",
+    renter.organizationId,
+  );
+  for (const { id } of stopped) request(world, 'start', id);
 }
 
 /** A renter who cannot wait asks for several things at once. */

@@ -8,6 +8,7 @@ import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
 import type { Faults, Moment } from './faults.js';
+import { idleGpus, instrumentsOf, type Habits } from './idle.js';
 import type { Random } from './random.js';
 import { ProcessHandle, SimClock, type Timeline } from './timeline.js';
 import type { Network } from './wire.js';
@@ -49,6 +50,8 @@ export class SimHost {
     faults: DockerFaults,
     private readonly witness: Witness,
     private readonly note: (what: string) => void,
+    /** Undefined: the host measures nothing. */
+    private readonly habits?: Habits,
   ) {
     const clock = new SimClock(timeline, new ProcessHandle(), this.wall);
     this.docker = new SimDocker(timeline, random, fate, faults, clock, witness, note);
@@ -103,7 +106,7 @@ export class SimHost {
       canary: { answers: async () => true, obstacle: '' },
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
-        use: async () => new Map(),
+        use: async () => idleGpus(this.gpus.map(({ uuid }) => uuid)),
         attachment: () => ({ env: [], deviceRequests: [] }),
         passthrough: NO_PASSTHROUGH,
       },
@@ -112,7 +115,7 @@ export class SimHost {
       random: () => this.random.fraction(),
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
-      instruments: null,
+      instruments: this.habits ? instrumentsOf(this.docker, this.habits) : null,
       upkeep: {},
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },

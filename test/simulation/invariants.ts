@@ -1,6 +1,7 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
+import { IDLE, NOTHING_IDLES } from './idle.js';
 import { LEDGER } from './ledger.js';
 import { LIMITS } from './limits.js';
 import { SCHEDULED } from './schedules.js';
@@ -29,6 +30,7 @@ const EDGES = new Set([
 
 export const INVARIANTS: Invariants = {
   ...LIMITS,
+  ...IDLE,
   'only allowed edges': ({ edges }) =>
     first(edges, ({ instance_id, was, became }) =>
       EDGES.has(`${was} ${became}`) ? undefined : `${instance_id} went from ${was} to ${became}`,
@@ -159,6 +161,7 @@ export const INVARIANTS: Invariants = {
 
 /** After healing: nothing is on its way, nothing is owed, and hosts hold exactly what the store says. */
 export const CONVERGED: Invariants = {
+  ...NOTHING_IDLES,
   'nothing is on its way': ({ instances }) =>
     first(instances.values(), ({ id, status }) =>
       ['creating', 'starting', 'stopping', 'destroying'].includes(status) ? `${id} is ${status}` : undefined,

@@ -165,4 +165,56 @@ export const MONEY_BUGS: readonly Bug[] = [
     hasLimits: true,
     changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
+  {
+    invariant: 'only what was idle, and told so, is stopped for it',
+    bug: 'what was not measured counts as idle',
+    hasLimits: true,
+    changes: [
+      [
+        'control-plane/domain/idle',
+        (module) => ({
+          isIdle: (use: unknown, ...rest: unknown[]) => {
+            const { sshSessions, ...others } = use as { sshSessions: number | null };
+            return original(module, 'isIdle')({ ...others, sshSessions: sshSessions ?? 0 }, ...rest);
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'only what was idle, and told so, is stopped for it',
+    bug: 'a time in which nothing was measured counts as idle',
+    hasLimits: true,
+    changes: [
+      [
+        'control-plane/domain/idle',
+        (module) => ({
+          idleAfter: (before: { to: number } | null, minute: { at: number }, ...rest: unknown[]) => {
+            const close = before && { ...before, to: Math.max(before.to, minute.at - 60_000) };
+            return original(module, 'idleAfter')(close, minute, ...rest);
+          },
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'only what was idle, and told so, is stopped for it',
+    bug: 'nobody waits after the word',
+    hasLimits: true,
+    changes: [
+      [
+        'control-plane/domain/idle',
+        (module) => ({
+          idleStep: (span: unknown, limitMs: unknown, stopsAt: unknown, now: number) =>
+            original(module, 'idleStep')(span, limitMs, stopsAt === null ? null : now, now),
+        }),
+      ],
+    ],
+  },
+  {
+    invariant: 'what is idle is stopped',
+    bug: 'nobody follows how long an instance is idle',
+    hasLimits: true,
+    changes: [[`${SERVICES}/billing/idle-stop`, () => ({ followIdle: () => undefined })]],
+  },
 ];

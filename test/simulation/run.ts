@@ -1,4 +1,4 @@
-import { MINUTE_MS, act, confirm, removeSetApart } from './actions.js';
+import { MINUTE_MS, act, confirm, removeSetApart, startAgain } from './actions.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
 import { unplanAll } from './schedules.js';
 import { look, type Invariants } from './view.js';
@@ -117,6 +117,7 @@ export async function heal(world: World, longestFaultMs = LONGEST_FAULT_MS): Pro
   Object.assign(world.faults.wire, { loss: 0, duplication: 0, reordering: 0 });
   Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
   world.controlPlane.crashRate = 0;
+  if (world.habits) world.habits.quietFrom = world.timeline.now;
   for (const host of world.hosts) host.crashRate = 0;
   await world.timeline.advance(longestFaultMs);
   world.controlPlane.wall.offset = 0;
@@ -136,5 +137,6 @@ export async function heal(world: World, longestFaultMs = LONGEST_FAULT_MS): Pro
   for (const found of world.rows<{ id: string; instance_id: string }>('SELECT * FROM quarantine')) {
     removeSetApart(world, found);
   }
+  if (world.limits) startAgain(world);
   await world.timeline.advance(HEALING_MS);
 }

@@ -23,6 +23,7 @@ export class SimLimits {
     return {
       ...(random.chance(0.4) ? { stop_at: now + random.between(5 * MINUTE_MS, 40 * MINUTE_MS) } : {}),
       ...(random.chance(0.5) ? { max_charge_micro: random.between(6_000_000, 30_000_000) } : {}),
+      ...(random.chance(0.4) ? { idle_stop_minutes: random.pick([1, 8, 20]) ?? null } : {}),
       ...(random.chance(0.2) ? { on_limit: 'destroy' as const } : {}),
     };
   }

@@ -16,6 +16,7 @@ import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Faults } from './faults.js';
+import { Habits } from './idle.js';
 import { Random } from './random.js';
 import { CAPS, SimLimits } from './sim-limits.js';
 import { EPOCH_MS, ProcessHandle, Timeline, settle } from './timeline.js';
@@ -67,6 +68,7 @@ export class World {
   readonly offers: string[] = [];
   readonly witness = new Witness();
   readonly limits: SimLimits | undefined;
+  readonly habits: Habits | undefined;
   operator!: SessionCaller;
   readonly faults = { docker: { failure: 0, late: 0, diskFull: 0 }, wire: { loss: 0, duplication: 0, reordering: 0 } };
   private readonly folder: string;
@@ -99,6 +101,7 @@ export class World {
   ) {
     this.random = new Random(seed);
     this.limits = scale.hasLimits ? new SimLimits(seed) : undefined;
+    this.habits = scale.hasLimits ? new Habits(seed) : undefined;
     this.fate = new Faults(this.random);
     this.folder = memoryFolder('gpurent-sim-');
     this.controlPlane = new SimControlPlane(
@@ -364,7 +367,8 @@ export class World {
     const { platform } = this.controlPlane;
     const options = { name: `host${index}`, gpus: this.scale.gpusPerHost, folder: this.folder };
     const note = (what: string) => this.note(`${options.name}: ${what}`);
-    const host = new SimHost(options, this.timeline, this.random, this.fate, this.faults.docker, this.witness, note);
+    const { timeline, random, fate, witness, habits } = this;
+    const host = new SimHost(options, timeline, random, fate, this.faults.docker, witness, note, habits);
     const { token } = createEnrollmentToken(platform, this.operator, { max_uses: 1, expires_in_hours: 1 });
     const { hostId, credential } = enrollHost(platform, {
       token,

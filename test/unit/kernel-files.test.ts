@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  countConnections,
   numberNamed,
+  openConnections,
   parseCgroups,
   parseCpuMax,
   parseInterfaces,
@@ -95,8 +95,8 @@ it('connections are counted by their local port, without those that listen', () 
     socket('0100007F:0016', '01'),
     'garbage',
   ].join('\n');
-  expect(countConnections([tcp, tcp6], new Set([0x5606]))).toBe(1);
-  expect(countConnections([tcp, tcp6], new Set())).toBe(0);
+  expect(openConnections([tcp, tcp6], new Set([0x5606]))).toHaveLength(1);
+  expect(openConnections([tcp, tcp6], new Set())).toEqual([]);
 });
 
 it('connections that were opened, and that are open, are named by the line above', () => {
@@ -198,7 +198,10 @@ describe('the accounts of a workload', () => {
 
   it('are read from the files of the kernel', () => {
     show();
-    expect(read()).toEqual({
+    const workload = located();
+    // Whether a connection to SSH is a session is known at the second look.
+    expect(read(workload)?.sshSessions).toBeNull();
+    expect(read(workload)).toEqual({
       cpuUs: 5_000_000,
       cpuLimitMillis: 2_000,
       memoryUsedBytes: 700,
@@ -209,6 +212,21 @@ describe('the accounts of a workload', () => {
       portConnections: 1,
       connectionsOpened: 9,
     });
+  });
+
+  it('a connection to SSH is a session once it was open at two looks', () => {
+    show();
+    const workload = located();
+    const look = (opened: number, ...peers: string[]) => {
+      const lines = peers.map((peer) => socket('0100007F:5606', '01').replace('C350', peer));
+      write('proc/7/net/tcp', lines.join('\n'));
+      write('proc/7/net/snmp', `Tcp: ActiveOpens PassiveOpens CurrEstab\nTcp: 3 ${opened} ${peers.length}\n`);
+      return read(workload)?.sshSessions;
+    };
+    expect([look(1), look(2, 'AAAA'), look(3, 'BBBB'), look(4, 'BBBB', 'CCCC'), look(4, 'BBBB', 'CCCC')]).toEqual([
+      ...[0, 0, 0, 1, 2],
+    ]);
+    expect(look(5)).toBe(0);
   });
 
   it('are read from cgroups of version 1', () => {
@@ -264,6 +282,7 @@ describe('the accounts of a workload', () => {
     const workload = located();
     const counters = (text: string) =>
       write('proc/7/net/snmp', `Tcp: ActiveOpens PassiveOpens CurrEstab\nTcp: ${text}\n`);
+    read(workload);
     expect(read(workload)).toMatchObject({ sshSessions: 1, portConnections: 1 });
     write('proc/7/net/tcp', '');
     expect(read(workload)).toMatchObject({ sshSessions: 1, portConnections: 1 });
@@ -271,9 +290,9 @@ describe('the accounts of a workload', () => {
     expect(read(workload)).toMatchObject({ sshSessions: 0, portConnections: 0, connectionsOpened: 10 });
     for (const changed of ['4 10 2', '4 10 3', '4 11 3']) {
       const isOne = changed !== '4 10 3';
-      write('proc/7/net/tcp', isOne ? socket('0100007F:5606', '01') : '');
+      write('proc/7/net/tcp', isOne ? socket('0100007F:0050', '01') : '');
       counters(changed);
-      expect(read(workload)?.sshSessions, changed).toBe(isOne ? 1 : 0);
+      expect(read(workload)?.portConnections, changed).toBe(isOne ? 1 : 0);
     }
     // The kernel says that there is none.
     counters('4 11 0');
@@ -297,6 +316,7 @@ describe('the accounts of a workload', () => {
       { ...port, port: 80, protocol: 'tcp' },
       { ...port, port: 81, protocol: 'udp' },
     ]);
+    read(withUdp);
     expect(read(withUdp)).toMatchObject({ sshSessions: 1, portConnections: null });
   });
 });

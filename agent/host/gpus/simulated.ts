@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { GpuAttachment, GpuDriver, GpuInventory, GpuReading, Passthrough } from './driver.js';
 import { NO_PASSTHROUGH } from './no-passthrough.js';
 
+const MEMORY_MB = 24_576;
+
 /** Simulated GPUs, to try gpurent out; a host has the same ones at every start. */
 export class SimulatedGpus implements GpuDriver {
   constructor(
@@ -16,7 +18,7 @@ export class SimulatedGpus implements GpuDriver {
       uuid: this.uuid(index),
       index,
       model: 'Simulated GPU',
-      memoryMb: 24_576,
+      memoryMb: MEMORY_MB,
       healthy: true,
       reason: '',
       processes: [],
@@ -25,8 +27,16 @@ export class SimulatedGpus implements GpuDriver {
     return { gpus, driverVersion: '', cudaVersion: '' };
   }
 
+  /** Nothing computes on a simulated GPU. */
   async use(): Promise<ReadonlyMap<string, GpuReading>> {
-    return new Map();
+    const unused = {
+      usePercent: 0,
+      memoryUsedBytes: 0,
+      memoryTotalBytes: MEMORY_MB * 1024 * 1024,
+      powerWatts: null,
+      temperatureCelsius: null,
+    };
+    return new Map(Array.from({ length: this.count }, (_, index) => [this.uuid(index), unused]));
   }
 
   attachment(uuids: readonly string[]): GpuAttachment {

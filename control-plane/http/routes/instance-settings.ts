@@ -1,7 +1,7 @@
 import { ON_LIMIT } from '../../domain/instance-limits.js';
 import { changeInstance } from '../../services/actions/change-instance.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { body, choice, micro, nameOf, nullable, optional, text } from '../schemas.js';
+import { body, choice, integer, micro, nameOf, nullable, optional, text } from '../schemas.js';
 import { timeOf } from '../times.js';
 import { Instance, instanceView } from './instance-view.js';
 import { idOf, type Routes } from './routes.js';
@@ -17,6 +17,12 @@ export const limitFields = {
     micro('What the instance may cost in all, GPU time and disk; no GPU time beyond that is charged', {
       minimum: 1,
       maximum: 1_000_000_000_000_000,
+    }),
+  ),
+  idle_stop_minutes: nullable(
+    integer('After how many idle minutes to stop the instance; you are told ten minutes before', {
+      minimum: 1,
+      maximum: 10_080,
     }),
   ),
   on_limit: nullable(

@@ -103,6 +103,7 @@ export const Instance = Type.Object(
     max_charge_micro: nullable(
       micro('What the instance may cost in all: it is stopped when `spend_micro` has reached it; null: no limit'),
     ),
+    idle_stop_minutes: nullable(integer('After how many idle minutes the instance is stopped; null: never')),
     on_limit: nullable(choice(ON_LIMIT, 'What these limits do: `stop`, or `destroy` with the disk; null: `stop`')),
     created_at: timestamp('When the instance was deployed'),
     started_at: nullable(timestamp('When its workload first started')),

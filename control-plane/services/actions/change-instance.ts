@@ -59,6 +59,8 @@ function checkLimits(instance: Instance, now: number): void {
     );
 }
 
+const NOT_IDLE = { idle_from: null, idle_to: null, idle_stops_at: null };
+
 function changesBy(instance: Instance, settings: InstanceSettings, now: number): InstanceChanges {
   const limits = limitsFrom(instance, settings);
   const { max_charge_micro, max_charge_from } = instance;
@@ -68,10 +70,11 @@ function changesBy(instance: Instance, settings: InstanceSettings, now: number):
     ...limits,
     ...(settings.label === undefined ? {} : { label: settings.label }),
     ...(isNewCharge ? { max_charge_from: from, charge_told_percent: null } : {}),
+    ...(limits.idle_stop_minutes === instance.idle_stop_minutes ? {} : NOT_IDLE),
   };
 }
 
 function limitsFrom(before: InstanceLimits, settings: InstanceSettings): InstanceLimits {
-  const { stop_at = before.stop_at, max_charge_micro = before.max_charge_micro, on_limit = before.on_limit } = settings;
-  return { stop_at, max_charge_micro, on_limit };
+  const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = { ...before, ...settings };
+  return { stop_at, max_charge_micro, idle_stop_minutes, on_limit };
 }

@@ -53,7 +53,7 @@ export function limitDestroys(
   { clock, bootedAt }: Pick<Platform, 'clock' | 'bootedAt'>,
   tx: Tx,
   { on_limit, machine_id }: Instance,
-  limit: LimitName,
+  limit: Pick<LimitName, 'kind'> | { kind: 'idle' },
 ): boolean {
   if (!isOfInstance(limit) || on_limit !== 'destroy') return false;
   if (clock.monotonic() - bootedAt < GRACE_MS || !isClockTrusted(tx)) return false;
@@ -64,8 +64,8 @@ function isClockTrusted(tx: Tx): boolean {
   return findStep(tx) === undefined;
 }
 
-function isOfInstance({ kind }: LimitName): boolean {
-  return kind === 'stop_at' || kind === 'max_charge';
+function isOfInstance({ kind }: { kind: LimitName['kind'] | 'idle' }): boolean {
+  return kind !== 'day' && kind !== 'month';
 }
 
 function reasonFor(limit: LimitName, { max_charge_micro }: Instance, destroys: boolean): Reason {

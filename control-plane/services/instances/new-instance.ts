@@ -98,10 +98,14 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     access_replacement: null,
     stop_at: request.stop_at ?? null,
     max_charge_micro: request.max_charge_micro ?? null,
+    idle_stop_minutes: request.idle_stop_minutes ?? null,
     on_limit: request.on_limit ?? null,
     max_charge_from: (request.max_charge_micro ?? null) === null ? null : tx.now,
     charge_told_percent: null,
     disk_told_percent: null,
+    idle_from: null,
+    idle_to: null,
+    idle_stops_at: null,
   };
 }
 

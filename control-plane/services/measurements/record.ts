@@ -7,33 +7,50 @@ import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
 import { mayTell } from '../events/host-budget.js';
 import { recordInstanceEvent } from '../events/record.js';
-import { validateMeasurementReport } from '../machines/message-validation.js';
 import type { Platform } from '../system/platform.js';
 import { memoryOf } from './memory.js';
 
 const GB = 1e9;
 
-type Measured = Pick<Row<'instances'>, 'id' | 'num_gpus' | 'disk_gb' | 'disk_told_percent'>;
+/** What of an instance is needed to judge what it uses. */
+const JUDGED = [
+  'id',
+  'num_gpus',
+  'disk_gb',
+  'disk_told_percent',
+  'status',
+  'status_changed_at',
+  'idle_stop_minutes',
+  'idle_from',
+  'idle_to',
+  'idle_stops_at',
+] as const;
+export type MeasuredInstance = Pick<Row<'instances'>, (typeof JUDGED)[number]>;
+
+/** What a host has measured of an instance. */
+export interface MeasuredUse {
+  instance: MeasuredInstance;
+  minutes: readonly TimedUse[];
+}
 
 /**
- * Takes what a host has measured of its instances, and tells renters of disks that are nearly full. Instances of other machines and
- * unknown ones are left out. It writes nothing but such events: a worker writes the rest later. Nothing here has to do
- * with money. Refuses with VALIDATION_FAILED.
+ * Takes what a host has measured of its instances, and tells renters of disks that are nearly full. Returns it by instance, without those
+ * of other machines and unknown ones. It writes nothing but such events: a worker writes the rest later. Charges never depend on it.
  */
-export function recordMeasurements(platform: Platform, machineId: string, report: MeasurementReport): void {
-  validateMeasurementReport(report);
-  const memory = memoryOf(platform);
-  if (!memory.admits(machineId)) return;
-  const minutesOf = new Map(report.instances.map(({ instanceId, minutes }) => [instanceId, minutes]));
-  platform.store.transact((tx) => {
-    const ids = JSON.stringify([...minutesOf.keys()]);
-    for (const instance of tx.all(measuredInstances({ machineId, ids }))) {
-      const minutes = minutesOf.get(instance.id) ?? [];
-      const uses = minutes.map((minute) => timedUse(minute, tx.now, instance.num_gpus));
-      if (uses.length === 0) continue;
-      memory.add(instance.id, uses, tx.now);
-      tellFillingDisk(platform, tx, instance, uses.at(-1));
-    }
+export function recordMeasurements(
+  platform: Platform,
+  tx: Tx,
+  machineId: string,
+  { instances }: MeasurementReport,
+): MeasuredUse[] {
+  const minutesOf = new Map(instances.map(({ instanceId, minutes }) => [instanceId, minutes]));
+  const measured = tx.all(measuredInstances({ machineId, ids: JSON.stringify([...minutesOf.keys()]) }));
+  return measured.flatMap((instance) => {
+    const minutes = (minutesOf.get(instance.id) ?? []).map((minute) => timedUse(minute, tx.now, instance.num_gpus));
+    if (minutes.length === 0) return [];
+    memoryOf(platform).add(instance.id, minutes, tx.now);
+    tellFillingDisk(platform, tx, instance, minutes.at(-1));
+    return [{ instance, minutes }];
   });
 }
 
@@ -47,7 +64,7 @@ export function timedUse(measurement: Measurement, now: number, gpus: number): T
 const measuredInstances = compileOnce(({ machineId, ids }: { machineId: string; ids: string }) =>
   query
     .selectFrom('instances')
-    .select(['id', 'num_gpus', 'disk_gb', 'disk_told_percent'])
+    .select(JUDGED)
     .where('id', 'in', sql<string>`(SELECT value FROM json_each(${ids}))`)
     // The unary plus keeps SQLite from searching every instance that the machine ever had.
     .where(sql`+machine_id`, '=', machineId)
@@ -55,7 +72,7 @@ const measuredInstances = compileOnce(({ machineId, ids }: { machineId: string; 
 );
 
 /** Tells the renter once that a disk is 90 or 98 percent full, and again after it was 5 percent below that. */
-function tellFillingDisk(platform: Platform, tx: Tx, instance: Measured, newest: TimedUse | undefined): void {
+function tellFillingDisk(platform: Platform, tx: Tx, instance: MeasuredInstance, newest: TimedUse | undefined): void {
   const used = newest?.use.diskUsedBytes ?? null;
   if (used === null || instance.disk_gb === 0) return;
   const percent = (100 * used) / (instance.disk_gb * GB);

@@ -110,6 +110,12 @@ const acts = [
       },
     ),
   },
+  {
+    weight: 10,
+    arbitrary: act('idle', fc.tuple(which, fc.integer({ min: 11, max: 40 })), (it, [index, minutes]) =>
+      at(it, index, (id) => it.idle(id, minutes)),
+    ),
+  },
   { weight: 5, arbitrary: clock },
   { weight: 3, arbitrary: act('confirm', fc.constant(null), (it) => it.confirmClock()) },
 ];

@@ -1,5 +1,7 @@
 import { changeInstance } from '../../../control-plane/services/actions/change-instance.js';
 import { readSpendCaps, setSpendCaps } from '../../../control-plane/services/billing/spend-caps.js';
+import { receiveMeasurements } from '../../../control-plane/services/reconciler/measurements.js';
+import { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Marketplace } from './marketplace.js';
 
 /** A marketplace in which the renter limits instances, and what the organization spends. The host has said everything before. */
@@ -38,5 +40,28 @@ export class LimitedMarketplace extends Marketplace {
   /** Takes the caps away: while a host is silent, disks use them up, and what it tells later is charged to what is left then. */
   uncap(): void {
     this.cap(null, null);
+  }
+
+  /** For so many minutes the host says that nobody uses an instance, which ends it in that time. */
+  idle(id: string, minutes: number): void {
+    this.request(({ platform }) => changeInstance(platform, this.renter, id, { idle_stop_minutes: minutes }));
+    for (let minute = 0; minute <= minutes; minute++) {
+      this.advance(60);
+      if (this.workloads.get(id)?.isUp) this.measure(id);
+    }
+    this.request(({ platform }) => changeInstance(platform, this.renter, id, { idle_stop_minutes: null }));
+  }
+
+  private measure(instanceId: string): void {
+    const nothing = {
+      cpuMaxMillis: 0,
+      cpuLimitMillis: 1_000,
+      sshSessions: 0,
+      portConnections: 0,
+      connectionsOpened: 0,
+    };
+    const minute = { ...nothing, endedMsAgo: 0, gpus: [{ useMaxPercent: 0 }] };
+    const report = MeasurementReport.fromPartial({ instances: [{ instanceId, minutes: [minute] }] });
+    this.request(({ platform }) => receiveMeasurements(platform, this.machineId, report));
   }
 }

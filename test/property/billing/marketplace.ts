@@ -63,7 +63,7 @@ export class Marketplace {
   private offers = 0;
   private isReachable = true;
   protected readonly renter: SessionCaller;
-  private readonly machineId: string;
+  protected readonly machineId: string;
   private readonly templateId: string;
 
   constructor(

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Agent } from '../../agent/assemble.js';
+import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
+import { Journal } from '../../agent/journal/journal.js';
+import { dialer } from '../../agent/link/dial.js';
+import { enroll } from '../../agent/link/enrollment.js';
+import { readAccounts } from '../../agent/measurements/accounts.js';
+import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
+import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
+import { agentOnFakes } from '../harness/agent-on-fakes.js';
+import { TestControlPlane, type Renter } from '../harness/control-plane.js';
+import { SAMPLE_IMAGE, containersOf } from '../harness/docker.js';
+import { INVENTORY } from '../harness/inventory.js';
+import { makeRuntime } from '../harness/runtime.js';
+import { listening } from '../harness/told.js';
+
+const LOOK_MS = 10_000;
+const LOOKS_A_MINUTE = 6;
+const MOST_MINUTES = 16;
+/** A tenth of one core for the ten seconds that the clock shows. */
+const BUSY_US = 1_200_000;
+
+let test: TestControlPlane;
+let renter: Renter;
+let runtime: DockerRuntime;
+let agent: Agent;
+let hostId: string;
+let looks = 0;
+const folder = mkdtempSync(join(tmpdir(), 'gpurent-idle-'));
+
+/** A real agent on a real Docker, whose time is the control plane's. */
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+  renter = await test.renter();
+  const gpus = new SimulatedGpus(2, 'idle');
+  const inventory = { ...INVENTORY, gpus: (await gpus.inventory()).gpus };
+  const introduction = { inventory, earlier: [] };
+  const token = await test.enrollmentToken();
+  const identity = await enroll(folder, { controlPlane: test.grpcAddress, token }, introduction);
+  ({ hostId } = identity);
+  runtime = await makeRuntime({ ports: { first: 22_320, last: 22_329 }, hostId });
+  const { clock } = test;
+  agent = agentOnFakes({
+    clock,
+    runtime,
+    isolated: runtime,
+    gpus,
+    dial: dialer(() => identity),
+    journal: new Journal(join(folder, 'journal.db')),
+    describe: async () => inventory,
+    instruments: {
+      locate: (id) => runtime.locate(id),
+      accounts: (located) => {
+        looks++;
+        return readAccounts(located);
+      },
+      diskUse: async () => null,
+    },
+  });
+  await agent.start();
+});
+afterAll(async () => {
+  await agent.stop();
+  await test.stop();
+  for (const { instanceId } of await runtime.list()) await runtime.remove(instanceId);
+  rmSync(folder, { recursive: true });
+});
+
+const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
+
+async function running(loop: string): Promise<string> {
+  const machine_id = hostId;
+  const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 0 };
+  const { id: offer_id } = await test.operator.post<{ id: string }>('/v1/operator/offers', {
+    machine_id,
+    num_gpus: 1,
+    ...prices,
+  });
+  const template_id = await test.template({ image: SAMPLE_IMAGE, command: ['sh', '-c', loop] });
+  const body = { offer_id, template_id, disk_gb: 10, idle_stop_minutes: 11 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await eventually('the instance to run', async () => {
+    test.advance(500);
+    return (await read(id)).status === 'running';
+  });
+  return id;
+}
+
+async function cpuUsOf(id: string): Promise<number> {
+  const located = await runtime.locate(id);
+  return (located && readAccounts(located)?.cpuUs) ?? 0;
+}
+
+/** A look of the agent at both; those that compute have had the time for it if `isLong`. */
+async function look(busy: string, isLong: boolean): Promise<void> {
+  const from = isLong ? await cpuUsOf(busy) : 0;
+  if (isLong) await eventually('some computing', async () => (await cpuUsOf(busy)) - from > BUSY_US, 60_000);
+  const before = looks;
+  test.advance(LOOK_MS);
+  await eventually('the look', () => looks > before);
+}
+
+it('an instance that sleeps is stopped, and one that computes is not', async () => {
+  const told = listening(test, renter.organizationId);
+  const asleep = await running('exec sleep 100000');
+  const busy = await running('while :; do :; done');
+  let minutes = 0;
+  for (let status = 'running'; status === 'running' && minutes < MOST_MINUTES; minutes++) {
+    for (let index = 0; index < LOOKS_A_MINUTE; index++) await look(busy, minutes % 6 === 5 && index === 0);
+    ({ status } = await read(asleep));
+  }
+  expect(minutes).toBeGreaterThanOrEqual(11);
+  await eventually('the stop', async () => {
+    test.advance(500);
+    return (await read(asleep)).status === 'stopped';
+  });
+  expect((await containersOf(asleep)).map(({ State }) => State)).toEqual(['exited']);
+  expect((await read(busy)).status).toBe('running');
+  const idle = told('instance.idle').map(({ subject }) => subject);
+  expect(idle.filter((subject) => subject.includes(asleep))).toHaveLength(1);
+});

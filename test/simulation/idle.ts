@@ -1,0 +1,110 @@
+import type { GpuReading } from '../../agent/host/gpus/driver.js';
+import type { Instruments } from '../../agent/measurements/measurements.js';
+import type { Workload } from '../../agent/runtime/workload.js';
+import type { SimDocker } from './docker.js';
+import { EPOCH_MS } from './timeline.js';
+import { first, type Invariants, type View } from './view.js';
+
+const MINUTE_MS = 60_000;
+const BLOCK_MS = 4 * MINUTE_MS;
+const HABITS = ['unmeasured', 'used', 'used', 'idle', 'idle', 'idle', 'idle', 'idle'] as const;
+
+/** What people do with their instances, in true time: what a host measures, and what an idle stop must go by. */
+export class Habits {
+  /** From then on, nobody uses anything. */
+  quietFrom = Infinity;
+
+  constructor(private readonly seed: number) {}
+
+  of(instanceId: string, at: number): (typeof HABITS)[number] {
+    if (at >= this.quietFrom) return 'idle';
+    let hash = this.seed;
+    for (const letter of `${instanceId} ${Math.floor(at / BLOCK_MS)}`)
+      hash = Math.imul(hash ^ letter.charCodeAt(0), 16_777_619);
+    return HABITS[(hash >>> 13) % HABITS.length] ?? 'idle';
+  }
+}
+
+/** The GPUs of a host, which nobody uses. */
+export function idleGpus(uuids: readonly string[]): ReadonlyMap<string, GpuReading> {
+  const nothing = { memoryUsedBytes: null, memoryTotalBytes: null, powerWatts: null, temperatureCelsius: null };
+  return new Map(uuids.map((uuid) => [uuid, { usePercent: 0, ...nothing }]));
+}
+
+/** What a simulated host can look at. */
+export function instrumentsOf(docker: SimDocker, habits: Habits): Instruments {
+  const stateOf = (instanceId: string): Workload | undefined => docker.containers.get(instanceId)?.workload;
+  return {
+    locate: async (instanceId) => {
+      const workload = stateOf(instanceId);
+      if (workload?.state !== 'running') return undefined;
+      return { workload, pid: 1, containerId: instanceId, sshContainerPort: null, disk: null };
+    },
+    accounts: ({ workload }) => {
+      const { instanceId } = workload;
+      // Another run is another object.
+      if (stateOf(instanceId) !== workload) return undefined;
+      const habit = habits.of(instanceId, docker.timeline.now);
+      return {
+        ...{ cpuUs: 0, cpuLimitMillis: 1_000, memoryUsedBytes: null, memoryLimitBytes: null },
+        ...{ networkInBytes: null, networkOutBytes: null, portConnections: 0, connectionsOpened: 0 },
+        sshSessions: habit === 'unmeasured' ? null : Number(habit === 'used'),
+      };
+    },
+    diskUse: async () => null,
+  };
+}
+
+interface IdleStop {
+  id: string;
+  minutes: number;
+  at: number;
+  told_at: number | null;
+}
+
+const STOPS = `
+  SELECT instance_id AS id, idle_stop_minutes AS minutes, at, (
+    SELECT max(at) FROM events AS told WHERE told.instance_id = stop.instance_id AND kind = 'idle' AND told.number < stop.number
+  ) AS told_at
+  FROM events AS stop JOIN instances ON instances.id = instance_id
+  WHERE kind = 'idle_stop' AND type = 'instance.status_changed' AND stream = ? AND number = ?`;
+
+/** The newest minute may be so old, and two looks are so far apart. */
+const NEWEST_MS = 100_000;
+const LOOK_MS = 10_000;
+
+function wrongWith({ world }: View, { id, minutes, at, told_at }: IdleStop): string | undefined {
+  const habits = world.habits;
+  if (told_at === null || at - told_at < 10 * MINUTE_MS)
+    return `${id} was stopped ${at - (told_at ?? at)} ms after the word`;
+  // A clock that was set tells other times than those in which people live.
+  if (world.jumpedAt > -Infinity || !habits) return undefined;
+  const begin = Math.min(at - minutes * MINUTE_MS + 2 * LOOK_MS, told_at);
+  for (let time = begin - EPOCH_MS; time < at - EPOCH_MS - NEWEST_MS; time += LOOK_MS) {
+    const habit = habits.of(id, time);
+    if (habit !== 'idle') return `${id} was ${habit} ${(at - EPOCH_MS - time) / 1_000} s before its idle stop`;
+  }
+  return undefined;
+}
+
+export const IDLE: Invariants = {
+  'only what was idle, and told so, is stopped for it': (view) =>
+    first(view.events, ({ stream, number }) =>
+      first(view.world.rows<IdleStop>(STOPS, stream, number), (stop) => wrongWith(view, stop)),
+    ),
+};
+
+/** In the end. */
+export const NOTHING_IDLES: Invariants = {
+  'what is idle is stopped': ({ world }) =>
+    first(
+      world.rows<{ id: string; minutes: number }>(
+        "SELECT id, idle_stop_minutes AS minutes FROM instances WHERE status = 'running' AND idle_stop_minutes IS NOT NULL",
+      ),
+      ({ id, minutes }) => {
+        const since = Math.max(world.witness.runningSince.get(id) ?? Infinity, world.habits?.quietFrom ?? Infinity);
+        const idleMinutes = (world.timeline.now - since) / MINUTE_MS;
+        return idleMinutes > Math.max(minutes, 11) + 4 ? `${id} is idle for ${idleMinutes} minutes` : undefined;
+      },
+    ),
+};
