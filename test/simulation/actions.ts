@@ -176,7 +176,7 @@ export function request(world: World, action: InstanceAction, wanted?: string): 
   });
 }
 
-/** The renter who has plenty lifts the caps and starts what is stopped. */
+/** The renter who has plenty lifts the caps, starts what is stopped, and rents what is stopped when it is idle. */
 export function startAgain(world: World): void {
   const [renter] = world.renters;
   if (!renter) return;
@@ -187,6 +187,13 @@ export function startAgain(world: World): void {
     renter.organizationId,
   );
   for (const { id } of stopped) request(world, 'start', id);
+  const [template_id] = world.templates;
+  for (const offer_id of world.offers) {
+    const choice = { offer_id, template_id: template_id ?? '', disk_gb: 10, label: null, ssh_key_id: null };
+    const request = { ...choice, env_overrides: [], idle_stop_minutes: 8 };
+    const { outcome } = world.attempt('deploy', () => deploy(world.controlPlane.platform, renter, request));
+    if (outcome === 'done') return;
+  }
 }
 
 /** A renter who cannot wait asks for several things at once. */

@@ -98,11 +98,11 @@ export const IDLE: Invariants = {
 export const NOTHING_IDLES: Invariants = {
   'what is idle is stopped': ({ world }) =>
     first(
-      world.rows<{ id: string; minutes: number }>(
-        "SELECT id, idle_stop_minutes AS minutes FROM instances WHERE status = 'running' AND idle_stop_minutes IS NOT NULL",
+      world.rows<{ id: string; minutes: number; changed_at: number }>(
+        "SELECT id, idle_stop_minutes AS minutes, status_changed_at AS changed_at FROM instances WHERE status = 'running' AND idle_stop_minutes IS NOT NULL",
       ),
-      ({ id, minutes }) => {
-        const since = Math.max(world.witness.runningSince.get(id) ?? Infinity, world.habits?.quietFrom ?? Infinity);
+      ({ id, minutes, changed_at }) => {
+        const since = Math.max(changed_at - EPOCH_MS, world.habits?.quietFrom ?? Infinity);
         const idleMinutes = (world.timeline.now - since) / MINUTE_MS;
         return idleMinutes > Math.max(minutes, 11) + 4 ? `${id} is idle for ${idleMinutes} minutes` : undefined;
       },

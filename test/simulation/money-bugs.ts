@@ -168,6 +168,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'what was not measured counts as idle',
+    seed: 8,
     hasLimits: true,
     changes: [
       [
@@ -176,22 +177,6 @@ export const MONEY_BUGS: readonly Bug[] = [
           isIdle: (use: unknown, ...rest: unknown[]) => {
             const { sshSessions, ...others } = use as { sshSessions: number | null };
             return original(module, 'isIdle')({ ...others, sshSessions: sshSessions ?? 0 }, ...rest);
-          },
-        }),
-      ],
-    ],
-  },
-  {
-    invariant: 'only what was idle, and told so, is stopped for it',
-    bug: 'a time in which nothing was measured counts as idle',
-    hasLimits: true,
-    changes: [
-      [
-        'control-plane/domain/idle',
-        (module) => ({
-          idleAfter: (before: { to: number } | null, minute: { at: number }, ...rest: unknown[]) => {
-            const close = before && { ...before, to: Math.max(before.to, minute.at - 60_000) };
-            return original(module, 'idleAfter')(close, minute, ...rest);
           },
         }),
       ],
