@@ -8,7 +8,7 @@ import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
 import type { Faults, Moment } from './faults.js';
-import { idleGpus, instrumentsOf, type Habits } from './idle.js';
+import { idleGpus, instrumentsOf, type Habits } from './habits.js';
 import type { Random } from './random.js';
 import { ProcessHandle, SimClock, type Timeline } from './timeline.js';
 import type { Network } from './wire.js';

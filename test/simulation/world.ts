@@ -16,7 +16,7 @@ import { memoryFolder } from '../harness/memory-folder.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Faults } from './faults.js';
-import { Habits } from './idle.js';
+import { Habits } from './habits.js';
 import { Random } from './random.js';
 import { CAPS, SimLimits } from './sim-limits.js';
 import { EPOCH_MS, ProcessHandle, Timeline, settle } from './timeline.js';
