@@ -20,14 +20,17 @@ const limited = (world: View['world']) =>
     ) AS gpu_micro
     FROM instances WHERE stop_at IS NOT NULL OR max_charge_micro IS NOT NULL`);
 
-/** Stops because something is used up that were asked for in the place of one that was not carried out. */
+/** Stops because something is used up that were asked for in the place of one that was not carried out, with nothing charged since. */
 const ASKED_AGAIN = `
   SELECT events.instance_id, events.kind FROM events
   JOIN commands AS asked ON asked.instance_id = events.instance_id AND asked.created_at = events.at AND asked.kind IN ('stop', 'release')
   JOIN commands AS earlier ON earlier.instance_id = asked.instance_id AND earlier.machine_id = asked.machine_id
     AND earlier.sequence = asked.sequence - 1 AND earlier.kind IN ('stop', 'release') AND earlier.state = 'closed'
   WHERE events.kind IN ('stop_time_reached', 'charge_limit_reached', 'spend_cap_reached', 'out_of_balance')
-    AND events.type = 'instance.status_changed'`;
+    AND events.type = 'instance.status_changed'
+    AND NOT EXISTS (
+      SELECT 1 FROM meter_intervals
+      WHERE meter_intervals.instance_id = asked.instance_id AND after_stop = 1 AND settled_to - opened_at > written_off_ms)`;
 
 /** What must hold of limits and caps, whatever happens. */
 export const LIMITS: Invariants = {

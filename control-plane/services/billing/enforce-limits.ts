@@ -4,24 +4,24 @@ import type { LimitStop } from '../../domain/settlement.js';
 import type { LimitName } from '../../domain/spend-limit.js';
 import type { Tx } from '../../store/store.js';
 import type { Reason } from '../events/timeline.js';
-import { isBeingStopped } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { requestDestroy, requestStop } from '../instances/requests.js';
 import { cutInterval, openInterval } from '../metering/meters.js';
 import { findMachineRow } from '../machines/machines.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
+import { isAskedAlready } from './asked-stops.js';
 
 /**
  * Stops a running instance whose limit is used up, and charges it no further than that time. If its renter has said so, a limit of the
- * instance itself destroys it; while an operator must confirm the clock, it only stops. A stop that has timed out is sent already: then
- * GPU time is written off for as long as the limit is used up.
+ * instance itself destroys it; while an operator must confirm the clock, it only stops. A stop that has timed out and is still sent is
+ * not asked for again: then GPU time is written off for as long as the limit is used up.
  */
 export function enforceLimit(platform: Platform, tx: Tx, { instanceId, limit, at }: LimitStop): void {
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'running') return;
   const destroys = limitDestroys(platform, tx, instance, limit);
-  if (!destroys && isBeingStopped(tx, instance)) return;
+  if (!destroys && isAskedAlready(tx, instance)) return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
   const reason = reasonFor(limit, instance, destroys);

@@ -4,10 +4,10 @@ import { settle, type Account, type Settlement } from '../../domain/settlement.j
 import { periodAt } from '../../domain/spend-cap.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { isBeingStopped } from '../instances/commands.js';
 import { findInstance, findLiveRates, instancesIn, type LiveInstance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
 import { chargesFor, endedByLimit } from './after-settlement.js';
+import { isAskedAlready } from './asked-stops.js';
 import { limitDestroys } from './enforce-limits.js';
 import { loadAccounts, type LoadedAccount } from './load-accounts.js';
 import { findCaps, type CapState } from './spend-check.js';
@@ -68,12 +68,12 @@ function statusesAfter(
   const statuses = new Map<string, InstanceStatus>();
   if (exhaustedAt !== undefined)
     for (const instance of instancesIn(tx, organizationId, 'running'))
-      if (!isBeingStopped(tx, instance)) statuses.set(instance.id, 'stopping');
+      if (!isAskedAlready(tx, instance, settlement)) statuses.set(instance.id, 'stopping');
   for (const { instanceId, limit } of stops) {
     const instance = findInstance(tx, instanceId);
     if (statuses.has(instanceId) || instance?.status !== 'running') continue;
     if (limitDestroys(platform, tx, instance, limit)) statuses.set(instanceId, 'destroying');
-    else if (!isBeingStopped(tx, instance)) statuses.set(instanceId, 'stopping');
+    else if (!isAskedAlready(tx, instance, settlement)) statuses.set(instanceId, 'stopping');
   }
   for (const id of endedByLimit(account, settlement, tx.now)) {
     const instance = findInstance(tx, id);
