@@ -54,6 +54,9 @@ export interface Schema {
     created_at: number;
     last_used_at: number | null;
     revoked_at: number | null;
+    read_only: Generated<Flag>;
+    allowed_addresses: string | null;
+    expires_at: number | null;
   };
   ssh_keys: { id: string; user_id: string; name: string; public_key: string; fingerprint: string; created_at: number };
   enrollment_tokens: {

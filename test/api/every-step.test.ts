@@ -119,6 +119,14 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await world.key('personal', member);
     return of(member.api, `DELETE /v1/me/organizations/${world.admin.organizationId}`);
   },
+  'make a viewer of a member with a key, where there is an instance': async () => {
+    const member = await world.join();
+    await world.key('personal', member);
+    await instance('running');
+    return of(admin(), `PATCH /v1/orgs/current/members/${member.userId}`, { role: 'viewer' });
+  },
+  'make an API key with caps': () =>
+    of(admin(), 'POST /v1/api-keys', { name: 'key', spend_caps: { day_micro: 1 }, allowed_addresses: ['192.0.2.1'] }),
   'make an API key': () => of(admin(), 'POST /v1/api-keys', { name: 'key' }),
   'revoke an API key': async () => of(admin(), `DELETE /v1/api-keys/${(await world.key()).key.id}`),
   'add an SSH key': () => of(admin(), 'POST /v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') }),

@@ -222,4 +222,29 @@ const AGENT: readonly Mutant[] = [
   },
 ];
 
-export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...SCHEDULES, ...MONEY, ...AGENT];
+/** Of credentials and roles: what a caller may do no more. */
+const ACCOUNTS: readonly Mutant[] = [
+  {
+    name: 'expired-key-accepted-until-it-is-ended',
+    file: `${SERVICES}/accounts/authenticate.ts`,
+    before: 'if (endsAt !== null && endsAt <= platform.clock.now()) throw',
+    after: "if (credential.kind === 'session' && endsAt !== null && endsAt <= platform.clock.now()) throw",
+    tests: ['test/api/key-restrictions.test.ts'],
+  },
+  {
+    name: 'demotion-keeps-personal-keys',
+    file: `${SERVICES}/accounts/members.ts`,
+    before: '      revokeKeysOf(tx, userId, caller.organizationId);\n',
+    after: '',
+    tests: ['test/api/roles.test.ts'],
+  },
+  {
+    name: 'policy-not-checked-after-the-body',
+    file: 'control-plane/http/policy.ts',
+    before: '      admitAgain(platform, request);\n',
+    after: '',
+    tests: ['test/api/ended-credentials.test.ts'],
+  },
+];
+
+export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...SCHEDULES, ...MONEY, ...ACCOUNTS, ...AGENT];

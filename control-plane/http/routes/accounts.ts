@@ -1,3 +1,4 @@
+import { ROLES } from '../../domain/caller.js';
 import { networkOf } from '../../domain/network.js';
 import { Type } from 'typebox';
 import {
@@ -32,8 +33,10 @@ export function emailOf(whose: string) {
 }
 const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
 const presentPassword = text('The current password', { maxLength: 256 });
+const WHAT_ROLES_DO =
+  '`admin` can do everything; `member` uses and changes instances and templates, and makes API keys; `viewer` only reads, without secrets; `billing` reads about money, pays and sets caps. A later release can add roles';
 export function roleOf(whose: string, options = {}) {
-  return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
+  return choice(ROLES, `The role of ${whose}: ${WHAT_ROLES_DO}`, options);
 }
 export const User = Type.Object(
   {

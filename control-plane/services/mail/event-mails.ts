@@ -23,10 +23,10 @@ type MailedType =
   | 'billing.paid'
   | 'billing.payment_failed';
 
-/** What a mail says of an event, besides its organization; and who is told: everybody, or only those who can pay. */
+/** What a mail says of an event, besides its organization; and who is told: all who can do something about it, or those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
   'billing.balance_low': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro, lasts_until, hours }) => ({
       kind: 'balance_low',
       balance_micro,
@@ -35,11 +35,11 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     }),
   },
   'billing.balance_exhausted': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro }) => ({ kind: 'balance_exhausted', balance_micro }),
   },
   'billing.disks_at_risk': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro, destroyed_at, hours, instances }) => ({
       kind: 'disks_at_risk',
       balance_micro,
@@ -49,11 +49,11 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     }),
   },
   'billing.paid': {
-    to: ['admin'],
+    to: ['admin', 'billing'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'paid', amount_micro, balance_micro }),
   },
   'billing.payment_failed': {
-    to: ['admin'],
+    to: ['admin', 'billing'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'payment_failed', amount_micro, balance_micro }),
   },
 };
