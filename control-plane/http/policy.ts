@@ -11,6 +11,8 @@ import {
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { authenticate, identifyCaller } from '../services/accounts/authenticate.js';
 import type { Platform } from '../services/system/platform.js';
+import { clientAddress } from './client.js';
+import { checkCookieUse, isByCookie, sessionCookie } from './cookies.js';
 
 /** Who may call a route, and the refusal of an API key if it may not. */
 export interface Policy {
@@ -167,7 +169,7 @@ function organizationOf(caller: Caller | AccountCaller | undefined): string | un
 /** Returns the codes with which a policy itself can refuse. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return ['ORG_MISMATCH'];
-  const always: RefusalCode[] = ['TOKEN_INVALID', 'API_KEY_ADDRESS', 'ORG_MISMATCH'];
+  const always: RefusalCode[] = ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS', 'ORG_MISMATCH'];
   const { right, apiKey } = policy;
   if (right === 'operate') return [...always, 'NOT_FOUND'];
   if (right === 'own') return [...always, ...(apiKey === 'allowed' ? [] : [apiKey])];
@@ -219,7 +221,7 @@ function operatorOf(platform: Platform, request: FastifyRequest, authenticated =
     const caller = identify(platform, request, authenticated);
     if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code === 'TOKEN_INVALID' || error.code === 'API_KEY_ADDRESS') throw error;
+    if (!(error instanceof Refusal) || SHOWN_TO_ALL.includes(error.code)) throw error;
     if (hasApiKey(request) && error.code === 'ORG_MISMATCH') throw error;
   }
   throw notFound();
@@ -248,19 +250,25 @@ export function noteApiKey(platform: Platform, request: FastifyRequest): void {
   }
 }
 
+/** What a caller is told of a credential also where routes for operators are hidden. */
+const SHOWN_TO_ALL: readonly RefusalCode[] = ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS'];
+
 function hasApiKey({ headers }: FastifyRequest): boolean {
   return /^Bearer +svc_/i.test(headers.authorization ?? '');
 }
 
 function identify(platform: Platform, request: FastifyRequest, authenticated = authenticate): Caller | AccountCaller {
+  if (isByCookie(request)) checkCookieUse(platform, request);
   const organizationId = request.headers['x-org-id'];
   const chosen = typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined;
-  return authenticated(platform, tokenOf(request), chosen, () => request.ip);
+  return authenticated(platform, tokenOf(request), chosen, clientAddress(request));
 }
 
-/** Returns the token that a request was sent with; undefined: none. */
-export function tokenOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
-  return /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
+/** Returns the token that a request was sent with; undefined: none. The cookie counts only where there is no `Authorization`. */
+export function tokenOf(request: Pick<FastifyRequest, 'headers'>): string | undefined {
+  const { authorization } = request.headers;
+  if (authorization === undefined) return sessionCookie(request);
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1];
 }
 
 const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {

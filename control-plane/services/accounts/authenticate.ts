@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { AccountCaller, ApiKeyCaller, Caller, SessionCaller } from '../../domain/caller.js';
+import { networkOf } from '../../domain/network.js';
 import { Refusal } from '../../domain/refusal.js';
 import { Remembered, oncePer } from '../../store/remembered.js';
 import { query } from '../../store/sql.js';
@@ -45,30 +46,33 @@ function readCredential(tx: Tx, hash: string): Credential | undefined {
 }
 
 /**
- * Returns the caller that a bearer token belongs to, and records its use. `addressOf` returns the client's IP address. Refuses with
- * TOKEN_INVALID, the same for a token that is missing, malformed, expired or revoked; then with API_KEY_ADDRESS, which tells nothing of
- * the key; then with ORG_MISMATCH, before any other refusal of a valid credential.
+ * Returns the caller that a token belongs to, and records its use from this IP address of the client. Refuses with TOKEN_INVALID, the same for a token that is
+ * missing, malformed, expired or revoked; then with API_KEY_ADDRESS, which tells nothing of the key; then with ORG_MISMATCH, before any
+ * other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
-  addressOf: () => string,
+  address: string,
 ): Caller | AccountCaller {
-  const credential = validCredential(platform, token, addressOf);
-  if (credential.kind === 'session') prolongSession(platform, credential.session);
-  else platform.lastUsed.touch(credential.key.keyId, platform.clock.now());
+  const credential = validCredential(platform, token, address);
+  const at = platform.clock.now();
+  if (credential.kind === 'session') {
+    prolongSession(platform, credential.session);
+    platform.lastUsed.touchSession(credential.session.id, { at, network: networkOf(address) });
+  } else platform.lastUsed.touch(credential.key.keyId, at);
   return callerOf(credential, organizationId);
 }
 
-/** Returns the caller of a bearer token like {@link authenticate}, but this is no use of it: it prolongs no session. */
+/** Returns the caller of a token like {@link authenticate}, but this is no use of it: it prolongs no session. */
 export function identifyCaller(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
-  addressOf: () => string,
+  address: string,
 ): Caller | AccountCaller {
-  return callerOf(validCredential(platform, token, addressOf), organizationId);
+  return callerOf(validCredential(platform, token, address), organizationId);
 }
 
 /** Calls `listener` when what a credential may do can have changed, with the hash of its token or the id of its user. */
@@ -76,18 +80,17 @@ export function onCredentialChange({ store }: Pick<Platform, 'store'>, listener:
   for (const table of ['api_keys', 'sessions', 'memberships', 'users'] as const) store.onChange(table, listener);
 }
 
-function validCredential(platform: Platform, token: string | undefined, addressOf: () => string): Credential {
+function validCredential(platform: Platform, token: string | undefined, address: string): Credential {
   const credential = token ? credentialsOf(platform).of(hashToken(token)) : undefined;
   if (!credential) throw invalidToken();
   const endsAt = credential.kind === 'session' ? credential.session.expires_at : credential.terms.expiresAt;
   if (endsAt !== null && endsAt <= platform.clock.now()) throw invalidToken();
-  if (credential.kind === 'key') checkAddress(credential.terms, addressOf);
+  if (credential.kind === 'key') checkAddress(credential.terms, address);
   return credential;
 }
 
-function checkAddress({ allowedAddresses }: KeyTerms, addressOf: () => string): void {
+function checkAddress({ allowedAddresses }: KeyTerms, address: string): void {
   if (allowedAddresses === null) return;
-  const address = addressOf();
   if (isAllowedAddress(allowedAddresses, address)) return;
   const from = isIP(address) === 0 ? 'an address that is unknown' : address;
   throw new Refusal(
