@@ -2,9 +2,9 @@ import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { Role } from './caller.js';
 
 /** What a person can switch off; everything else is always mailed. */
-export const MAIL_CHOICES = ['low_balance', 'disks', 'money'] as const;
+export const MAIL_CHOICES = ['low_balance', 'disks', 'money', 'notices'] as const;
 export type MailChoice = (typeof MAIL_CHOICES)[number];
-export type MailCategory = MailChoice | 'security' | 'invites';
+export type MailCategory = MailChoice | 'security' | 'invites' | 'suspension';
 
 /**
  * The categories that a mail itself can end with one click, by RFC 8058: warnings of what may happen. What has happened to money, and
@@ -21,6 +21,10 @@ export const MAIL_KINDS = [
   'paid',
   'payment_failed',
   'sign_in',
+  'suspended',
+  'restored',
+  'suspended_disks',
+  'notice',
   'digest',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -51,6 +55,16 @@ export type MailItem =
     })
   | (OfOrganization & { kind: 'paid'; amount_micro: number; balance_micro: number })
   | (OfOrganization & { kind: 'payment_failed'; amount_micro: number; balance_micro: number })
+  | (OfOrganization & { kind: 'suspended'; reason: string; disks_kept_until: number })
+  | (OfOrganization & { kind: 'restored'; reason: string })
+  | (OfOrganization & {
+      kind: 'suspended_disks';
+      reason: string;
+      destroyed_at: number;
+      hours: number;
+      instances: number;
+    })
+  | (OfOrganization & { kind: 'notice'; machine: string; message: string; instances: number })
   | { kind: 'sign_in'; network: string; at: number };
 
 interface OfOrganization {
@@ -70,6 +84,10 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   paid: 'money',
   payment_failed: 'money',
   sign_in: 'security',
+  suspended: 'suspension',
+  restored: 'suspension',
+  suspended_disks: 'disks',
+  notice: 'notices',
 };
 
 export function categoryOf({ kind }: MailItem): MailCategory {

@@ -22,6 +22,7 @@ import { limitRates } from './rate-limits.js';
 import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
+import { auditLogRoutes } from './routes/audit-log.js';
 import { billingRoutes } from './routes/billing.js';
 import { billingSummaryRoutes } from './routes/billing-summary.js';
 import { estimateRoutes } from './routes/estimate.js';
@@ -42,6 +43,7 @@ import {
   machineTermsRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
+import { operatorOrganizationRoutes, operatorPeopleRoutes } from './routes/operator-acts.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
@@ -117,7 +119,7 @@ export async function createHttpServer(
   handleErrors(app);
   answerUnknownRoutes(app, platform);
   limitRates(app, limits, platform);
-  await documentApi(app);
+  await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
   const streams = new EventStreams(platform);
@@ -129,6 +131,7 @@ export async function createHttpServer(
     metricsRoutes(metrics, streams),
     accountRoutes,
     apiKeyRoutes,
+    auditLogRoutes,
     authRoutes,
     billingRoutes,
     billingSummaryRoutes,
@@ -146,6 +149,8 @@ export async function createHttpServer(
     offerRoutes,
     operatorMachineRoutes,
     operatorMoneyRoutes,
+    operatorOrganizationRoutes,
+    operatorPeopleRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,

@@ -11,7 +11,7 @@ const KIND =
 export function kindOf(options = {}) {
   return choice(API_KEY_KINDS, KIND, options);
 }
-const ApiKey = Type.Object(
+export const ApiKey = Type.Object(
   {
     id: uuid('The id of the key'),
     name: text('The name of the key'),
@@ -90,6 +90,6 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   );
 };
 
-function apiKeyView(key: ApiKeyDetails) {
+export function apiKeyView(key: ApiKeyDetails) {
   return { ...key, created_at: iso(key.created_at), last_used_at: isoOrNull(key.last_used_at) };
 }

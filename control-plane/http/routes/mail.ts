@@ -13,6 +13,7 @@ const choices = {
   money: flag(
     'Whether you are told of payments, if you are an admin, and of instances that were stopped for lack of balance',
   ),
+  notices: flag('Whether you are told what the operator says about machines on which you have instances'),
 };
 const MailSettings = Type.Object(
   {

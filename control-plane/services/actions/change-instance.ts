@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
@@ -7,6 +8,7 @@ import { settleOrganizations } from '../billing/settle.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 import { amend, type InstanceChanges } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 
@@ -33,6 +35,7 @@ export function changeInstance(
     checkLimits({ ...instance, ...changes }, tx.now);
     const changed = amend(tx, instance, changes);
     settleSoon(tx, caller.organizationId);
+    recordAct(tx, caller.organizationId, actorOf(caller), 'instance.update', `instances/${id}`);
     return describeInstance(platform, tx, changed);
   });
 }

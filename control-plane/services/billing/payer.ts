@@ -2,9 +2,11 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { settle, type Account, type Settlement } from '../../domain/settlement.js';
 import { periodAt } from '../../domain/spend-cap.js';
+import type { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findInstance, findLiveRates, type LiveInstance } from '../instances/queries.js';
+import { refusalOfSuspension } from '../accounts/suspension.js';
 import type { Platform } from '../system/platform.js';
 import { limitDestroys, usedUpLimit } from './enforce-limits.js';
 import { loadAccounts, type LoadedAccount } from './load-accounts.js';
@@ -15,6 +17,8 @@ import { findCaps, type CapState } from './spend-check.js';
 export interface Payer {
   balanceMicro: number;
   isFrozen: boolean;
+  /** Why an operator has suspended it: the refusal of what it must not do; undefined: it is not suspended. */
+  suspension: Refusal | undefined;
   /** The instances that are not destroyed. */
   live: LiveInstance[];
   /** The API key that deploys; null: a session does. */
@@ -26,10 +30,12 @@ export interface Payer {
 export function findPayer(tx: Tx, caller: Caller): Payer {
   const { organizationId } = caller;
   const apiKeyId = caller.kind === 'api_key' ? caller.keyId : null;
-  const { balance_micro, payments_frozen_at } = getOrganization(tx, organizationId);
+  const organization = getOrganization(tx, organizationId);
+  const { balance_micro, payments_frozen_at } = organization;
   return {
     balanceMicro: balance_micro,
     isFrozen: payments_frozen_at !== null,
+    suspension: refusalOfSuspension(organization),
     live: findLiveRates(tx, organizationId),
     apiKeyId,
     caps: findCaps(tx, { organizationId, apiKeyId }),

@@ -1,4 +1,5 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
+import { actorOf } from '../../domain/act.js';
 import type { Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { periodAt, type Period } from '../../domain/spend-cap.js';
@@ -7,6 +8,7 @@ import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findLiveRates } from '../instances/queries.js';
 import { settleSoon } from '../metering/meters.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { spentByDay, spentIn } from './load-limits.js';
 import { settleOrganizations } from './settle.js';
@@ -69,6 +71,8 @@ export function setSpendCaps(
       tx.run(query.insertInto('spend_caps').values(row));
     }
     settleSoon(tx, organizationId);
+    const object = apiKeyId === null ? `orgs/${organizationId}` : `api-keys/${apiKeyId}`;
+    recordAct(tx, organizationId, actorOf(caller), 'spend_caps.replace', object);
     return describe(tx, owner);
   });
 }

@@ -21,7 +21,11 @@ type MailedType =
   | 'billing.balance_exhausted'
   | 'billing.disks_at_risk'
   | 'billing.paid'
-  | 'billing.payment_failed';
+  | 'billing.payment_failed'
+  | 'organization.suspended'
+  | 'organization.restored'
+  | 'organization.disks_at_risk'
+  | 'machine.notice';
 
 /** What a mail says of an event, besides its organization; and who is told: everybody, or only those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
@@ -55,6 +59,37 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
   'billing.payment_failed': {
     to: ['admin'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'payment_failed', amount_micro, balance_micro }),
+  },
+  'organization.suspended': {
+    to: ['admin', 'member'],
+    read: ({ reason, disks_kept_until }) => ({
+      kind: 'suspended',
+      reason,
+      disks_kept_until: Date.parse(disks_kept_until),
+    }),
+  },
+  'organization.restored': {
+    to: ['admin', 'member'],
+    read: ({ reason }) => ({ kind: 'restored', reason }),
+  },
+  'organization.disks_at_risk': {
+    to: ['admin', 'member'],
+    read: ({ reason, destroyed_at, hours, instances }) => ({
+      kind: 'suspended_disks',
+      reason,
+      destroyed_at: Date.parse(destroyed_at),
+      hours,
+      instances,
+    }),
+  },
+  'machine.notice': {
+    to: ['admin', 'member'],
+    read: ({ machine_name: machine, message, instance_ids }) => ({
+      kind: 'notice',
+      machine,
+      message,
+      instances: instance_ids.length,
+    }),
   },
 };
 
