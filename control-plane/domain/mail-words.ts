@@ -109,7 +109,10 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
         subject: `Disks of ${quoted(item.organization)} will be destroyed in ${count(item.hours, 'hour')}`,
         happened: `The organization ${quoted(item.organization)} is suspended. The reason: ${plain(item.reason)}`,
         means: `${count(item.instances, 'stopped instance')} will be destroyed with everything on ${item.instances === 1 ? 'its disk' : 'their disks'} at ${at(item.destroyed_at)}. Nobody can bring the data back.`,
-        todo: ['Ask the operator to restore the organization.', 'If you do not need the data, you need not do anything.'],
+        todo: [
+          'Ask the operator to restore the organization.',
+          'If you do not need the data, you need not do anything.',
+        ],
       };
     case 'notice':
       return {

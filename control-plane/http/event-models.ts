@@ -192,8 +192,12 @@ export const EVENT_MODELS = {
     }),
   },
   'organization.suspended': {
-    meaning: 'An operator has suspended the organization: nothing can be deployed or started, and what runs is stopped.',
-    data: Type.Object({ reason: said, disks_kept_until: timestamp('When its instances are destroyed with their disks') }),
+    meaning:
+      'An operator has suspended the organization: nothing can be deployed or started, and what runs is stopped.',
+    data: Type.Object({
+      reason: said,
+      disks_kept_until: timestamp('When its instances are destroyed with their disks'),
+    }),
   },
   'organization.restored': {
     meaning: 'An operator has restored the organization: its instances can be started again.',

@@ -43,7 +43,7 @@ import {
   machineTermsRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
-import { operatorOrganizationRoutes, operatorPeopleRoutes } from './routes/operator-acts.js';
+import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
@@ -53,6 +53,7 @@ import { operatorUserRoutes } from './routes/operator-users.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { spendCapRoutes } from './routes/spend-caps.js';
+import type { Routes } from './routes/routes.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
@@ -122,8 +123,16 @@ export async function createHttpServer(
   await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
+  for (const register of routesOf(platform, metrics))
+    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+  await app.ready();
+  return app;
+}
+
+/** Returns the routes of every resource. */
+function routesOf(platform: Platform, metrics: Metrics): Routes[] {
   const streams = new EventStreams(platform);
-  const routes = [
+  return [
     credentialRoutes,
     enrollmentTokenRoutes,
     eventRoutes(streams),
@@ -149,8 +158,9 @@ export async function createHttpServer(
     offerRoutes,
     operatorMachineRoutes,
     operatorMoneyRoutes,
-    operatorOrganizationRoutes,
-    operatorPeopleRoutes,
+    organizationContentRoutes,
+    peopleRoutes,
+    suspensionRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
@@ -170,10 +180,6 @@ export async function createHttpServer(
     unsubscribeRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
-  for (const register of routes)
-    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
-  await app.ready();
-  return app;
 }
 
 /** Returns the options of Node's server: HTTPS if there is a certificate, else HTTP. */

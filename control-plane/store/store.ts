@@ -96,7 +96,14 @@ export class Store {
     private readonly clock: Clock,
     { steps = migrations, ...options }: StoreOptions = {},
   ) {
-    this.options = { ids: randomIds, onNudge: () => {}, onCount: () => {}, requestId: () => null, address: () => null, ...options };
+    this.options = {
+      ids: randomIds,
+      onNudge: () => {},
+      onCount: () => {},
+      requestId: () => null,
+      address: () => null,
+      ...options,
+    };
     this.lock = lockFile(`${file}.lock`);
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))

@@ -42,8 +42,8 @@ const UsedMachine = Type.Object(
   { title: 'UsedMachine' },
 );
 
-/** Routes for operators: suspended organizations, and what an organization has. */
-export const operatorOrganizationRoutes: Routes = (app, platform) => {
+/** Routes for operators: suspended organizations. */
+export const suspensionRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR, refusals: ['ORGANIZATION_NOT_FOUND'] as const };
   const params = idOf('organization');
 
@@ -87,6 +87,13 @@ export const operatorOrganizationRoutes: Routes = (app, platform) => {
     (request) =>
       operatedOrganizationView(restoreOrganization(platform, accountOf(request), request.params.id, request.body)),
   );
+};
+
+/** Routes for operators: what an organization has, without its secrets. */
+export const organizationContentRoutes: Routes = (app, platform) => {
+  const config = { policy: OPERATOR, refusals: ['ORGANIZATION_NOT_FOUND'] as const };
+  const params = idOf('organization');
+
   app.get(
     '/v1/operator/organizations/:id',
     {
@@ -150,7 +157,7 @@ export const operatorOrganizationRoutes: Routes = (app, platform) => {
 };
 
 /** Routes for operators: what they do to users, and say to renters. */
-export const operatorPeopleRoutes: Routes = (app, platform) => {
+export const peopleRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/users/:id/end-sessions',
     {

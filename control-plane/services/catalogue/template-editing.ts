@@ -125,7 +125,13 @@ export function duplicateTemplate(platform: Platform, caller: Caller, id: string
   });
 }
 
-function insert(platform: Platform, tx: Tx, owner: Owner, action: TemplateAct, content: TemplateContent): TemplateDetails {
+function insert(
+  platform: Platform,
+  tx: Tx,
+  owner: Owner,
+  action: TemplateAct,
+  content: TemplateContent,
+): TemplateDetails {
   if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
   const row: Row<'templates'> = {
     id: tx.id(),

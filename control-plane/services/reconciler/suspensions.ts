@@ -68,7 +68,8 @@ function keepDisksOrDestroy(platform: Platform, tx: Tx, organization: Row<'organ
   if (until === null || instances.length === 0) return;
   if (until > tx.now || told === null) return warn(tx, organization, instances.length);
   if (!mayDestroy(platform)) return;
-  const message = 'the organization is suspended, and the time for which its disks are kept is over: the instance is destroyed';
+  const message =
+    'the organization is suspended, and the time for which its disks are kept is over: the instance is destroyed';
   for (const instance of instances) requestDestroy(tx, instance, { kind: 'suspension_expired', message });
 }
 

@@ -70,7 +70,11 @@ export function listActs(
     const to = until === undefined ? Number.MAX_SAFE_INTEGER : firstFrom(tx, organizationId, until);
     const all = query.selectFrom('organization_acts').selectAll().where('organization_id', '=', organizationId);
     const inRange = all.where('number', '>=', from).where('number', '<', to);
-    const last = tx.get(restOf(inRange, request, NEWEST_FIRST.by).offset(sql.lit(MOST_ACTS_SCANNED - 1)).limit(sql.lit(1)));
+    const last = tx.get(
+      restOf(inRange, request, NEWEST_FIRST.by)
+        .offset(sql.lit(MOST_ACTS_SCANNED - 1))
+        .limit(sql.lit(1)),
+    );
     let matching = inRange.where('number', '>=', last?.number ?? 0);
     if (actor_kind !== undefined) matching = matching.where('actor_kind', '=', actor_kind);
     if (actor_id !== undefined) matching = matching.where('actor_id', '=', actor_id);
