@@ -117,7 +117,7 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
   return {
     ...schema,
     description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
-    tags: [route.url.split('/')[2] ?? 'health'],
+    tags: [route.url.split('/')[2]?.replace(/\.csv$/, '') ?? 'health'],
     security: policy === PUBLIC ? [] : [{ bearer: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),
