@@ -292,19 +292,24 @@ describe('the disks of a suspended organization', () => {
     expect(['destroying', 'destroyed']).toContain((await read(renter, id)).status);
   });
 
-  it('wait while an operator must confirm the clock', async () => {
+  it('wait while an operator must confirm the clock, and have as much time left as before it was set', async () => {
     const { renter, body } = await customer();
     const { id } = await world.stopped(body, renter.api);
     await suspend(renter, { keep_disks_days: 1 });
-    for (let hour = 0; hour < 23; hour++) pass(HOUR_MS);
-    await world.test.signInOperator();
+    for (let hour = 0; hour < 20; hour++) pass(HOUR_MS);
     world.test.clock.step(3 * DAY_MS);
-    pass(HOUR_MS);
+    pass(MINUTE_MS);
+    await world.test.signInOperator();
+    await world.test.operator.post('/v1/operator/clock/confirm');
+    pass(3 * HOUR_MS);
+    expect((await read(renter, id)).status).toBe('stopped');
+    world.test.clock.step(-HOUR_MS);
+    pass(2 * HOUR_MS);
     pass(2 * HOUR_MS);
     expect((await read(renter, id)).status).toBe('stopped');
     await world.test.signInOperator();
     await world.test.operator.post('/v1/operator/clock/confirm');
-    pass(2 * HOUR_MS);
+    pass(2 * MINUTE_MS);
     pass(2 * MINUTE_MS);
     expect(['destroying', 'destroyed']).toContain((await read(renter, id)).status);
   });
