@@ -31,6 +31,10 @@ export function oneLine(text: string): string {
 
 const quoted = (name: string) => `"${oneLine(name)}"`;
 
+type Link = Extract<MailItem, { token: string; kind: 'password_reset' | 'sign_up' }>;
+
+const DO_NOT_PASS_ON = 'Do not pass this mail on: whoever has it can do the same.';
+
 const PAY = [
   'Pay by card, as an admin of the organization: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
 ];
@@ -82,6 +86,14 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
       };
     case 'sign_in':
       return signInWords(item);
+    case 'password_reset':
+      return passwordResetWords(item, api);
+    case 'password_changed':
+      return passwordChangedWords(item);
+    case 'sign_up':
+      return signUpWords(item, api);
+    case 'sign_up_exists':
+      return signUpExistsWords(api);
   }
 }
 
@@ -108,6 +120,49 @@ function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }): Mai
     todo: [
       'If it was not you, change the password now: POST /v1/auth/password. That ends all other sessions.',
       'Then look for API keys that you have not made (GET /v1/api-keys) and revoke them, and for SSH keys that are not yours (GET /v1/ssh-keys).',
+    ],
+  };
+}
+
+function passwordResetWords({ token, expires_at }: Link, api: string): MailWords {
+  return {
+    subject: 'Set a new password',
+    happened: `Somebody has asked for a new password of your account at ${api}.`,
+    means: `With the command below you set a new one. It works once, until ${at(expires_at)}. All sessions end; API keys stay, unless you add "revoke_api_keys": true.`,
+    todo: ['If it was not you who asked, you need not do anything: your password stays as it is.', DO_NOT_PASS_ON],
+    command: `curl -X POST ${api}/v1/auth/password-reset/confirm -H 'Content-Type: application/json' -d '{"token": "${token}", "new_password": "NEW PASSWORD"}'`,
+  };
+}
+
+function passwordChangedWords({ at: time }: MailItem & { kind: 'password_changed' }): MailWords {
+  return {
+    subject: 'Your password was changed',
+    happened: `At ${at(time)}, the password of your account was changed.`,
+    means: 'If that was you, everything is in order.',
+    todo: [
+      'If it was not you, ask for a new password now: POST /v1/auth/password-reset. Then look for API keys that you have not made (GET /v1/api-keys).',
+    ],
+  };
+}
+
+function signUpWords({ token, expires_at }: Link, api: string): MailWords {
+  return {
+    subject: 'Confirm your e-mail address',
+    happened: `Somebody has signed up with this e-mail address at ${api}.`,
+    means: `With the command below and the password of the sign-up, the account is created. It works once, until ${at(expires_at)}.`,
+    todo: ['If it was not you, ignore this mail: there will be no account.', DO_NOT_PASS_ON],
+    command: `curl -X POST ${api}/v1/auth/sign-up/confirm -H 'Content-Type: application/json' -d '{"token": "${token}", "password": "PASSWORD"}'`,
+  };
+}
+
+function signUpExistsWords(api: string): MailWords {
+  return {
+    subject: 'You have an account already',
+    happened: `Somebody has signed up with your e-mail address at ${api}, and you have an account there already.`,
+    means: 'Your account stays as it is.',
+    todo: [
+      'If it was you, sign in: POST /v1/auth/sign-in. If you do not know the password: POST /v1/auth/password-reset.',
+      'If it was not you, you need not do anything.',
     ],
   };
 }

@@ -1,3 +1,4 @@
+import type { LinkPurpose } from './account-link.js';
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { Role } from './caller.js';
 
@@ -21,6 +22,10 @@ export const MAIL_KINDS = [
   'paid',
   'payment_failed',
   'sign_in',
+  'password_reset',
+  'password_changed',
+  'sign_up',
+  'sign_up_exists',
   'digest',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -51,7 +56,11 @@ export type MailItem =
     })
   | (OfOrganization & { kind: 'paid'; amount_micro: number; balance_micro: number })
   | (OfOrganization & { kind: 'payment_failed'; amount_micro: number; balance_micro: number })
-  | { kind: 'sign_in'; network: string; at: number };
+  | { kind: 'sign_in'; network: string; at: number }
+  | { kind: LinkPurpose; token: string; expires_at: number }
+  /** Somebody has signed up with the address of an account. */
+  | { kind: 'sign_up_exists' }
+  | { kind: 'password_changed'; at: number };
 
 interface OfOrganization {
   organization_id: string;
@@ -70,6 +79,10 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   paid: 'money',
   payment_failed: 'money',
   sign_in: 'security',
+  password_reset: 'security',
+  password_changed: 'security',
+  sign_up: 'security',
+  sign_up_exists: 'security',
 };
 
 export function categoryOf({ kind }: MailItem): MailCategory {

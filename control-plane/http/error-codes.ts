@@ -97,6 +97,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'The user or the organization has reached the limit for this kind of object.',
     extra: { limit },
   },
+  LINK_INVALID: { status: 404, meaning: 'The link of a mail is wrong, or it was used or has expired.' },
   MACHINE_DISK_EXHAUSTED: {
     status: 409,
     meaning:
@@ -117,6 +118,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
       'The machine is connected, so it cannot be declared lost. Or it has instances or workloads in quarantine and was not declared lost, so it cannot be removed. The message says which, and what to do.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
+  MAIL_OFF: { status: 409, meaning: 'This control plane sends no mail.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },
   MALFORMED_REQUEST: { status: 400, meaning: 'This is not HTTP.' },
   MEMBER_NOT_FOUND: { status: 404, meaning: 'No member of the organization has this id.' },

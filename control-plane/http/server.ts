@@ -20,6 +20,7 @@ import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { RequestLogger } from './request-logger.js';
+import { accountLinkRoutes } from './routes/account-links.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { billingRoutes } from './routes/billing.js';
@@ -130,6 +131,7 @@ export async function createHttpServer(
     accountRoutes,
     apiKeyRoutes,
     authRoutes,
+    accountLinkRoutes,
     billingRoutes,
     billingSummaryRoutes,
     estimateRoutes,

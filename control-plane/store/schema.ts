@@ -1,3 +1,4 @@
+import type { LinkPurpose } from '../domain/account-link.js';
 import type { Generated, Selectable } from 'kysely';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
@@ -13,7 +14,30 @@ type Flag = 0 | 1;
 
 export interface Schema {
   meta: { key: string; value: string };
-  users: { id: string; email: string; name: string; password_hash: string; is_operator: Flag; created_at: number };
+  users: {
+    id: string;
+    email: string;
+    name: string;
+    password_hash: string;
+    is_operator: Flag;
+    created_at: number;
+    email_verified_at: number | null;
+  };
+  link_requests: {
+    id: string;
+    purpose: LinkPurpose;
+    address: string;
+    name: string | null;
+    password_hash: string | null;
+    invite_id: string | null;
+    user_id: string | null;
+    made_by: string | null;
+    token_hash: string | null;
+    tries: number;
+    created_at: number;
+    expires_at: number;
+    handled_at: number | null;
+  };
   sessions: {
     id: string;
     user_id: string;

@@ -7,6 +7,7 @@ import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
 import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
+import { requestLink } from './link-requests.js';
 import { openSession } from './sessions.js';
 
 export interface SignedIn {
@@ -28,21 +29,42 @@ export interface SignUp {
 /**
  * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
- * must not learn which addresses have accounts.
+ * must not learn which addresses have accounts. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
+ * with LIMIT_REACHED after three of them in an hour.
  */
-export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn> {
-  const { store, ids } = platform;
+export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn | null> {
+  const { store, ids, mail } = platform;
   store.transact((tx) => checkInvited(platform, tx, request));
   const passwordHash = await platform.passwords.hash(request.password);
   return store.transact((tx) => {
     const invite = checkInvited(platform, tx, request);
-    const user = createUser(tx, tx.id(), { ...request, passwordHash, isOperator: false });
-    const organization: SignedIn['organization'] = invite
-      ? joinBy(tx, invite, user.id)
-      : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
-    noteNetwork(platform, tx, user.id, network);
-    return { ...openSession(tx, ids, user.id, network), user, organization };
+    const { email, name } = request;
+    if (mail) {
+      const invite_id = invite?.id ?? null;
+      requestLink(tx, { purpose: 'sign_up', address: email, name, password_hash: passwordHash, invite_id });
+      return null;
+    }
+    const account = createAccount(
+      tx,
+      { email, name, passwordHash, isOperator: false, email_verified_at: null },
+      invite,
+    );
+    noteNetwork(platform, tx, account.user.id, network);
+    return { ...openSession(tx, ids, account.user.id, network), ...account };
   });
+}
+
+/** Creates a user, who joins the organization of an invitation or becomes the admin of a new one. Refuses with EMAIL_TAKEN. */
+export function createAccount(
+  tx: Tx,
+  account: NewUser,
+  invite: InviteDetails | undefined,
+): Pick<SignedIn, 'user' | 'organization'> {
+  const user = createUser(tx, tx.id(), account);
+  const organization: SignedIn['organization'] = invite
+    ? joinBy(tx, invite, user.id)
+    : { ...foundOrganization(tx, user.id, `${account.name}'s organization`), role: 'admin' };
+  return { user, organization };
 }
 
 function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }: SignUp): InviteDetails | undefined {
@@ -57,7 +79,7 @@ export async function createOperator(platform: Platform, request: { email: strin
   platform.store.transact((tx) => {
     const name = request.email.split('@')[0] ?? request.email;
     const id = tx.id();
-    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true });
+    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true, email_verified_at: null });
     foundOrganization(tx, id, 'Operators');
   });
 }
@@ -111,11 +133,15 @@ export function signOut(platform: Platform, sessionId: string): void {
   platform.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));
 }
 
-function createUser(
-  tx: Tx,
-  id: string,
-  user: { email: string; name: string; passwordHash: string; isOperator: boolean },
-): Row<'users'> {
+interface NewUser {
+  email: string;
+  name: string;
+  passwordHash: string;
+  isOperator: boolean;
+  email_verified_at: number | null;
+}
+
+function createUser(tx: Tx, id: string, user: NewUser): Row<'users'> {
   const taken = tx.get(query.selectFrom('users').select('id').where('email', '=', user.email));
   if (taken) throw new Refusal('EMAIL_TAKEN', 'an account with this e-mail address exists; sign in instead');
   const row: Row<'users'> = {
@@ -125,6 +151,7 @@ function createUser(
     password_hash: user.passwordHash,
     is_operator: user.isOperator ? 1 : 0,
     created_at: tx.now,
+    email_verified_at: user.email_verified_at,
   };
   tx.run(query.insertInto('users').values(row));
   return row;

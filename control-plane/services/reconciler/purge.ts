@@ -14,7 +14,7 @@ const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks, finished mails,
+ * Makes the worker that deletes expired sessions, invitations, links, idempotency keys, slow images, deliveries of webhooks, finished mails,
  * networks of old sign-ins, and events, the oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
@@ -30,6 +30,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         events +
         purgeExpired(tx, 'sessions') +
         purgeExpired(tx, 'invites') +
+        purgeExpired(tx, 'link_requests') +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
@@ -39,7 +40,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
   };
 }
 
-function purgeExpired(tx: Tx, table: 'sessions' | 'invites'): number {
+function purgeExpired(tx: Tx, table: 'sessions' | 'invites' | 'link_requests'): number {
   const expired = query.selectFrom(table).select('id').where('expires_at', '<=', tx.now);
   const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
   if (ids.length > 0) tx.run(query.deleteFrom(table).where('id', 'in', ids));
