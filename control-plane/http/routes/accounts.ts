@@ -1,4 +1,3 @@
-import { networkOf } from '../../domain/network.js';
 import { Type } from 'typebox';
 import {
   changePassword,
@@ -10,6 +9,8 @@ import {
 } from '../../services/accounts/accounts.js';
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
+import { sessionOrigin } from '../client.js';
+import { clearSessionCookie, isByCookie } from '../cookies.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
 import {
   body,
@@ -30,8 +31,8 @@ import { idOf, NoContent, type Routes } from './routes.js';
 export function emailOf(whose: string) {
   return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
 }
-const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
-const presentPassword = text('The current password', { maxLength: 256 });
+export const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
+export const presentPassword = text('The current password', { maxLength: 256 });
 export function roleOf(whose: string, options = {}) {
   return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
 }
@@ -105,7 +106,7 @@ export const authRoutes: Routes = (app, platform) => {
     },
     async (request, reply) => {
       void reply.code(201);
-      return sessionView(await signUp(platform, request.body, networkOf(request.ip)));
+      return sessionView(await signUp(platform, request.body, sessionOrigin(request)));
     },
   );
 
@@ -121,7 +122,7 @@ export const authRoutes: Routes = (app, platform) => {
         response: { 200: Session },
       },
     },
-    async (request) => sessionView(await signIn(platform, request.body, networkOf(request.ip))),
+    async (request) => sessionView(await signIn(platform, request.body, sessionOrigin(request))),
   );
 
   app.post(
@@ -132,6 +133,7 @@ export const authRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       signOut(platform, accountOf(request).sessionId);
+      if (isByCookie(request)) clearSessionCookie(reply);
       void reply.code(204);
       return null;
     },
@@ -145,7 +147,14 @@ export const authRoutes: Routes = (app, platform) => {
         operationId: 'changePassword',
         summary: 'Change the password',
         description: 'Ends all other sessions of the user.',
-        body: body({ current_password: presentPassword, new_password: newPassword }),
+        body: body({
+          ...{ current_password: presentPassword, new_password: newPassword },
+          ...optional({
+            revoke_api_keys: flag(
+              'Whether to revoke also every API key that you have created, in all organizations, team keys included',
+            ),
+          }),
+        }),
         response: { 204: NoContent },
       },
     },

@@ -18,6 +18,7 @@ import { spendLimits } from './0017-spend-limits.js';
 import { schedules } from './0018-schedules.js';
 import { chargeDays } from './0019-charge-days.js';
 import { measurements } from './0020-measurements.js';
+import { browserSessions } from './0024-browser-sessions.js';
 
 export interface Migration {
   name: string;
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   { name: '0018-schedules', sql: schedules },
   { name: '0019-charge-days', sql: chargeDays },
   { name: '0020-measurements', sql: measurements },
+  { name: '0024-browser-sessions', sql: browserSessions },
 ];
