@@ -19,6 +19,7 @@ import { enforcePolicies } from './policy.js';
 import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
@@ -157,6 +158,7 @@ export async function createHttpServer(
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
     unsubscribeRoutes,
+    pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
   for (const register of routes)
