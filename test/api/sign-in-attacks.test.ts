@@ -161,7 +161,8 @@ describe('an address', () => {
     'javascript:alert(1)',
   ])('to return to that is elsewhere is not followed: %j', async (return_to) => {
     const page = await browser.open(`/sign-in?${new URLSearchParams({ return_to }).toString()}`);
-    const fields = { ...hiddenFieldsOf(page, '/sign-in'), email: victim.email, password: PASSWORD };
+    expect(hiddenFieldsOf(page, '/sign-in')).not.toHaveProperty('return_to');
+    const fields = { ...hiddenFieldsOf(page, '/sign-in'), return_to, email: victim.email, password: PASSWORD };
     const shown = await browser.send('/sign-in', { method: 'POST', from: HOME, isNavigation: true, form: fields });
     expect([shown.status, shown.headers.location]).toEqual([303, '/account']);
     expect(page.text).not.toMatch(/href="(?!\/[a-z])/);

@@ -7,7 +7,7 @@ import { nameOf, optional, text } from '../schemas.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';
 import { noticeOf } from './notices.js';
-import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type Visit } from './pages.js';
+import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type View, type Visit } from './pages.js';
 import { MOST_CHARS, ownPath } from './return-to.js';
 import { signedIn } from './visitor.js';
 
@@ -42,12 +42,17 @@ export const signInPage: PageSpec = {
     title: 'Sign in',
     content: [
       noticeOf(view),
-      formOf({ action: SIGN_IN, fields: SIGN_IN_FIELDS, button: 'Sign in' }, view),
+      formOf({ action: SIGN_IN, fields: SIGN_IN_FIELDS, button: 'Sign in' }, returning(view)),
       view.platform.signUpMode === 'open' &&
         html`<p>No account yet? <a href="${signUpPath(view.values['return_to'])}">Create one</a>.</p>`,
     ],
   }),
 };
+
+/** Leaves out an address to return to that would not be followed, so that its form is not refused for it. */
+function returning(view: View): View {
+  return { ...view, values: { ...view.values, return_to: ownPath(view.values['return_to']) ?? '' } };
+}
 
 function signUpPath(return_to: string | undefined): string {
   return pathTo(SIGN_UP, { return_to: ownPath(return_to) });
@@ -110,7 +115,7 @@ export const signUpPage: PageSpec = {
       content: [
         view.platform.signUpMode === 'invitation' &&
           html`<p>New accounts need an invitation for the same e-mail address.</p>`,
-        formOf({ action: SIGN_UP, fields, button: 'Create the account' }, view),
+        formOf({ action: SIGN_UP, fields, button: 'Create the account' }, returning(view)),
         html`<p>You have an account? <a href="${toSignIn}">Sign in</a>.</p>`,
       ],
     };
