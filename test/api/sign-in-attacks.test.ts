@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
 import { Browser, exchange, hiddenFieldsOf, textOf, type Shown } from '../harness/browser.js';
@@ -102,6 +104,30 @@ it('a form needs the token of the same visit, also from a page of the control pl
     expect(shown.status).toBe(403);
   }
   expect(pathOf(await browser.open('/account'))).toBe('/account');
+});
+
+it('a form that arrives slowly does nothing for a session that has ended meanwhile', async () => {
+  const page = await signIn();
+  const form = new URLSearchParams(hiddenFieldsOf(page, '/account/sessions/end-others')).toString();
+  const outgoing = request({
+    ...{ host: '127.0.0.1', port: port(), path: '/account/sessions/end-others', method: 'POST' },
+    headers: {
+      ...{ host: 'gpus.example', 'sec-fetch-site': 'same-origin', expect: '100-continue' },
+      ...{ 'content-type': 'application/x-www-form-urlencoded', 'content-length': form.length },
+      cookie: await browser.jar.getCookieString(HOME),
+    },
+  });
+  const answered = once(outgoing, 'response');
+  outgoing.flushHeaders();
+  // The server has seen the headers.
+  await once(outgoing, 'continue');
+  await victim.api.request('DELETE', '/v1/auth/sessions');
+  const before = test.dump();
+  outgoing.end(form);
+  const [answer] = (await answered) as [IncomingMessage];
+  answer.resume();
+  expect(answer.statusCode).toBe(401);
+  expect(test.dump()).toEqual(before);
 });
 
 it('a browser that keeps no cookie is told why it cannot sign in', async () => {

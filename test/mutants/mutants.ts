@@ -250,7 +250,7 @@ const BROWSERS: readonly Mutant[] = [
   {
     name: 'form-of-another-visit-taken',
     file: `${HTTP}/pages/pages.ts`,
-    before: "if (request.method === 'POST' && request.visitor) checkFormToken(request, request.visitor);",
+    before: '        checkFormToken(request, request.visitor);\n',
     after: '',
     tests: ['test/api/sign-in-attacks.test.ts'],
   },

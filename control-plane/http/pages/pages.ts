@@ -99,7 +99,10 @@ export function servePages(app: FastifyInstance, platform: Platform): void {
   });
   app.addHook('preValidation', (request, _reply, done) => {
     try {
-      if (request.method === 'POST' && request.visitor) checkFormToken(request, request.visitor);
+      if (request.method === 'POST' && request.visitor) {
+        checkFormToken(request, request.visitor);
+        if (request.visitor.caller) admitAgain(platform, request);
+      }
       done();
     } catch (error) {
       done(error as Error);
@@ -121,6 +124,14 @@ function admit(platform: Platform, request: FastifyRequest, reply: FastifyReply)
   request.caller = caller;
   request.visitor = { caller, formSecret: formSecretOf(platform, request, reply, caller) };
   return undefined;
+}
+
+/** Looks again who is signed in once a form has arrived, which can take half a minute. Refuses with TOKEN_INVALID: nobody any more. */
+function admitAgain(platform: Platform, request: FastifyRequest): void {
+  const caller = signedIn(platform, request);
+  if (!caller) throw new Refusal('TOKEN_INVALID', 'your session has ended meanwhile; sign in again');
+  request.caller = caller;
+  request.visitor = { caller, formSecret: request.visitor?.formSecret ?? '' };
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply, page: PageSpec): string {
