@@ -40,7 +40,8 @@ const PAY = [
 ];
 
 /** Returns what a mail says about one thing. */
-export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
+export function wordsOf(item: MailItem, links: MailLinks): MailWords {
+  const { api } = links;
   switch (item.kind) {
     case 'invite':
       return inviteWords(item, api);
@@ -87,13 +88,13 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
     case 'sign_in':
       return signInWords(item);
     case 'password_reset':
-      return passwordResetWords(item, api);
+      return passwordResetWords(item, links);
     case 'password_changed':
-      return passwordChangedWords(item);
+      return passwordChangedWords(item, links);
     case 'sign_up':
-      return signUpWords(item, api);
+      return signUpWords(item, links);
     case 'sign_up_exists':
-      return signUpExistsWords(api);
+      return signUpExistsWords(links);
   }
 }
 
@@ -124,44 +125,55 @@ function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }): Mai
   };
 }
 
-function passwordResetWords({ token, expires_at }: Link, api: string): MailWords {
+function passwordResetWords({ token, expires_at }: Link, { api, resetPassword }: MailLinks): MailWords {
   return {
     subject: 'Set a new password',
     happened: `Somebody has asked for a new password of your account at ${api}.`,
-    means: `With the command below you set a new one. It works once, until ${at(expires_at)}. All sessions end; API keys stay, unless you add "revoke_api_keys": true.`,
-    todo: ['If it was not you who asked, you need not do anything: your password stays as it is.', DO_NOT_PASS_ON],
-    command: `curl -X POST ${api}/v1/auth/password-reset/confirm -H 'Content-Type: application/json' -d '{"token": "${token}", "new_password": "NEW PASSWORD"}'`,
+    means: `The link works once, until ${at(expires_at)}. With the new password, all your sessions end.`,
+    todo: [
+      `Set a new password: ${resetPassword(token)}`,
+      'If it was not you who asked, you need not do anything: your password stays as it is.',
+      DO_NOT_PASS_ON,
+    ],
   };
 }
 
-function passwordChangedWords({ at: time }: MailItem & { kind: 'password_changed' }): MailWords {
+function passwordChangedWords(
+  { at: time }: MailItem & { kind: 'password_changed' },
+  { forgotPassword }: MailLinks,
+): MailWords {
   return {
     subject: 'Your password was changed',
     happened: `At ${at(time)}, the password of your account was changed.`,
     means: 'If that was you, everything is in order.',
     todo: [
-      'If it was not you, ask for a new password now: POST /v1/auth/password-reset. Then look for API keys that you have not made (GET /v1/api-keys).',
+      `If it was not you, ask for a new password now: ${forgotPassword}`,
+      'Then look for API keys that you have not made (GET /v1/api-keys), and revoke them.',
     ],
   };
 }
 
-function signUpWords({ token, expires_at }: Link, api: string): MailWords {
+function signUpWords({ token, expires_at }: Link, { api, confirmAddress }: MailLinks): MailWords {
   return {
     subject: 'Confirm your e-mail address',
     happened: `Somebody has signed up with this e-mail address at ${api}.`,
-    means: `With the command below and the password of the sign-up, the account is created. It works once, until ${at(expires_at)}.`,
-    todo: ['If it was not you, ignore this mail: there will be no account.', DO_NOT_PASS_ON],
-    command: `curl -X POST ${api}/v1/auth/sign-up/confirm -H 'Content-Type: application/json' -d '{"token": "${token}", "password": "PASSWORD"}'`,
+    means: `The account is created once the address is confirmed, with the password of the sign-up. The link works once, until ${at(expires_at)}.`,
+    todo: [
+      `Confirm the address: ${confirmAddress(token)}`,
+      'If it was not you, ignore this mail: there will be no account.',
+      DO_NOT_PASS_ON,
+    ],
   };
 }
 
-function signUpExistsWords(api: string): MailWords {
+function signUpExistsWords({ api, signIn, forgotPassword }: MailLinks): MailWords {
   return {
     subject: 'You have an account already',
     happened: `Somebody has signed up with your e-mail address at ${api}, and you have an account there already.`,
     means: 'Your account stays as it is.',
     todo: [
-      'If it was you, sign in: POST /v1/auth/sign-in. If you do not know the password: POST /v1/auth/password-reset.',
+      `If it was you, sign in: ${signIn}`,
+      `If you do not know the password, ask for a new one: ${forgotPassword}`,
       'If it was not you, you need not do anything.',
     ],
   };

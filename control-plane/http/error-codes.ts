@@ -49,6 +49,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 409,
     meaning: 'This marketplace accepts no card payments; its operator grants credit.',
   },
+  COOKIE_REFUSED: {
+    status: 403,
+    meaning:
+      'The request has the cookie of a browser as its credential, and does not prove that a page of this control plane has sent it; or instances are reached at the same name. The message says which, and what to do.',
+  },
   DISK_TOO_LARGE: {
     status: 422,
     meaning: "disk_gb exceeds the machine's whole disk.",
@@ -146,6 +151,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { retry_after_seconds: integer('How many seconds to wait before the next try') },
   },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
+  SESSION_NOT_FOUND: { status: 404, meaning: 'The user has no session with this id.' },
   SIGNATURE_INVALID: {
     status: 400,
     meaning: 'The webhook event was not signed with the configured secret, or was signed too long ago.',

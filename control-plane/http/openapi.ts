@@ -3,6 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
+import { SESSION_COOKIE } from './cookies.js';
 import type { ErrorCode } from './error-codes.js';
 import { nameModels, type Document } from './openapi-models.js';
 import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
@@ -82,6 +83,11 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an API key.' },
+          cookie: {
+            ...{ type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+            description:
+              'A session token, set by the page /sign-in. It counts only in requests without `Authorization` that a page of the control plane sends; those that change something also need the header `X-Same-Origin: 1`.',
+          },
         },
         schemas: errorSchemas(),
       },
@@ -116,7 +122,7 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
     ...schema,
     description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
     tags: [route.url.split('/')[2] ?? 'health'],
-    security: policy === PUBLIC ? [] : [{ bearer: [] }],
+    security: policy === PUBLIC ? [] : [{ bearer: [] }, { cookie: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),
     headers: headersOf(schema, route),

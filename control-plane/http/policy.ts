@@ -3,6 +3,8 @@ import type { AccountCaller, Caller, SessionCaller } from '../domain/caller.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { authenticate, identifyCaller } from '../services/accounts/authenticate.js';
 import type { Platform } from '../services/system/platform.js';
+import { clientNetwork } from './client.js';
+import { checkCookieUse, isByCookie, sessionCookie } from './cookies.js';
 
 /** Who may call a route, and the refusal of an API key if it may not. */
 export interface Policy {
@@ -101,10 +103,11 @@ function organizationOf(caller: Caller | AccountCaller | undefined): string | un
 /** Returns the codes with which a policy itself can refuse. */
 export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return ['ORG_MISMATCH'];
-  if (policy.session === 'operator') return ['TOKEN_INVALID', 'NOT_FOUND', 'ORG_MISMATCH'];
+  if (policy.session === 'operator') return ['TOKEN_INVALID', 'COOKIE_REFUSED', 'NOT_FOUND', 'ORG_MISMATCH'];
   const forKeys = policy.apiKey === 'allowed' ? [] : [policy.apiKey];
   return [
     'TOKEN_INVALID',
+    'COOKIE_REFUSED',
     'ORG_MISMATCH',
     ...forKeys,
     ...(policy.session === 'admin' ? ['ADMIN_REQUIRED' as const] : []),
@@ -135,7 +138,7 @@ function operatorOf(platform: Platform, request: FastifyRequest, authenticated =
     const caller = identify(platform, request, authenticated);
     if (caller.kind !== 'api_key' && caller.isOperator) return caller;
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code === 'TOKEN_INVALID') throw error;
+    if (!(error instanceof Refusal) || ['TOKEN_INVALID', 'COOKIE_REFUSED'].includes(error.code)) throw error;
     if (hasApiKey(request) && error.code === 'ORG_MISMATCH') throw error;
   }
   throw notFound();
@@ -169,14 +172,17 @@ function hasApiKey({ headers }: FastifyRequest): boolean {
 }
 
 function identify(platform: Platform, request: FastifyRequest, authenticated = authenticate): Caller | AccountCaller {
+  if (isByCookie(request)) checkCookieUse(platform, request);
   const organizationId = request.headers['x-org-id'];
   const chosen = typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined;
-  return authenticated(platform, tokenOf(request), chosen);
+  return authenticated(platform, tokenOf(request), chosen, clientNetwork(request));
 }
 
-/** Returns the token that a request was sent with; undefined: none. */
-export function tokenOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
-  return /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
+/** Returns the token that a request was sent with; undefined: none. The cookie counts only where there is no `Authorization`. */
+export function tokenOf(request: Pick<FastifyRequest, 'headers'>): string | undefined {
+  const { authorization } = request.headers;
+  if (authorization === undefined) return sessionCookie(request);
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1];
 }
 
 const refusalsOfKeys: Record<Exclude<Policy['apiKey'], 'allowed'>, string> & Partial<Record<RefusalCode, string>> = {

@@ -45,6 +45,9 @@ export interface Schema {
     created_at: number;
     expires_at: number;
     network: string | null;
+    device: string | null;
+    last_used_at: number | null;
+    last_network: string | null;
   };
   organizations: {
     id: string;
@@ -126,6 +129,7 @@ export interface Schema {
     maintenance_starts_at: number | null;
     maintenance_ends_at: number | null;
     away_since: number | null;
+    browser_host: Generated<string>;
   };
   gpus: {
     machine_id: string;

@@ -95,6 +95,23 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const change = { current_password: 'a renter password', new_password: 'another password' };
     return of((await world.test.renter()).api, 'POST /v1/auth/password', change);
   },
+  'change it and revoke the keys': async () => {
+    const { api } = await world.test.renter();
+    await api.post('/v1/api-keys', { name: 'k' });
+    const change = { current_password: 'a renter password', new_password: 'another password' };
+    return of(api, 'POST /v1/auth/password', { ...change, revoke_api_keys: true });
+  },
+  'end a session': async () => {
+    const { api, email } = await world.test.renter();
+    await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+    const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
+    return of(api, `DELETE /v1/auth/sessions/${items.find(({ is_current }) => !is_current)?.id}`);
+  },
+  'end all other sessions': async () => {
+    const { api, email } = await world.test.renter();
+    await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+    return of(api, 'DELETE /v1/auth/sessions');
+  },
   'make an organization': async () => of((await world.test.renter()).api, 'POST /v1/orgs', { name: 'second' }),
   'rename it': () => of(admin(), 'PATCH /v1/orgs/current', { name: randomUUID() }),
   invite: () => of(admin(), 'POST /v1/orgs/current/invites', { email: email() }),

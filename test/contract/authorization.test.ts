@@ -15,13 +15,15 @@ interface Side {
   admin: Renter;
   member: Renter;
   things: Record<ObjectKind, string>;
-  /** The API key and the SSH key of each user, which are nobody else's. */
-  ofUser: Map<string, { api_key: string; ssh_key: string }>;
+  /** The API key, the SSH key and a session of each user, which are nobody else's. */
+  ofUser: Map<string, { api_key: string; ssh_key: string; session: string }>;
 }
 
 interface Credential {
   name: string;
   token: string | undefined;
+  /** The token is sent as a cookie, with or without the proof that a page of the control plane sends it. */
+  cookie?: 'with proof' | 'without proof';
   /** Nothing that it could be is alive. */
   dead?: true;
   kind: 'key' | 'session' | 'no_organization';
@@ -65,7 +67,7 @@ async function makeSide(): Promise<Side> {
     const key = await inOrg(user).post<{ key: { id: string } }>('/v1/api-keys', { name: 'own' });
     const added = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
     const sshKey = await user.api.post<{ id: string }>('/v1/ssh-keys', added);
-    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id });
+    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id, session: await idleSession(user) });
   }
   const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
     name: 'own',
@@ -96,6 +98,7 @@ async function makeSide(): Promise<Side> {
     offer,
     organization: admin.organizationId,
     quarantine: await quarantined(agent),
+    session: ofUser.get(admin.userId)?.session ?? '',
     template: template.id,
     template_hash: template.hash_id,
     system_template: await test.template(),
@@ -105,6 +108,13 @@ async function makeSide(): Promise<Side> {
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };
+}
+
+/** A session that nobody uses. */
+async function idleSession({ api, email }: Renter): Promise<string> {
+  await test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+  const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
+  return items.find(({ is_current }) => !is_current)?.id ?? '';
 }
 
 async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string> {
@@ -168,6 +178,13 @@ async function credentialsOf(side: Side, other: Side, expired: string): Promise<
     of('a team key', (await mint(admin, 'team')).secret, {}),
     of('a member’s session', member.api.token, { kind: 'session', userId: member.userId }),
     of('an admin’s session', admin.api.token, { kind: 'session', role: 'admin' }),
+    of('an admin’s cookie with proof', admin.api.token, { kind: 'session', role: 'admin', cookie: 'with proof' }),
+    of('a member’s cookie with proof', member.api.token, {
+      ...{ kind: 'session', cookie: 'with proof', userId: member.userId },
+    }),
+    of('an operator’s cookie without proof', operator.api.token, {
+      ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
+    }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {
       kind: 'no_organization',
@@ -187,7 +204,9 @@ function idOf({ route, credential, target }: Cell): string {
   if (!route.object || target === 'unknown') return NOWHERE;
   const side = target === 'own' ? credential.side : credential.other;
   const own = side.ofUser.get(credential.userId);
-  if (target === 'own' && own && (route.object === 'api_key' || route.object === 'ssh_key')) return own[route.object];
+  const { object } = route;
+  if (target === 'own' && own && (object === 'api_key' || object === 'ssh_key' || object === 'session'))
+    return own[object];
   return side.things[route.object];
 }
 
@@ -196,19 +215,29 @@ function send(cell: Cell): Promise<Answer<{ code?: string } | null>> {
   const [method = '', path = ''] = route.operation.split(' ');
   const organization = { absent: undefined, own: credential.side, other: credential.other }[header]?.admin
     .organizationId;
-  const api: ApiClient = test.api.as(credential.token);
+  const { cookie, token } = credential;
+  const api: ApiClient = test.api.as(cookie ? undefined : token);
   const client = organization ? api.in(organization) : api;
-  return client.request(method, path.replace('{id}', idOf(cell)), route.body);
+  const headers = cookie ? { Cookie: `__Host-gpurent=${token}`, ...PROOFS[cookie] } : {};
+  return client.request(method, path.replace('{id}', idOf(cell)), route.body, headers);
 }
+
+const PROOFS = {
+  'with proof': { 'Sec-Fetch-Site': 'same-origin', 'X-Same-Origin': '1' },
+  'without proof': { 'Sec-Fetch-Site': 'same-site', 'X-Same-Origin': '1' },
+};
 
 /** What API rules 11 to 15 say of a cell: a refusal, or that nobody stands in the way. */
 function expected({ route, credential, target, header }: Cell): string {
   const { access } = route;
-  const { kind, role, dead } = credential;
+  const { kind, role, dead, cookie } = credential;
+  // It answers no browser.
+  if (cookie && route.operation === 'GET /metrics') return '404 NOT_FOUND';
   // A key that names another organization is refused wherever it is sent.
   if (access === 'public')
     return kind === 'key' && header === 'other' && !dead ? 'passes' : found(route, target, credential);
   if (dead) return '401 TOKEN_INVALID';
+  if (cookie === 'without proof') return '403 COOKIE_REFUSED';
   if (access === 'operator') {
     if (kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
     const admitted = role === 'operator' && header !== 'other';
@@ -233,7 +262,7 @@ function found(
   if (!object || (target === 'foreign' && everybodys)) return 'passes';
   const missing = `404 ${notFound}`;
   if (target !== 'own') return missing;
-  if (object === 'ssh_key') return side.ofUser.has(userId) ? 'passes' : missing;
+  if (object === 'ssh_key' || object === 'session') return side.ofUser.has(userId) ? 'passes' : missing;
   if (object === 'api_key' && access === 'credentials')
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
@@ -242,7 +271,7 @@ function found(
   return 'passes';
 }
 
-const REFUSALS = ['401 TOKEN_INVALID', '403 ADMIN_REQUIRED', '403 ORG_MISMATCH'];
+const REFUSALS = ['401 TOKEN_INVALID', '403 ADMIN_REQUIRED', '403 COOKIE_REFUSED', '403 ORG_MISMATCH'];
 
 function actual({ route }: Cell, { status, body }: Answer<{ code?: string } | null>): string {
   const said = `${status} ${body?.code ?? ''}`.trim();

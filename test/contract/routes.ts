@@ -22,6 +22,7 @@ export type ObjectKind =
   | 'offer'
   | 'organization'
   | 'quarantine'
+  | 'session'
   | 'ssh_key'
   | 'template'
   | 'template_hash'
@@ -68,6 +69,9 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/auth/sign-in', 'public', { email: 'nobody' }),
   route('POST /v1/auth/sign-out', 'account'),
   route('POST /v1/auth/password', 'account', { current_password: 1 }),
+  route('GET /v1/auth/sessions', 'account'),
+  of('session', 'SESSION_NOT_FOUND', 'DELETE /v1/auth/sessions/{id}', 'account'),
+  route('DELETE /v1/auth/sessions', 'account'),
   route('GET /v1/me', 'account'),
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),

@@ -56,8 +56,7 @@ interface Options {
 
 export const PUBLIC_URL = 'https://gpus.example';
 
-/** As {@link networkOf} has it. */
-const LOOPBACK = '127.0.0.1';
+const ORIGIN = { network: '127.0.0.1', device: null };
 
 interface Account {
   token: string;
@@ -365,8 +364,8 @@ async function makeAccount(test: TestControlPlane, { email, password, name }: Si
   return platform.store.transact((tx) => {
     const fields = { email, name, passwordHash, isOperator: false, email_verified_at: tx.now };
     const { user, organization } = createAccount(tx, fields, undefined);
-    noteNetwork(platform, tx, user.id, LOOPBACK);
-    const { token } = openSession(tx, platform.ids, user.id, LOOPBACK);
+    noteNetwork(platform, tx, user.id, ORIGIN.network);
+    const { token } = openSession(platform, tx, user.id, ORIGIN);
     return { token, user, organization: { id: organization?.id ?? '' } };
   });
 }

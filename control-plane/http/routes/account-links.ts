@@ -1,17 +1,16 @@
 import { Type } from 'typebox';
-import { networkOf } from '../../domain/network.js';
 import { confirmSignUp } from '../../services/accounts/confirm-sign-up.js';
 import { makeResetLink, requestPasswordReset, resetPassword } from '../../services/accounts/password-reset.js';
+import { sessionOrigin } from '../client.js';
 import { OPERATOR, PUBLIC, accountOf } from '../policy.js';
 import { body, flag, iso, optional, text, timestamp } from '../schemas.js';
-import { MAILED, Mailed, Session, emailOf, newPassword, presentPassword, sessionView } from './accounts.js';
+import { MAILED, Mailed, Session, emailOf, linkToken, newPassword, presentPassword, sessionView } from './accounts.js';
 import { NoContent, idOf, type Routes } from './routes.js';
 
 const ResetLink = Type.Object(
   { token: text('Its token, shown only here'), expires_at: timestamp('Until when it works') },
   { title: 'ResetLink' },
 );
-const linkToken = text('The token of the link', { maxLength: 128 });
 
 /** Routes for links that set a new password, or confirm the address of a new account. */
 export const accountLinkRoutes: Routes = (app, platform) => {
@@ -80,7 +79,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
       },
     },
     async (request, reply) => {
-      const signedIn = await confirmSignUp(platform, request.body, networkOf(request.ip));
+      const signedIn = await confirmSignUp(platform, request.body, sessionOrigin(request));
       void reply.code(201);
       return sessionView(signedIn);
     },

@@ -1,4 +1,3 @@
-import { networkOf } from '../../domain/network.js';
 import { Type } from 'typebox';
 import {
   changePassword,
@@ -10,6 +9,8 @@ import {
 } from '../../services/accounts/accounts.js';
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
+import { sessionOrigin } from '../client.js';
+import { clearSessionCookie, isByCookie } from '../cookies.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
 import {
   body,
@@ -31,6 +32,7 @@ export function emailOf(whose: string) {
   return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
 }
 export const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
+export const linkToken = text('The token of the link', { maxLength: 128 });
 export const presentPassword = text('The current password', { maxLength: 256 });
 export function roleOf(whose: string, options = {}) {
   return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
@@ -116,7 +118,7 @@ export const authRoutes: Routes = (app, platform) => {
       },
     },
     async (request, reply) => {
-      const signedIn = await signUp(platform, request.body, networkOf(request.ip));
+      const signedIn = await signUp(platform, request.body, sessionOrigin(request));
       void reply.code(signedIn ? 201 : 202);
       return signedIn ? sessionView(signedIn) : MAILED;
     },
@@ -134,7 +136,7 @@ export const authRoutes: Routes = (app, platform) => {
         response: { 200: Session },
       },
     },
-    async (request) => sessionView(await signIn(platform, request.body, networkOf(request.ip))),
+    async (request) => sessionView(await signIn(platform, request.body, sessionOrigin(request))),
   );
 
   app.post(
@@ -145,6 +147,7 @@ export const authRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       signOut(platform, accountOf(request).sessionId);
+      if (isByCookie(request)) clearSessionCookie(reply);
       void reply.code(204);
       return null;
     },
@@ -158,7 +161,14 @@ export const authRoutes: Routes = (app, platform) => {
         operationId: 'changePassword',
         summary: 'Change the password',
         description: 'Ends all other sessions of the user.',
-        body: body({ current_password: presentPassword, new_password: newPassword }),
+        body: body({
+          ...{ current_password: presentPassword, new_password: newPassword },
+          ...optional({
+            revoke_api_keys: flag(
+              'Whether to revoke also every API key that you have created, in all organizations, team keys included',
+            ),
+          }),
+        }),
         response: { 204: NoContent },
       },
     },

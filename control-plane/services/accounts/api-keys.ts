@@ -100,6 +100,13 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
   });
 }
 
+/** Returns how many active API keys a user has created, in all organizations. */
+export function countKeysOf(platform: Platform, creatorId: string): number {
+  const keys = query.selectFrom('api_keys').select(({ fn }) => fn.countAll<number>().as('count'));
+  const active = keys.where('creator_id', '=', creatorId).where('revoked_at', 'is', null);
+  return platform.store.transact((tx) => tx.get(active)?.count ?? 0);
+}
+
 /** Revokes the active keys that a user has created: all, or the personal ones in one organization. */
 export function revokeKeysOf(tx: Tx, creatorId: string, personalIn?: string): void {
   const keys = query.selectFrom('api_keys').selectAll().where('creator_id', '=', creatorId);

@@ -37,21 +37,25 @@ function readCredential(tx: Tx, hash: string): Credential | undefined {
 }
 
 /**
- * Returns the caller that a bearer token belongs to, and records its use. Refuses with TOKEN_INVALID, the same for a token that is
+ * Returns the caller that a token belongs to, and records its use from `network`. Refuses with TOKEN_INVALID, the same for a token that is
  * missing, malformed, expired or revoked, and with ORG_MISMATCH, before any other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
+  network: string,
 ): Caller | AccountCaller {
   const credential = validCredential(platform, token);
-  if (credential.kind === 'session') prolongSession(platform, credential.session);
-  else platform.lastUsed.touch(credential.key.keyId, platform.clock.now());
+  const at = platform.clock.now();
+  if (credential.kind === 'session') {
+    prolongSession(platform, credential.session);
+    platform.lastUsed.touchSession(credential.session.id, { at, network });
+  } else platform.lastUsed.touch(credential.key.keyId, at);
   return callerOf(credential, organizationId);
 }
 
-/** Returns the caller of a bearer token like {@link authenticate}, but this is no use of it: it prolongs no session. */
+/** Returns the caller of a token like {@link authenticate}, but this is no use of it: it prolongs no session. */
 export function identifyCaller(
   platform: Platform,
   token: string | undefined,

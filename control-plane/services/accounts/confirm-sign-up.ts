@@ -8,7 +8,7 @@ import type { Platform } from '../system/platform.js';
 import { createAccount, type SignedIn } from './accounts.js';
 import { inviteNotFound } from './invites.js';
 import { changeRequest, endLinks, getLink, invalidLink, type LinkRequest } from './link-requests.js';
-import { openSession } from './sessions.js';
+import { openSession, type SessionOrigin } from './sessions.js';
 
 /**
  * Creates the account of a sign-up whose address is confirmed by the link that was mailed to it, and opens a session. The password of the
@@ -18,9 +18,9 @@ import { openSession } from './sessions.js';
 export async function confirmSignUp(
   platform: Platform,
   { token, password }: { token: string; password: string },
-  network: string,
+  origin: SessionOrigin,
 ): Promise<SignedIn> {
-  const { store, ids, passwords } = platform;
+  const { store, passwords } = platform;
   const tried = store.transact((tx) => tryOnce(tx, token));
   if (!(await passwords.verify(password, tried.password_hash ?? undefined)))
     throw new Refusal('INVALID_CREDENTIALS', 'this is not the password of the sign-up');
@@ -32,8 +32,8 @@ export async function confirmSignUp(
     const account = { email, name, passwordHash: password_hash, isOperator: false, email_verified_at: tx.now };
     const { user, organization } = createAccount(tx, account, invite);
     endLinks(tx, 'sign_up', email);
-    noteNetwork(platform, tx, user.id, network);
-    return { ...openSession(tx, ids, user.id, network), user, organization };
+    noteNetwork(platform, tx, user.id, origin.network);
+    return { ...openSession(platform, tx, user.id, origin), user, organization };
   });
 }
 

@@ -20,6 +20,7 @@ import { chargeDays } from './0019-charge-days.js';
 import { measurements } from './0020-measurements.js';
 import { idleStop } from './0021-idle-stop.js';
 import { accountLinks } from './0026-account-links.js';
+import { browserSessions } from './0024-browser-sessions.js';
 
 export interface Migration {
   name: string;
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   { name: '0020-measurements', sql: measurements },
   { name: '0021-idle-stop', sql: idleStop },
   { name: '0026-account-links', sql: accountLinks },
+  { name: '0024-browser-sessions', sql: browserSessions },
 ];
