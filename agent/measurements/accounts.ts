@@ -104,7 +104,7 @@ type Connections = Pick<Accounts, 'sshSessions' | 'portConnections'>;
 
 /** What was open at the last look; null: not measured. */
 interface Open {
-  ssh: readonly string[] | null;
+  ssh: ReadonlySet<string> | null;
   ports: number | null;
 }
 
@@ -139,8 +139,8 @@ function connectionsOf(
 /** Counts the connections that were open before. Null where that is not known. */
 function sessionsIn(now: Open['ssh'], before: Open['ssh'] | undefined): number | null {
   if (now === null) return null;
-  if (now.length === 0) return 0;
-  return before ? now.filter((connection) => before.includes(connection)).length : null;
+  if (now.size === 0) return 0;
+  return before ? [...now].filter((connection) => before.has(connection)).length : null;
 }
 
 function findIn(
@@ -154,7 +154,7 @@ function findIn(
   const isCountable = workload.ports.every(({ protocol }) => protocol === 'tcp');
   const ssh = new Set(sshContainerPort === null ? [] : [sshContainerPort]);
   return {
-    ssh: openConnections([tcp, tcp6], ssh),
+    ssh: new Set(openConnections([tcp, tcp6], ssh)),
     // UDP has no connections.
     ports: isCountable ? openConnections([tcp, tcp6], ports).length : null,
   };

@@ -231,7 +231,15 @@ describe('Resources: instance', () => {
 });
 
 /** What is added to the fields that the API promises: null, or told beside it. */
-const ADDED = ['ssh_ready_at', 'releases_gpus_at', 'access_replacement', 'stop_at', 'max_charge_micro', 'idle_stop_minutes', 'on_limit'];
+const ADDED = [
+  'ssh_ready_at',
+  'releases_gpus_at',
+  'access_replacement',
+  'stop_at',
+  'max_charge_micro',
+  'idle_stop_minutes',
+  'on_limit',
+];
 const FIELDS = [
   'id',
   'label',

@@ -21,7 +21,7 @@ import { listening } from '../harness/told.js';
 const LOOK_MS = 10_000;
 const LOOKS_A_MINUTE = 6;
 const MOST_MINUTES = 16;
-/** A tenth of one core for the ten seconds that the clock shows. */
+/** More than a tenth of one core for the ten seconds that the clock shows. */
 const BUSY_US = 1_200_000;
 
 let test: TestControlPlane;

@@ -154,7 +154,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
-    seed: 5,
+    seed: 16,
     hasLimits: true,
     changes: [withoutLimits(['day', 'month'])],
   },
@@ -184,7 +184,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   },
   {
     invariant: 'only what was idle, and told so, is stopped for it',
-    bug: 'nobody waits after the word',
+    bug: 'nobody waits after the event',
     hasLimits: true,
     changes: [
       [

@@ -95,7 +95,7 @@ describe('what follows from an idle span', () => {
   const spanOf = (minutes: number) => ({ from: 0, to: minutes * MINUTE_MS });
   const at = (minutes: number) => minutes * MINUTE_MS;
 
-  it('is a word ten minutes before the stop, and then the stop', () => {
+  it('is an event ten minutes before the stop, and then the stop', () => {
     expect(idleStep(spanOf(19), limitMs, null, at(19))).toEqual({ is: 'none' });
     expect(idleStep(spanOf(20), limitMs, null, at(20))).toEqual({ is: 'tell', stopsAt: at(30) });
     expect(idleStep(spanOf(29), limitMs, at(30), at(29))).toEqual({ is: 'none' });
