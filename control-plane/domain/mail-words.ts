@@ -80,9 +80,31 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
         means: `Nothing was credited. The balance is ${dollars(item.balance_micro)}.`,
         todo: ['Pay in another way, as an admin of the organization: POST /v1/billing/checkout-session.'],
       };
+    case 'spend_cap':
+      return capWords(item);
     case 'sign_in':
       return signInWords(item);
   }
+}
+
+function capWords(item: MailItem & { kind: 'spend_cap' }): MailWords {
+  const { organization, api_key_id, period, percent, limit_micro, spent_micro } = item;
+  const whose = api_key_id === null ? 'its instances' : `the instances that the API key ${api_key_id} has deployed`;
+  const cap = `the cap on the ${period} (UTC)`;
+  const isUsedUp = percent >= 100;
+  return {
+    subject: `${quoted(organization)} has used up ${percent} percent of ${cap}`,
+    happened: `The organization ${quoted(organization)} has spent ${dollars(spent_micro)} of ${dollars(limit_micro)} for ${whose}: ${percent} percent of ${cap}.`,
+    means: isUsedUp
+      ? 'These instances are stopped, and cannot be started before the cap is raised or the next one begins. Their disks and GPUs are kept, and the disks cost money.'
+      : 'When the cap is used up, these instances are stopped. Their disks and GPUs are kept.',
+    todo: [
+      `Raise the cap, as an admin of the organization: PUT /v1/${api_key_id === null ? 'orgs/current' : 'api-keys/ID'}/spend-caps.`,
+      isUsedUp
+        ? 'Then start the instances again: POST /v1/instances/ID/start.'
+        : 'Or stop the instances that you do not need: POST /v1/instances/ID/stop.',
+    ],
+  };
 }
 
 function inviteWords(item: MailItem & { kind: 'invite' }, api: string): MailWords {

@@ -1,8 +1,9 @@
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { Role } from './caller.js';
+import type { Period } from './spend-cap.js';
 
 /** What a person can switch off; everything else is always mailed. */
-export const MAIL_CHOICES = ['low_balance', 'disks', 'money'] as const;
+export const MAIL_CHOICES = ['low_balance', 'disks', 'money', 'caps'] as const;
 export type MailChoice = (typeof MAIL_CHOICES)[number];
 export type MailCategory = MailChoice | 'security' | 'invites';
 
@@ -20,6 +21,7 @@ export const MAIL_KINDS = [
   'disks_at_risk',
   'paid',
   'payment_failed',
+  'spend_cap',
   'sign_in',
   'digest',
 ] as const;
@@ -51,6 +53,15 @@ export type MailItem =
     })
   | (OfOrganization & { kind: 'paid'; amount_micro: number; balance_micro: number })
   | (OfOrganization & { kind: 'payment_failed'; amount_micro: number; balance_micro: number })
+  | (OfOrganization & {
+      kind: 'spend_cap';
+      /** Null: the cap of the organization. */
+      api_key_id: string | null;
+      period: Period;
+      percent: number;
+      limit_micro: number;
+      spent_micro: number;
+    })
   | { kind: 'sign_in'; network: string; at: number };
 
 interface OfOrganization {
@@ -69,6 +80,7 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   disks_at_risk: 'disks',
   paid: 'money',
   payment_failed: 'money',
+  spend_cap: 'caps',
   sign_in: 'security',
 };
 

@@ -46,8 +46,8 @@ export interface Uncovered {
 export interface Unpaid {
   /** The spans without any balance. */
   empty: readonly Span[];
-  /** From when an interval is not charged, by its id, because a limit is used up. */
-  limited: ReadonlyMap<number, number>;
+  /** The spans in which an interval is not charged, by its id, because a limit is used up: in the order of time, and apart. */
+  limited: ReadonlyMap<number, readonly Span[]>;
   uncovered: readonly Uncovered[];
 }
 
@@ -56,8 +56,19 @@ export const ALL_PAID: Unpaid = { empty: [], limited: new Map(), uncovered: [] }
 
 /** Returns how much of an interval between two times is written off, in milliseconds. */
 export function unpaidMs({ id }: Interval, { empty, limited }: Unpaid, from: number, to: number): number {
-  const end = Math.min(Math.max(limited.get(id) ?? Infinity, from), to);
-  return overlap(empty, from, end) + (to - end);
+  const its = limited.get(id);
+  return overlap(its ? joined([...empty, ...its]) : empty, from, to);
+}
+
+/** Returns spans in the order of time, with those that overlap or touch as one. */
+export function joined(spans: readonly Span[]): Span[] {
+  const all: Span[] = [];
+  for (const { from, to } of [...spans].sort((a, b) => a.from - b.from)) {
+    const last = all.at(-1);
+    if (last && from <= last.to) last.to = Math.max(last.to, to);
+    else all.push({ from, to });
+  }
+  return all;
 }
 
 /** Returns what `ms` more cost, in micro-dollars, after the time that was charged so far. */

@@ -6,6 +6,7 @@ import {
   dueAt,
   firstAt,
   frontierOf,
+  joined,
   sum,
   uncoveredAt,
   unpaidMs,
@@ -19,6 +20,7 @@ import {
   firstReached,
   intervalsOf,
   metersOf,
+  spanOf,
   uncoveredBy,
   type LimitName,
   type Reached,
@@ -60,6 +62,8 @@ export interface Settlement {
   intervals: { id: number; settledTo: number; absorbedMs: number; absorbedMicro: number }[];
   /** When the balance ran out: GPU time ends there. Absent while the balance lasts, and until it is certain. */
   exhaustedAt?: number;
+  /** What is charged for earlier limits, by their rows: for time before they were changed. */
+  earlier: { rowId: number; chargedMicro: number }[];
   /** The running instances that a limit stops, each once; those of which it is not yet certain are left out. */
   stops: LimitStop[];
   /** When to settle again; null while nothing is metered. */
@@ -100,9 +104,14 @@ export function settle(account: Account, now: number): Settlement {
   const waits = (current !== undefined && !isCertain) || certain.length < past.length;
   const frontiers = (metered: Metered) =>
     Math.min(frontier, ...past.map((one) => limitFrontier(one, metered, meters, now)));
+  const known = first > now ? { ...unpaid, empty: [] } : unpaid;
+  const rows = account.limits.flatMap((limit) =>
+    limit.earlier?.rowId == null ? [] : { limit, rowId: limit.earlier.rowId },
+  );
   return {
-    ...book(meters, first > now ? { ...unpaid, empty: [] } : unpaid, frontiers),
+    ...book(meters, known, frontiers),
     ...(isCertain ? { exhaustedAt: current.from } : {}),
+    earlier: rows.map(({ limit, rowId }) => ({ rowId, chargedMicro: chargedFor(limit, meters, known, frontiers) })),
     stops: stopsBy(certain, meters),
     nextAt: meters.length === 0 ? null : waits ? now + AWAITED_AGAIN_MS : next,
   };
@@ -123,7 +132,7 @@ function limitFrontier({ limit }: Reached, metered: Metered, meters: readonly Me
 
 function stopsBy(reached: readonly Reached[], meters: readonly Metered[]): LimitStop[] {
   const stops = new Map<string, LimitStop>();
-  for (const { limit, at } of reached) {
+  for (const { limit, at } of reached.filter(({ limit: { earlier } }) => earlier === null)) {
     for (const { instanceId, interval } of intervalsOf(limit, meters))
       if (interval.closedAt === null && !stops.has(instanceId))
         stops.set(instanceId, { instanceId, limit: limit.name, at });
@@ -196,6 +205,20 @@ function book(
   return { bookings, intervals };
 }
 
+/** Returns what is charged now for the time that counts for a limit, in micro-dollars. */
+function chargedFor(
+  limit: SpendLimit,
+  meters: readonly Metered[],
+  unpaid: Unpaid,
+  frontierOfMeter: (metered: Metered) => number,
+): number {
+  const upTo = (at: number) => {
+    const { bookings } = book(metersOf(limit, meters), unpaid, (metered) => Math.min(frontierOfMeter(metered), at));
+    return sum(bookings.map(({ chargedMicro }) => chargedMicro));
+  };
+  return upTo(limit.to) - upTo(limit.countsFrom);
+}
+
 /**
  * Returns the GPU time until the next settlement that nothing is left for, and the limits that are used up by then, in the order of time.
  * A limit that ends GPU time leaves more of the balance and of other limits, so each is looked for with those before it.
@@ -203,7 +226,7 @@ function book(
 function findUnpaid(account: Account, now: number): { unpaid: Unpaid; reached: Reached[] } {
   const { meters } = account;
   const horizon = now + PERIOD_MS;
-  const limited = new Map<number, number>();
+  const limited = new Map<number, Span[]>();
   const uncovered: Uncovered[] = [];
   const reached: Reached[] = [];
   const left = new Set(account.limits);
@@ -218,7 +241,7 @@ function findUnpaid(account: Account, now: number): { unpaid: Unpaid; reached: R
     left.delete(next.limit);
     uncovered.push(...uncoveredBy(next, meters, before));
     for (const { interval } of intervalsOf(next.limit, meters))
-      limited.set(interval.id, Math.min(limited.get(interval.id) ?? Infinity, next.at));
+      limited.set(interval.id, joined([...(limited.get(interval.id) ?? []), spanOf(next)]));
   }
 }
 

@@ -1,4 +1,13 @@
-import { dueAt, firstAt, uncoveredAt, type Interval, type Metered, type Uncovered, type Unpaid } from './metered.js';
+import {
+  dueAt,
+  firstAt,
+  uncoveredAt,
+  type Interval,
+  type Metered,
+  type Span,
+  type Uncovered,
+  type Unpaid,
+} from './metered.js';
 
 /** What a limit is: a time or an amount of one instance, or what an organization or an API key may spend in a UTC day or month. */
 export type LimitName =
@@ -18,6 +27,13 @@ export interface SpendLimit {
   to: number;
   /** What was left of it at the last settlement, in micro-dollars, which can be negative; null: no GPU time from `from` on is charged. */
   leftMicro: number | null;
+  /** Null: it is in force. One that was changed at `to` ends GPU time only up to there, and stops nothing. */
+  earlier: EarlierLimit | null;
+}
+
+/** Where it is counted what is charged for an earlier limit; null: nowhere, because its period was over at the change. */
+export interface EarlierLimit {
+  rowId: number | null;
 }
 
 /** A limit that is used up at `at`, in milliseconds since 1970. */
@@ -55,6 +71,7 @@ export function firstReached(
 ): Reached | undefined {
   let first: Reached | undefined;
   for (const limit of limits) {
+    if (first !== undefined && limit.from > first.at) continue;
     const at = reachedAt(limit, meters, unpaid, horizon);
     if (at !== undefined && (first === undefined || at < first.at)) first = { limit, at };
   }
@@ -83,6 +100,11 @@ function beginOf(limit: SpendLimit, meters: readonly Metered[]): number {
 function dueOfLimit(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid, at: number): number {
   const its = metersOf(limit, meters);
   return dueAt(its, unpaid, Math.min(at, limit.to)) - dueAt(its, unpaid, limit.countsFrom);
+}
+
+/** Returns the GPU time that a limit ends which is used up. */
+export function spanOf({ limit, at }: Reached): Span {
+  return { from: at, to: limit.earlier ? limit.to : Infinity };
 }
 
 /** Returns the part of the cost in the last millisecond of a limit that it does not cover. */

@@ -84,7 +84,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   INVALID_CREDENTIALS: { status: 401, meaning: 'The e-mail address or the password is wrong.' },
   INVALID_STATE: {
     status: 409,
-    meaning: 'The instance is in a status that does not allow this; the message names it.',
+    meaning:
+      'The instance is in a status that does not allow this; the message names it. Or its limits, or a cap, were changed 50 times since a host has last reported.',
   },
   INVITATION_REQUIRED: {
     status: 403,

@@ -56,7 +56,7 @@ function copy(from: string, to: string): void {
 }
 
 function judge(database: BetterSqlite3.Database): void {
-  const version = database.pragma('user_version', { simple: true }) as number;
+  const version = versionOf(database);
   if (version === 0 || version > migrations.length) {
     throw new Error(`it is not a gpurent database that this release knows (schema ${version} of ${migrations.length})`);
   }
@@ -83,18 +83,27 @@ function stamp(file: string, now: number, above: number): number {
     database.exec(`UPDATE machines SET ${resync} = 1`);
     // An organization with an exhausted balance gets the full time to pay again.
     database.prepare(`UPDATE organizations SET ${exhausted} = ? WHERE ${exhausted} IS NOT NULL`).run(now);
+    // Its renter may have lifted the limit since the backup. What is destroyed nobody can bring back.
+    if (versionOf(database) >= WITH_LIMITS)
+      database.exec("UPDATE instances SET on_limit = 'stop' WHERE on_limit = 'destroy'");
     return epoch;
   } finally {
     database.close();
   }
 }
 
+/** The schema version that has limits of instances. */
+const WITH_LIMITS = 17;
+
+function versionOf(database: BetterSqlite3.Database): number {
+  return database.pragma('user_version', { simple: true }) as number;
+}
+
 /**
  * Returns two column names, which migration 0010 renamed: a copy of an older release keeps its schema until a daemon opens it.
  */
 function namesIn(database: BetterSqlite3.Database): { resync: string; exhausted: string } {
-  const version = database.pragma('user_version', { simple: true }) as number;
-  return version < 10
+  return versionOf(database) < 10
     ? { resync: 'is_ahead', exhausted: 'low_since' }
     : { resync: 'needs_resync', exhausted: 'exhausted_since' };
 }

@@ -358,6 +358,16 @@ export interface Schema {
     told_month: number | null;
     told_month_percent: number | null;
   };
+  earlier_limits: {
+    id: Generated<number>;
+    organization_id: string;
+    limited_id: string;
+    kind: 'stop_at' | 'max_charge' | 'day' | 'month';
+    limit_micro: number | null;
+    from_at: number;
+    until_at: number;
+    spent_micro: number;
+  };
   machine_days: { id: Generated<number>; machine_id: string; day: number; gpu_micro: number; disk_micro: number };
   charge_days: {
     organization_id: string;

@@ -6,6 +6,7 @@ import {
   sealOrigin,
   type Origin,
 } from '../../control-plane/services/instances/origin.js';
+import { rowById } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -67,6 +68,8 @@ async function unheardOf(seal: (origin: Origin) => string, state: 'RUNNING' | 'S
   return { agent, instanceId, origin, found, path: `/v1/operator/quarantine/${String(found?.['id'])}/adopt` };
 }
 
+const keyOf = (id: string) => test.core.platform.store.transact((tx) => tx.get(rowById('instances', id)))?.api_key_id;
+
 async function scrape(): Promise<string> {
   return (await fetch(`${test.url}/metrics`)).text();
 }
@@ -75,7 +78,14 @@ it('a deploy tells the host whose the workload is, in words that only the contro
   const agent = await test.host({ gpus: 1, automatic: false });
   const public_key = makePublicKey('-t', 'ed25519');
   const { id: ssh_key_id } = await renter.api.post<{ id: string }>('/v1/ssh-keys', { name: 'key', public_key });
-  const body = { offer_id: await test.offer(agent), template_id: templateId, disk_gb: 10, ssh_key_id, label: 'named' };
+  const body = {
+    offer_id: await test.offer(agent),
+    template_id: templateId,
+    disk_gb: 10,
+    ssh_key_id,
+    label: 'named',
+    max_charge_micro: 50_000_000,
+  };
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   const command = await eventually('the command', () => agent.held[0]);
   const sealed = command.running?.spec.origin ?? '';
@@ -91,6 +101,10 @@ it('a deploy tells the host whose the workload is, in words that only the contro
     price_per_hour_micro: 1_000_000,
     storage_price_per_gb_hour_micro: 100,
     release_stopped_after_ms: null,
+    stop_at: null,
+    max_charge_micro: 50_000_000,
+    idle_stop_minutes: null,
+    api_key_id: null,
   });
   agent.done(command);
   await statusIs(renter.api, id, 'running');
@@ -118,6 +132,29 @@ it('quarantine names whose it was, and an adoption without a word gives it back,
   const tokenHash = createHash('sha256').update(adopted.access_token).digest('hex');
   expect(command).toMatchObject({ desired: 'kept', access: { tokenHash, sshAuthorizedKey: KEY } });
   expect(await scrape()).toContain('gpurent_workloads_quarantined 0');
+});
+
+it('an adoption keeps the limits of the deploy and its API key, and no limit destroys', async () => {
+  const { key } = await renter.api.post<{ key: { id: string } }>('/v1/api-keys', { name: 'ci' });
+  const stop_at = test.clock.now() + 3_600_000;
+  const limits = { stop_at, max_charge_micro: 7_000_000, idle_stop_minutes: 60 };
+  const { instanceId, path } = await unheardOf((truth) =>
+    sealOrigin(encryption(), { ...truth, ...limits, api_key_id: key.id }),
+  );
+  const shown = { ...limits, stop_at: new Date(stop_at).toISOString(), on_limit: null };
+  expect(await test.operator.post(path, {})).toMatchObject(shown);
+  expect(keyOf(instanceId)).toBe(key.id);
+});
+
+it.each([
+  ['an API key that is lost', () => ({ api_key_id: randomUUID() }), {}],
+  ['limits and a key of another organization', () => ({ stop_at: test.clock.now() + 3_600_000 }), { other: true }],
+])('an adoption leaves out %s', async (_, more, { other = false }: { other?: boolean }) => {
+  const { instanceId, path } = await unheardOf((truth) => sealOrigin(encryption(), { ...truth, ...more() }));
+  const organization = other ? { organization_id: (await test.renter()).organizationId } : {};
+  const template_id = await test.template({ name: 'Of all' });
+  expect(await test.operator.post(path, { ...organization, template_id })).toMatchObject({ stop_at: null });
+  expect(keyOf(instanceId)).toBeNull();
 });
 
 it('a stopped one takes its access with the next start', async () => {

@@ -270,16 +270,22 @@ describe('A balance that runs out', () => {
     await statusIs(poor.renter.api, poor.id, 'stopped');
   });
 
-  it('stops again what comes up while nothing is left, and charges nothing for it', async () => {
+  it('asks once for a stop that times out, charges nothing for it, and charges again once there is a balance', async () => {
     const poor = await poorOf();
     poor.agent.automatic = false;
     await poor.pass(2 * HOUR_MS);
     await poor.pass(30 * MINUTE_MS);
-    await eventually(
-      'the stop to be requested again',
-      async () => (await poor.eventKinds()).filter((kind) => kind === 'out_of_balance').length === 2,
-    );
-    expect(await poor.read()).toMatchObject({ status: 'stopping', spend_micro: 2 * GPU_MICRO });
+    for (let half = 0; half < 3; half++) await poor.pass(31 * MINUTE_MS);
+    expect(await poor.read()).toMatchObject({
+      status: 'running',
+      error_code: 'stop_timed_out',
+      spend_micro: 2 * GPU_MICRO,
+    });
+    const asked = (await poor.eventKinds()).filter((kind) => kind === 'stop_timed_out' || kind === 'out_of_balance');
+    expect(asked).toEqual(['stop_timed_out', 'out_of_balance']);
+    await poor.credit(GPU_MICRO);
+    await poor.pass(10 * MINUTE_MS);
+    expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO + GPU_MICRO / 6);
   });
 });
 

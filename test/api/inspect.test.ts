@@ -32,6 +32,16 @@ beforeAll(async () => {
   const { secret } = await world.key('team', admin, 'nightly');
   const env_overrides = [{ key: 'PASSWORD', value: 'a value that is secret', secret: true }];
   const { id, access_token } = await world.running({ ...body, template_id, env_overrides });
+  await admin.api.request('PATCH', `/v1/instances/${id}`, {
+    stop_at: '2030-01-01T00:00:00.000Z',
+    max_charge_micro: 90_000_000,
+  });
+  test.advance(1_000);
+  await admin.api.request('PATCH', `/v1/instances/${id}`, { max_charge_micro: 95_000_000 });
+  const entries = [{ action: 'stop', days: ['monday'], at: '23:59' }];
+  await admin.api.request('PUT', `/v1/instances/${id}/schedule`, { time_zone: 'UTC', entries });
+  const caps = { burn_per_hour_micro: null, day_micro: 80_000_000, month_micro: null };
+  await admin.api.request('PUT', '/v1/orgs/current/spend-caps', caps);
   agent.automatic = false;
   await admin.api.post(`/v1/instances/${id}/stop`);
   const stop = await eventually('the stop', () => agent.held.find(({ instanceId }) => instanceId === id));
@@ -77,6 +87,19 @@ describe('beside a running control plane', () => {
     expect(latest).toBe('stop_requested');
     expect(others.at(-1)).toBe('created');
     expect(meter_intervals).toMatchObject([{ meter: 'gpu', closed_at: expect.stringMatching(TIMESTAMP) as string }]);
+  });
+
+  it('an instance is shown with its limits, schedule and caps', () => {
+    const { instance, schedule, spend_caps } = read('instance');
+    expect(instance).toMatchObject({
+      stop_at: '2030-01-01T00:00:00.000Z',
+      max_charge_micro: 95_000_000,
+      on_limit: null,
+    });
+    expect(schedule).toMatchObject({ time_zone: 'UTC', next_at: expect.stringMatching(TIMESTAMP) as string });
+    const cap = { api_key_id: null, day_micro: 80_000_000, day_from: expect.stringMatching(TIMESTAMP) as string };
+    expect(spend_caps).toMatchObject([cap]);
+    expect(read('organization')['spend_caps']).toEqual(spend_caps);
   });
 
   it('a machine is shown with its GPUs, offers, instances and what it is still to do', () => {

@@ -41,7 +41,8 @@ type Mailed =
   | 'billing.balance_exhausted'
   | 'billing.disks_at_risk'
   | 'billing.paid'
-  | 'billing.payment_failed';
+  | 'billing.payment_failed'
+  | 'billing.spend_cap';
 
 /** As whoever charges organizations records it. */
 function happens<Type extends Mailed>(type: Type, data: EventData[Type], to = renter): void {
@@ -112,6 +113,18 @@ describe('a mail of what has happened', () => {
       () => ({ amount_micro: 25_000_000, balance_micro: 1_500_000, payment_id: 'pi_1' }),
       /^Payment failed: \$25\.00 for "Renter's organization"$/,
       ['Nothing was credited', 'balance is $1.50', 'POST /v1/billing/checkout-session'],
+    ],
+    [
+      'billing.spend_cap',
+      () => ({ api_key_id: null, period: 'day', percent: 80, limit_micro: 10_000_000, spent_micro: 8_000_000 }),
+      /^"Renter's organization" has used up 80 percent of the cap on the day \(UTC\)$/,
+      ['has spent $8.00 of $10.00 for its instances', 'PUT /v1/orgs/current/spend-caps'],
+    ],
+    [
+      'billing.spend_cap',
+      () => ({ api_key_id: 'KEY', period: 'month', percent: 100, limit_micro: 10_000_000, spent_micro: 10_000_000 }),
+      /^"Renter's organization" has used up 100 percent of the cap on the month \(UTC\)$/,
+      ['the API key KEY has deployed', 'These instances are stopped', 'PUT /v1/api-keys/ID/spend-caps'],
     ],
   ])('%s', async (type, data, subject, contains) => {
     happens(type, data());

@@ -211,7 +211,15 @@ describe('invitations', () => {
 
 describe('what a person has chosen', () => {
   const choose = (choices: object) => renter.api.request('PATCH', '/v1/me/mail', choices);
-  const on = { low_balance: true, disks: true, money: true, security: true, invites: true, sends_mail: true };
+  const on = {
+    low_balance: true,
+    disks: true,
+    money: true,
+    caps: true,
+    security: true,
+    invites: true,
+    sends_mail: true,
+  };
 
   it('is shown, changed, and heeded', async () => {
     expect(await renter.api.get('/v1/me/mail')).toEqual(on);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../../scripts/client.js';
+import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -115,6 +116,101 @@ describe('a cap on the day', () => {
     await statusIs(poor.renter.api, poor.id, 'running');
     await poor.pass(65 * MINUTE_MS);
     expect(told('billing.spend_cap').map(({ data }) => data['percent'])).toEqual([50]);
+    poor.agent.close();
+  });
+});
+
+describe('a cap that is changed', () => {
+  it('while a host is silent holds for the time before', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow());
+    const { spent_day_micro: spent } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent + 1_000_003, month_micro: 1_000 * GPU_MICRO });
+    const [before = 0] = await spendOf(poor);
+    poor.agent.disconnect();
+    await poor.pass(20 * MINUTE_MS);
+    await setCaps(poor, { day_micro: spent + 3 * GPU_MICRO, month_micro: 999 * GPU_MICRO });
+    const at = world.test.clock.now();
+    await poor.pass(10 * MINUTE_MS);
+    await poor.agent.connect();
+    await poor.pass(MINUTE_MS);
+    expect((await poor.read()).status).toBe('running');
+    const since = ((world.test.clock.now() - at) * GPU_MICRO) / HOUR_MS;
+    expect((await spendOf(poor))[0]).toBe(before + 1_000_003 + since);
+    poor.agent.close();
+  });
+
+  it('does not count what others have spent since for the time before', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow());
+    const { spent_day_micro: spent } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent + GPU_MICRO / 2 });
+    poor.agent.disconnect();
+    await poor.pass(20 * MINUTE_MS);
+    await setCaps(poor, { day_micro: spent + 30 * GPU_MICRO });
+    const { agent, body } = await world.host();
+    const other = await poor.renter.api.post<InstanceBody>('/v1/instances', body);
+    await statusIs(poor.renter.api, other.id, 'running');
+    for (let hour = 0; hour < 20; hour++) {
+      world.test.advance(HOUR_MS);
+      await agent.speak(other.id);
+    }
+    await poor.agent.connect();
+    await poor.pass(MINUTE_MS);
+    const { started_at, spend_micro } = (await poor.read()) as unknown as { started_at: string; spend_micro: number };
+    expect(spend_micro).toBe(((world.test.clock.now() - Date.parse(started_at)) * GPU_MICRO) / HOUR_MS);
+    for (const one of [agent, poor.agent]) one.close();
+  });
+
+  it('counts what one host reports for the time before when the next one reports', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(untilTomorrow());
+    const { agent, body } = await world.host();
+    const { id } = await poor.renter.api.post<InstanceBody & { price_per_hour_micro: number }>('/v1/instances', body);
+    await statusIs(poor.renter.api, id, 'running');
+    const spendOfOther = async () => ((await poor.read(id)) as InstanceBody & { spend_micro: number }).spend_micro;
+    await agent.speak(id);
+    await poor.pass(1_000);
+    const spent = (await setCaps(poor, {})).body.spent_day_micro;
+    const before = await spendOfOther();
+    await setCaps(poor, { day_micro: spent + GPU_MICRO / 3 + 100_000 });
+    for (const one of [agent, poor.agent]) one.disconnect();
+    await poor.pass(20 * MINUTE_MS);
+    await setCaps(poor, { day_micro: spent + 30 * GPU_MICRO });
+    const at = world.test.clock.now();
+    await poor.pass(5 * MINUTE_MS);
+    await poor.agent.connect();
+    await poor.pass(MINUTE_MS);
+    await agent.connect();
+    await agent.speak(id);
+    await poor.pass(0);
+    // An hour of it costs a million.
+    const since = Math.floor(((world.test.clock.now() - at) * 1_000_000) / HOUR_MS);
+    expect(Math.abs((await spendOfOther()) - before - 100_000 - since)).toBeLessThan(1_000);
+    for (const one of [agent, poor.agent]) one.close();
+  });
+
+  it('while an instance starts undoes the start, so that it does not run for nothing', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    poor.agent.automatic = false;
+    const answer = start(poor, poor.id);
+    const command = await eventually('the start', () =>
+      poor.agent.held.find(({ instanceId }) => instanceId === poor.id),
+    );
+    poor.agent.accept(command);
+    expect((await answer).status).toBe(202);
+    await setCaps(poor, { day_micro: 1 });
+    expect((await poor.read()).status).toBe('stopped');
+    expect((await poor.eventKinds())[0]).toBe('spend_cap_reached');
+    poor.agent.automatic = true;
+    await poor.agent.connect();
+    await poor.pass(MINUTE_MS);
+    expect((await poor.read()).status).toBe('stopped');
     poor.agent.close();
   });
 });

@@ -15,6 +15,7 @@ import { declareLost } from '../../control-plane/services/reconciler/lost-machin
 import { cordon, uncordon } from '../../control-plane/services/machines/machines.js';
 import { removeQuarantined } from '../../control-plane/services/reconciler/quarantine.js';
 import type { SimHost } from './host.js';
+import { relaxLimits } from './relax-limits.js';
 import { plan } from './schedules.js';
 import { ProcessHandle } from './timeline.js';
 import type { Attempted, World } from './world.js';
@@ -28,6 +29,7 @@ export function act(world: World): void {
   const host = random.pick(world.hosts);
   const renter = random.pick(world.renters);
   if (!host || !renter) return;
+  relaxLimits(world);
   const action = random.weighted<() => void>([
     [6, () => rent(world)],
     [5, () => request(world, 'stop')],

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
-import { first, type IntervalRow, type Invariants, type TransactionRow, type View } from './view.js';
+import { first, isBeingStopped, type IntervalRow, type Invariants, type TransactionRow, type View } from './view.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 const DEBT_MICRO = -5_000_000;
@@ -87,11 +87,13 @@ export const LEDGER: Invariants = {
       return isOver ? undefined : `${instance_id} is metered after it was destroyed`;
     }),
 
-  'what runs out of balance is stopped at once': ({ instances, organizations, world }) => {
+  'what runs out of balance is stopped at once': (view) => {
+    const { instances, organizations, world } = view;
     const { controlPlane, timeline, witness, upSince } = world;
     if (!controlPlane.alive || timeline.now - upSince <= SLACK_MS) return undefined;
     return first(instances.values(), ({ id, status, organization_id }) => {
       if (status !== 'running' || (organizations.get(organization_id)?.balance_micro ?? 1) > 0) return undefined;
+      if (isBeingStopped(view, id)) return undefined;
       const since = Math.max(
         witness.lowSince.get(organization_id) ?? Infinity,
         witness.runningSince.get(id) ?? Infinity,

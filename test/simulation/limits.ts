@@ -1,6 +1,6 @@
 import { TICK_MS } from './control-plane.js';
 import { EPOCH_MS } from './timeline.js';
-import { first, type Invariants, type View } from './view.js';
+import { first, isBeingStopped, type Invariants, type View } from './view.js';
 
 const SLACK_MS = 2 * TICK_MS;
 
@@ -19,6 +19,18 @@ const limited = (world: View['world']) =>
       SELECT coalesce(-sum(amount_micro), 0) FROM transactions WHERE instance_id = instances.id AND meter = 'gpu'
     ) AS gpu_micro
     FROM instances WHERE stop_at IS NOT NULL OR max_charge_micro IS NOT NULL`);
+
+/** Stops because something is used up that were asked for in the place of one that was not carried out, with nothing charged since. */
+const ASKED_AGAIN = `
+  SELECT events.instance_id, events.kind FROM events
+  JOIN commands AS asked ON asked.instance_id = events.instance_id AND asked.created_at = events.at AND asked.kind IN ('stop', 'release')
+  JOIN commands AS earlier ON earlier.instance_id = asked.instance_id AND earlier.machine_id = asked.machine_id
+    AND earlier.sequence = asked.sequence - 1 AND earlier.kind IN ('stop', 'release') AND earlier.state = 'closed'
+  WHERE events.kind IN ('stop_time_reached', 'charge_limit_reached', 'spend_cap_reached', 'out_of_balance')
+    AND events.type = 'instance.status_changed'
+    AND NOT EXISTS (
+      SELECT 1 FROM meter_intervals
+      WHERE meter_intervals.instance_id = asked.instance_id AND after_stop = 1 AND settled_to - opened_at > written_off_ms)`;
 
 /** What must hold of limits and caps, whatever happens. */
 export const LIMITS: Invariants = {
@@ -49,12 +61,20 @@ export const LIMITS: Invariants = {
     );
   },
 
-  'what has reached its limit is stopped at once': ({ world }) => {
+  'what is used up asks for no stop that is still being sent': ({ world }) =>
+    first(
+      world.rows<{ instance_id: string; kind: string }>(ASKED_AGAIN),
+      ({ instance_id, kind }) => `${instance_id}: ${kind}`,
+    ),
+
+  'what has reached its limit is stopped at once': (view) => {
+    const { world } = view;
     const { controlPlane, timeline, witness, upSince, jumpedAt } = world;
     if (!controlPlane.alive || jumpedAt > -Infinity || timeline.now - upSince <= SLACK_MS) return undefined;
     return first(limited(world), ({ id, status, stop_at, max_charge_micro, spend_micro }) => {
       if (status !== 'running' || timeline.now - (witness.runningSince.get(id) ?? Infinity) <= SLACK_MS)
         return undefined;
+      if (isBeingStopped(view, id)) return undefined;
       const isLate = stop_at !== null && EPOCH_MS + timeline.now - stop_at > SLACK_MS;
       const isUsedUp = max_charge_micro !== null && spend_micro >= max_charge_micro;
       return isLate || isUsedUp ? `${id} runs` : undefined;

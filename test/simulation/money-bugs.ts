@@ -147,7 +147,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged after the time to stop',
     bug: 'a settlement does not know when an instance is to stop',
-    seed: 5,
+    seed: 13,
     hasLimits: true,
     changes: [withoutLimits(['stop_at'])],
   },
@@ -159,9 +159,16 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [withoutLimits(['day', 'month'])],
   },
   {
+    invariant: 'what is used up asks for no stop that is still being sent',
+    bug: 'nobody asks whether a stop is still being sent',
+    seed: 11,
+    hasLimits: true,
+    changes: [[`${SERVICES}/instances/commands`, () => ({ isBeingStopped: () => false })]],
+  },
+  {
     invariant: 'what has reached its limit is stopped at once',
     bug: 'a limit ends what is charged, and stops nothing',
-    seed: 4,
+    seed: 5,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },

@@ -11,7 +11,7 @@ export const CAPS = [
 
 /** The limits that renters set, by random numbers of their own: the history of a seed does not depend on them otherwise. */
 export class SimLimits {
-  private readonly random: Random;
+  readonly random: Random;
 
   constructor(seed: number) {
     this.random = new Random(seed ^ 0x11417);

@@ -168,11 +168,13 @@ function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<str
 }
 
 /** What stays true of an instance, whatever copy of the store is restored. */
-function remember({ world: { witness, timeline }, instances, organizations, before }: View): void {
+function remember({ world: { witness, timeline }, instances, organizations, edges, before }: View): void {
   const { stoppingSince, runningSince, downSince, started, givenUp } = witness;
   for (const since of [stoppingSince, runningSince, downSince]) {
     for (const id of since.keys()) if (before === undefined || !instances.has(id)) since.delete(id);
   }
+  // A stop that has timed out, and one that was asked for since, within one step.
+  for (const { instance_id, became } of edges) if (became === 'stopping') stoppingSince.delete(instance_id);
   for (const { id, status, started_at } of instances.values()) {
     if (started_at !== null) started.add(id);
     if (status === 'destroying' || status === 'destroyed') givenUp.add(id);
@@ -181,6 +183,14 @@ function remember({ world: { witness, timeline }, instances, organizations, befo
     noteSince(downSince, id, status === 'stopped' || status === 'error', timeline.now);
   }
   for (const { id, balance_micro } of organizations.values()) witness.seeBalance(id, balance_micro, timeline.now);
+}
+
+/** Whether the host of an instance is still to stop it: also if the stop has timed out. */
+export function isBeingStopped({ commands }: View, instanceId: string): boolean {
+  const open = [...commands.values()].filter(
+    ({ instance_id, state }) => instance_id === instanceId && state === 'open',
+  );
+  return open.some(({ kind }) => kind === 'stop' || kind === 'release');
 }
 
 /** What is wrong with the first item with which something is. */

@@ -48,6 +48,7 @@ describe('While the balance lasts', () => {
         },
       ],
       intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0, absorbedMicro: 0 }],
+      earlier: [],
       stops: [],
       nextAt: 1_000 + PERIOD_MS,
     });
@@ -118,14 +119,21 @@ describe('While the balance lasts', () => {
 
 describe('Where nothing is metered', () => {
   it('there is no time at which to settle again', () => {
-    expect(settle(account(1_000, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], nextAt: null });
-    expect(settle(account(0, []), 5)).toEqual({ bookings: [], intervals: [], stops: [], nextAt: null });
+    expect(settle(account(1_000, []), 5)).toEqual({
+      bookings: [],
+      intervals: [],
+      earlier: [],
+      stops: [],
+      nextAt: null,
+    });
+    expect(settle(account(0, []), 5)).toEqual({ bookings: [], intervals: [], earlier: [], stops: [], nextAt: null });
   });
 
   it('a debt is none the less one', () => {
     expect(settle(account(-1, []), 5)).toEqual({
       bookings: [],
       intervals: [],
+      earlier: [],
       stops: [],
       exhaustedAt: 5,
       nextAt: null,
@@ -365,7 +373,12 @@ describe('A limit', () => {
   const limit = (leftMicro: number, from: number, countsFrom = 0) => ({
     name: { kind: 'max_charge' as const, instanceId: 'a' },
     instanceIds: null,
-    ...{ countsFrom, from, to: Infinity, leftMicro },
+    ...{ countsFrom, from, to: Infinity, leftMicro, earlier: null },
+  });
+  /** One that was changed at `to`. */
+  const earlier = (leftMicro: number | null, from: number, to: number) => ({
+    ...limit(0, from),
+    ...{ to, leftMicro, earlier: { rowId: 7 } },
   });
 
   it('counts what is not settled from before it was set, and ends nothing before', () => {
@@ -382,5 +395,44 @@ describe('A limit', () => {
     const meters = [gpu([interval(3_000)], 2 * RATE), disk([interval(3_000)])];
     const given = { ...account(1_000_000, meters), limits: [limit(1_000, 0)] };
     expect(chargedOf(given, 3_000)).toEqual([1_000 - 334, 3_000]);
+  });
+
+  it('that was changed ends what was used while it was in force, and stops nothing', () => {
+    for (const [left, from, to, next, charged, before] of [
+      // Used up at 500, and raised at 2,000.
+      [500, 0, 2_000, 10_000, 1_500, 500],
+      // The later one is used up at 2,600.
+      [500, 0, 2_000, 1_100, 1_100, 500],
+      // Used up only after it was changed.
+      [2_000, 0, 1_500, 10_000, 3_000, 1_500],
+      // Used up before it was set: what counts for it ends it from then on.
+      [500, 1_000, 2_000, 10_000, 2_000, 1_000],
+      // Lowered at 2,000 below what was spent then.
+      [10_000, 0, 2_000, 700, 2_000, 2_000],
+    ] as const) {
+      const meters = [gpu([interval(3_000)])];
+      const limits = [earlier(left, from, to), limit(next, to)];
+      const { bookings, intervals, stops, earlier: counted } = settle({ ...account(1_000_000, meters), limits }, 3_000);
+      expect(bookings.map(({ chargedMicro }) => chargedMicro)).toEqual([charged]);
+      expect(intervals).toMatchObject([{ settledTo: 3_000, absorbedMs: 3_000 - charged }]);
+      expect(counted).toEqual([{ rowId: 7, chargedMicro: before }]);
+      expect(stops).toHaveLength(next <= charged ? 1 : 0);
+    }
+  });
+
+  it('that was a time ends what was used up to its change', () => {
+    const given = { ...account(1_000_000, [gpu([interval(3_000)])]), limits: [earlier(null, 1_000, 2_000)] };
+    expect(chargedOf(given, 3_000)).toEqual([2_000]);
+  });
+
+  it('that was changed is settled bit by bit like at once', () => {
+    const limits = [earlier(500, 0, 2_000), limit(1_100, 2_000)];
+    const meters = [gpu([interval(3_000)])];
+    const first = settle({ ...account(1_000_000, [gpu([interval(1_200)])]), limits }, 1_200);
+    expect(first.bookings.map(({ chargedMicro }) => chargedMicro)).toEqual([500]);
+    const [its] = meters;
+    const rest = { ...its, settledMs: 500, intervals: [interval(3_000, { settledTo: 1_200 })] } as Metered;
+    const later = { ...account(999_500, [rest]), limits: [earlier(0, 0, 2_000), limit(600, 2_000)] };
+    expect(chargedOf(later, 3_000)).toEqual([600]);
   });
 });

@@ -50,7 +50,8 @@ export const instanceSettingsRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'updateInstance',
         summary: 'Change the label and the limits of an instance',
-        description: 'What is absent stays; null takes a limit away. Limits concern what is used from now on.',
+        description:
+          'What is absent stays; null takes a limit away. Limits concern what is used from now on; earlier ones hold for the time before, also if its host reports it later.',
         params: idOf('instance'),
         body: SettingsBody,
         response: { 200: Instance },

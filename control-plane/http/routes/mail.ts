@@ -13,6 +13,7 @@ const choices = {
   money: flag(
     'Whether you are told of payments, if you are an admin, and of instances that were stopped for lack of balance',
   ),
+  caps: flag('Whether you are told when 50, 80 and 100 percent of a cap of an organization or an API key are used up'),
 };
 const MailSettings = Type.Object(
   {

@@ -27,7 +27,7 @@ const SpendCaps = Type.Object(
 const CapsBody = body(caps);
 
 const DESCRIPTION =
-  'When a cap on the day or the month is used up, running instances are stopped and charged no further for GPU time; their disks and GPUs are kept, and disks go on being charged. The caps concern what is used from now on.';
+  'When a cap on the day or the month is used up, running instances are stopped and charged no further for GPU time; their disks and GPUs are kept, and disks go on being charged. The caps concern what is used from now on; earlier ones hold for the time before, also if its host reports it later. Starts under way that the caps would refuse are undone.';
 const OF_KEY = 'The caps of an API key count what that key has deployed, also where somebody else starts it.';
 
 /** Routes that show and set what an organization and its API keys may spend. */
@@ -48,7 +48,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/orgs/current/spend-caps',
     {
-      config: { policy: ADMIN },
+      config: { policy: ADMIN, refusals: ['INVALID_STATE'] },
       schema: {
         operationId: 'replaceSpendCaps',
         summary: 'Set what the organization may spend',
@@ -78,7 +78,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/api-keys/:id/spend-caps',
     {
-      config: { policy: ADMIN, refusals: ['API_KEY_NOT_FOUND'] },
+      config: { policy: ADMIN, refusals: ['API_KEY_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'replaceApiKeySpendCaps',
         summary: 'Set what an API key may spend',

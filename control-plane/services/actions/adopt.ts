@@ -1,7 +1,7 @@
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { findOpenCommand } from '../instances/commands.js';
@@ -40,7 +40,8 @@ const FOUND_STOPPED = { kind: 'stopped', message: 'the workload is down on its h
 
 /**
  * Makes, for an operator, a workload in quarantine an instance of an organization. The instance gets the id that the host knows. The
- * container stays as it is and is charged from now on. If the workload has an origin, the host gets a new access token, because
+ * container stays as it is and is charged from now on. Its limits are those of the deploy: what was changed since, nobody knows, so it is
+ * never destroyed by one, and a schedule is lost. If the workload has an origin, the host gets a new access token, because
  * nobody knows the earlier one. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND, TEMPLATE_NOT_FOUND, like
  * {@link checkTemplate}, with OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, INVALID_STATE, and with
  * VALIDATION_FAILED for an offer of another size or a disk that does not fit.
@@ -60,9 +61,13 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     checkGpus(tx, offer, gpus);
     checkDisk(offer, request.disk_gb, workload.disk_gb);
 
-    const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: null };
+    // The limits and the API key are those of its own organization.
+    const own = origin?.organization_id === organization.id ? origin : undefined;
+    const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: knownKey(tx, own) };
+    const { stop_at = null, max_charge_micro = null, idle_stop_minutes = null } = own ?? {};
+    const limits = { stop_at, max_charge_micro, idle_stop_minutes };
     const sshKey = origin?.ssh_public_key ? { public_key: origin.ssh_public_key } : null;
-    const deployment = { request: { ...request, env_overrides: [] }, template, offer, sshKey, gpus };
+    const deployment = { request: { ...request, ...limits, env_overrides: [] }, template, offer, sshKey, gpus };
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
     recordTransition(tx, created, null, ADOPTED);
@@ -77,6 +82,12 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });
     return describeInstance(platform, tx, accessible);
   });
+}
+
+/** Returns the API key that has deployed a workload; null: none has, or the database does not know it. */
+function knownKey(tx: Tx, origin: Origin | undefined): string | null {
+  const key = origin?.api_key_id ? tx.get(rowById('api_keys', origin.api_key_id)) : undefined;
+  return key && key.organization_id === origin?.organization_id ? key.id : null;
 }
 
 function pricesOf({ price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms }: Origin) {

@@ -1,10 +1,11 @@
 import type { Caller } from '../../domain/caller.js';
 import { tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import { keepEarlierLimit } from '../billing/earlier-limits.js';
 import { usedUpLimit } from '../billing/enforce-limits.js';
-import { effectiveFrom } from '../billing/spend-caps.js';
 import { settleOrganizations } from '../billing/settle.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
+import type { Tx } from '../../store/store.js';
 import { amend, type InstanceChanges } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
 import type { Platform } from '../system/platform.js';
@@ -31,6 +32,7 @@ export function changeInstance(
       throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; it cannot be changed any more`);
     const changes = changesBy(instance, settings, tx.now);
     checkLimits({ ...instance, ...changes }, tx.now);
+    keepEarlierLimits(tx, instance, changes);
     const changed = amend(tx, instance, changes);
     settleSoon(tx, caller.organizationId);
     return describeInstance(platform, tx, changed);
@@ -63,15 +65,26 @@ const NOT_IDLE = { idle_from: null, idle_to: null, idle_stops_at: null };
 
 function changesBy(instance: Instance, settings: InstanceSettings, now: number): InstanceChanges {
   const limits = limitsFrom(instance, settings);
-  const { max_charge_micro, max_charge_from } = instance;
-  const isNewCharge = limits.max_charge_micro !== max_charge_micro;
-  const from = effectiveFrom(now, limits.max_charge_micro, max_charge_micro, max_charge_from);
+  const isNewCharge = limits.max_charge_micro !== instance.max_charge_micro;
+  const max_charge_from = limits.max_charge_micro === null ? null : now;
   return {
     ...limits,
     ...(settings.label === undefined ? {} : { label: settings.label }),
-    ...(isNewCharge ? { max_charge_from: from, charge_told_percent: null } : {}),
+    ...(isNewCharge ? { max_charge_from, charge_told_percent: null } : {}),
     ...(limits.idle_stop_minutes === instance.idle_stop_minutes ? {} : NOT_IDLE),
   };
+}
+
+/** Keeps the limits that are changed now, for time before that is not charged yet. */
+function keepEarlierLimits(tx: Tx, instance: Instance, changes: InstanceChanges): void {
+  const { id: limited_id, organization_id, stop_at, max_charge_micro, max_charge_from } = instance;
+  const its = { organization_id, limited_id };
+  if (stop_at !== null && stop_at !== changes.stop_at)
+    keepEarlierLimit(tx, { ...its, kind: 'stop_at', limit_micro: null, from_at: stop_at, spent_micro: 0 });
+  if (max_charge_micro !== null && max_charge_micro !== changes.max_charge_micro) {
+    const spent = { limit_micro: max_charge_micro, spent_micro: instance.spend_micro };
+    keepEarlierLimit(tx, { ...its, kind: 'max_charge', ...spent, from_at: max_charge_from ?? 0 });
+  }
 }
 
 function limitsFrom(before: InstanceLimits, settings: InstanceSettings): InstanceLimits {

@@ -10,17 +10,20 @@ import { cutInterval, openInterval } from '../metering/meters.js';
 import { findMachineRow } from '../machines/machines.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
+import { isAskedAlready } from './asked-stops.js';
 
 /**
  * Stops a running instance whose limit is used up, and charges it no further than that time. If its renter has said so, a limit of the
- * instance itself destroys it; while an operator must confirm the clock, it only stops.
+ * instance itself destroys it; while an operator must confirm the clock, it only stops. A stop that has timed out and is still sent is
+ * not asked for again: then GPU time is written off for as long as the limit is used up.
  */
 export function enforceLimit(platform: Platform, tx: Tx, { instanceId, limit, at }: LimitStop): void {
   const instance = findInstance(tx, instanceId);
   if (instance?.status !== 'running') return;
+  const destroys = limitDestroys(platform, tx, instance, limit);
+  if (!destroys && isAskedAlready(tx, instance)) return;
   const interval = openInterval(tx, instanceId);
   if (interval) cutInterval(tx, interval, at);
-  const destroys = limitDestroys(platform, tx, instance, limit);
   const reason = reasonFor(limit, instance, destroys);
   if (destroys) requestDestroy(tx, instance, reason);
   else requestStop(tx, instance, reason);
@@ -37,7 +40,12 @@ export function destroyAtLimit(platform: Platform, tx: Tx, instanceId: string): 
 
 /** Returns the limit of an instance itself that is used up. */
 export function usedUpLimit(
-  { id: instanceId, stop_at, max_charge_micro, spend_micro }: Instance,
+  {
+    id: instanceId,
+    stop_at,
+    max_charge_micro,
+    spend_micro,
+  }: Pick<Instance, 'id' | 'stop_at' | 'max_charge_micro' | 'spend_micro'>,
   now: number,
 ): LimitName | undefined {
   if (stop_at !== null && stop_at <= now) return { kind: 'stop_at', instanceId };

@@ -1,38 +1,50 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
-import type { Interval, Metered } from '../../domain/metered.js';
+import { reach, type Interval, type Metered } from '../../domain/metered.js';
 import type { Account, Entry } from '../../domain/settlement.js';
+import type { Row } from '../../store/schema.js';
 import { compileOnce, listIn, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
 import type { Platform } from '../system/platform.js';
 import { SILENCE_MS, certainTo } from '../metering/usage-reports.js';
 import { UNSETTLED } from '../metering/meters.js';
-import { loadLimits } from './load-limits.js';
+import { SETTLED_AHEAD_MS, loadLimits, type LoadedLimits } from './load-limits.js';
 
-/** What must be settled for an organization, and of what it was warned. */
-export interface LoadedAccount extends Account {
+/** What must be settled for an organization, what limits it, and of what it was warned. */
+export interface LoadedAccount extends Account, LoadedLimits {
   balanceLowHours: number | null;
   disksAtRiskHours: number | null;
-  /** The stopped instances that a limit destroys. */
-  endsAtLimit: string[];
+  /** Those that have something to settle, as they are before. */
+  instances: readonly SettledInstance[];
 }
+
+/** What a settlement knows of an instance. */
+export type SettledInstance = Pick<
+  Row<'instances'>,
+  'id' | 'api_key_id' | 'spend_micro' | 'stop_at' | 'max_charge_micro' | 'charge_told_percent' | 'on_limit'
+> & {
+  /** Whether its disk is metered: it is stopped. */
+  isStopped: boolean;
+};
+
+const NO_LIMITS: LoadedLimits = { limits: [], caps: [], hasEarlier: false };
 
 /** Loads what must be settled for some organizations, by id, with a few statements for all of them. */
 export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[]): ReadonlyMap<string, LoadedAccount> {
   const balances = tx.all(balancesOf({ ids: JSON.stringify(ids) }));
-  const intervals = findUnsettled(tx, ids);
   const inGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
-  const meters = groupBy(intervals, ({ organization_id }) => organization_id);
-  const limits = loadLimits(tx, intervals);
+  const circumstances = { connections: platform.connections, now: tx.now, inGrace };
+  const rows = groupBy(findUnsettled(tx, ids), ({ organization_id }) => organization_id);
+  const limits = loadLimits(tx, rows, (row) => reach(intervalOf(row, circumstances), tx.now + SETTLED_AHEAD_MS));
   const entries = groupBy(findEntries(tx, ids), ({ organization_id }) => organization_id);
   return new Map(
     balances.map(({ id, balance_micro, balance_low_hours, disks_at_risk_hours }) => {
       const account = {
         balanceMicro: balance_micro,
         entries: entries.get(id) ?? [],
-        meters: metersOf(meters.get(id) ?? [], { connections: platform.connections, now: tx.now, inGrace }),
-        limits: limits.get(id) ?? [],
-        endsAtLimit: (meters.get(id) ?? []).filter(endsAtLimit).map(({ instance_id }) => instance_id),
+        meters: metersOf(rows.get(id) ?? [], circumstances),
+        ...(limits.get(id) ?? NO_LIMITS),
+        instances: instancesOf(rows.get(id) ?? []),
         balanceLowHours: balance_low_hours,
         disksAtRiskHours: disks_at_risk_hours,
       };
@@ -41,8 +53,14 @@ export function loadAccounts(platform: Platform, tx: Tx, ids: readonly string[])
   );
 }
 
-function endsAtLimit({ meter, closed_at, on_limit }: IntervalWithRates): boolean {
-  return meter === 'disk' && closed_at === null && on_limit === 'destroy';
+function instancesOf(rows: readonly IntervalWithRates[]): SettledInstance[] {
+  return [...groupBy(rows, ({ instance_id }) => instance_id)].flatMap(([id, its]) => {
+    const [first] = its;
+    if (!first) return [];
+    const { api_key_id, spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit } = first;
+    const isStopped = its.some(({ meter, closed_at }) => meter === 'disk' && closed_at === null);
+    return { id, api_key_id, spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit, isStopped };
+  });
 }
 
 type IntervalWithRates = ReturnType<typeof findUnsettled>[number];
@@ -74,6 +92,7 @@ const unsettledOf = compileOnce(({ ids }: { ids: string }) =>
       'stop_at',
       'max_charge_micro',
       'max_charge_from',
+      'charge_told_percent',
       'on_limit',
       'spend_micro',
       'api_key_id',
@@ -115,9 +134,13 @@ function metersOf(rows: readonly IntervalWithRates[], its: Circumstances): Meter
       meter,
       ratePerHourMicro: isGpu ? first.price_per_hour_micro : first.storage_price_per_gb_hour_micro * first.disk_gb,
       settledMs: isGpu ? first.gpu_settled_ms : first.disk_settled_ms,
-      intervals: intervals.map((row) => (isGpu ? gpuInterval(row, its) : diskInterval(row, its.now))),
+      intervals: intervals.map((row) => intervalOf(row, its)),
     };
   });
+}
+
+function intervalOf(row: IntervalWithRates, its: Circumstances): Interval {
+  return row.meter === 'gpu' ? gpuInterval(row, its) : diskInterval(row, its.now);
 }
 
 function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {

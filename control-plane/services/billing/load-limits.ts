@@ -1,9 +1,12 @@
-import { DAY_MS, MINUTE_MS } from '../../../shared/time.js';
-import { PERIODS, periodAt, periodsIn } from '../../domain/spend-cap.js';
+import { MINUTE_MS } from '../../../shared/time.js';
+import type { Span } from '../../domain/metered.js';
+import { PERIODS, periodAt, periodsIn, type Period } from '../../domain/spend-cap.js';
 import type { SpendLimit } from '../../domain/spend-limit.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, listIn, query, sql } from '../../store/sql.js';
+import { compileOnce, listIn, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { findEarlierLimits, type EarlierLimitRow } from './earlier-limits.js';
+import { spentByDays, spentIn, type SpentDay } from './spent-days.js';
 
 /** What limits need to know of a metered interval and its instance. */
 export type LimitedInterval = Pick<
@@ -11,22 +14,57 @@ export type LimitedInterval = Pick<
   'organization_id' | 'stop_at' | 'max_charge_micro' | 'max_charge_from' | 'spend_micro' | 'api_key_id'
 > & { instance_id: string; settled_to: number };
 
+/** Up to when a settlement counts an interval as used. */
+type UsedTo<Interval> = (interval: Interval) => number;
+
+export type Cap = Row<'spend_caps'>;
+
+/** What limits the charges of an organization. */
+export interface LoadedLimits {
+  limits: readonly SpendLimit[];
+  /** The caps that are in force, with what was spent on the days of at least the present day or month. */
+  caps: { cap: Cap; days: readonly SpentDay[] }[];
+  /** Whether earlier limits are kept, also if they concern nothing that is settled now. */
+  hasEarlier: boolean;
+}
+
 /** A settlement looks so far ahead: a day or month that begins meanwhile counts. */
-const SETTLED_AHEAD_MS = MINUTE_MS;
+export const SETTLED_AHEAD_MS = MINUTE_MS;
 
-type Cap = Row<'spend_caps'>;
-
-/** Loads the limits and caps that concern unsettled intervals of some organizations, by organization. */
-export function loadLimits(tx: Tx, intervals: readonly LimitedInterval[]): ReadonlyMap<string, SpendLimit[]> {
-  const limits = new Map<string, SpendLimit[]>();
-  const add = (organizationId: string, its: SpendLimit[]) =>
-    limits.set(organizationId, [...(limits.get(organizationId) ?? []), ...its]);
-  const instances = new Map(intervals.map((row) => [row.instance_id, row]));
-  for (const row of instances.values()) add(row.organization_id, limitsOf(row));
-  // Of limits that are used up in one millisecond, the narrower comes first.
-  const caps = capsOn(tx, intervals).sort((a, b) => Number(a.api_key_id === null) - Number(b.api_key_id === null));
-  for (const cap of caps) add(cap.organization_id, limitsOfCap(tx, cap, intervals));
-  return limits;
+/**
+ * Loads the limits and caps that concern unsettled intervals of some organizations, by organization, with a few statements for all of
+ * them. A day or month is loaded only if it is the present one, or if unsettled use in it is known: so instances whose host is away do not
+ * cost more the longer it is.
+ */
+export function loadLimits<Interval extends LimitedInterval>(
+  tx: Tx,
+  intervals: ReadonlyMap<string, readonly Interval[]>,
+  usedTo: UsedTo<Interval>,
+): ReadonlyMap<string, LoadedLimits> {
+  const caps = capsOn(tx, [...intervals.values()].flat());
+  const earlier = findEarlierLimits(tx, [...intervals.keys()]);
+  const all = [...intervals].map(([id, rows]) => {
+    const its = earlier.filter(({ organization_id }) => organization_id === id);
+    const own = caps.filter(({ organization_id }) => organization_id === id);
+    return { id, rows, earlier: its, spenders: spendersOf({ id, rows, caps: own, earlier: its }, usedTo, tx.now) };
+  });
+  const days = spentByDays(
+    tx,
+    all.flatMap(({ spenders }) => spenders),
+  );
+  return new Map(
+    all.map(({ id, rows, earlier: its, spenders }) => {
+      const known = spenders.map((spender) => ({ ...spender, days: days.get(spender.id) ?? [] }));
+      const instances = new Map(rows.map((row) => [row.instance_id, row]));
+      const limits = [
+        ...[...instances.values()].flatMap(limitsOf),
+        ...its.flatMap((row) => (instances.has(row.limited_id) ? earlierLimitOf(row) : [])),
+        ...known.flatMap(limitsOfSpender),
+      ];
+      const inForce = known.flatMap(({ cap, days: spent }) => (cap ? [{ cap, days: spent }] : []));
+      return [id, { limits, caps: inForce, hasEarlier: its.length > 0 }];
+    }),
+  );
 }
 
 function limitsOf({
@@ -36,7 +74,7 @@ function limitsOf({
   max_charge_from,
   spend_micro,
 }: LimitedInterval) {
-  const its = { instanceIds: new Set([instanceId]), countsFrom: 0, to: Infinity };
+  const its = { instanceIds: new Set([instanceId]), countsFrom: 0, to: Infinity, earlier: null };
   const limits: SpendLimit[] = [];
   if (stop_at !== null) limits.push({ ...its, name: { kind: 'stop_at', instanceId }, from: stop_at, leftMicro: null });
   if (max_charge_micro !== null) {
@@ -44,6 +82,31 @@ function limitsOf({
     limits.push({ ...its, name: { kind: 'max_charge', instanceId }, from: max_charge_from ?? 0, leftMicro });
   }
   return limits;
+}
+
+/** Returns an earlier limit of an instance. */
+function earlierLimitOf({
+  id,
+  kind,
+  limited_id,
+  limit_micro,
+  from_at,
+  until_at,
+  spent_micro,
+}: EarlierLimitRow): SpendLimit[] {
+  if (kind !== 'stop_at' && kind !== 'max_charge') return [];
+  const leftMicro = limit_micro === null ? null : limit_micro - spent_micro;
+  const name = { kind, instanceId: limited_id };
+  const times = { countsFrom: 0, from: from_at, to: until_at };
+  return [
+    {
+      name,
+      instanceIds: new Set([limited_id]),
+      ...times,
+      leftMicro,
+      earlier: { rowId: leftMicro === null ? null : id },
+    },
+  ];
 }
 
 /** Returns the caps on days and months of the organizations of these intervals, and of the API keys that deployed their instances. */
@@ -62,66 +125,106 @@ const capsAmong = compileOnce(({ ids }: { ids: string }) =>
     .where((eb) => eb.or([eb('day_micro', 'is not', null), eb('month_micro', 'is not', null)])),
 );
 
-/** Returns a limit for each day and month in which an interval has time that is not settled. */
-function limitsOfCap(tx: Tx, cap: Cap, all: readonly LimitedInterval[]): SpendLimit[] {
-  const { api_key_id: apiKeyId } = cap;
-  const own = all.filter((row) => row.organization_id === cap.organization_id);
-  const its = apiKeyId === null ? own : own.filter((row) => row.api_key_id === apiKeyId);
-  const first = Math.min(...its.map(({ settled_to }) => settled_to), tx.now);
-  const instanceIds = apiKeyId === null ? null : new Set(its.map(({ instance_id }) => instance_id));
-  const days = spentByDay(tx, cap, periodAt('month', first).from);
-  return PERIODS.flatMap((kind) => {
-    const most = kind === 'day' ? cap.day_micro : cap.month_micro;
-    if (most === null) return [];
-    const begin = cap[`${kind}_from`];
-    const periods = periodsIn(kind, Math.max(first, begin), tx.now + SETTLED_AHEAD_MS);
-    return periods.map(({ from, to }) => ({
-      name: { kind, apiKeyId },
-      instanceIds,
-      countsFrom: from,
-      from: Math.max(from, begin),
-      to,
-      leftMicro: most - spentIn(days, { from, to }),
-    }));
+/** An organization or an API key with caps on days or months, now or earlier. */
+interface Spender {
+  id: string;
+  organizationId: string;
+  apiKeyId: string | null;
+  instanceIds: ReadonlySet<string> | null;
+  cap: Cap | undefined;
+  windows: Window[];
+  /** What is spent from here on is needed. */
+  from: number;
+}
+
+/** A day or month of a cap, as far as the cap was in force. */
+interface Window extends Span {
+  kind: Period;
+  period: Span;
+  limitMicro: number;
+  earlier: EarlierLimitRow | null;
+}
+
+interface Limited<Interval> {
+  id: string;
+  rows: readonly Interval[];
+  caps: readonly Cap[];
+  earlier: readonly EarlierLimitRow[];
+}
+
+/** Returns the spenders of an organization: of limits that are used up in one millisecond, the narrower comes first. */
+function spendersOf<Interval extends LimitedInterval>(
+  { id: organizationId, rows, caps, earlier }: Limited<Interval>,
+  usedTo: UsedTo<Interval>,
+  now: number,
+): Spender[] {
+  const ofCaps = earlier.filter(({ kind }) => kind === 'day' || kind === 'month');
+  const ids = new Set([...caps.map(({ id }) => id), ...ofCaps.map(({ limited_id }) => limited_id)]);
+  const keys = [...ids].filter((id) => id !== organizationId);
+  return [...keys, organizationId].flatMap((id) => {
+    const apiKeyId = id === organizationId ? null : id;
+    const its = apiKeyId === null ? rows : rows.filter((row) => row.api_key_id === apiKeyId);
+    const cap = caps.find((one) => one.id === id);
+    const used = ids.has(id) ? its.map((row) => ({ from: row.settled_to, to: usedTo(row) })) : [];
+    const windows = [
+      ...ofCaps.filter(({ limited_id }) => limited_id === id).flatMap((row) => earlierWindows(row, used)),
+      ...(cap ? presentWindows(cap, used, now) : []),
+    ];
+    if (windows.length === 0) return [];
+    const instanceIds = apiKeyId === null ? null : new Set(its.map(({ instance_id }) => instance_id));
+    const from = Math.min(...windows.map(({ period }) => period.from));
+    return [{ id, organizationId, apiKeyId, instanceIds, cap, windows, from }];
   });
 }
 
-/** What was charged for use on a UTC day, in days since 1970. */
-interface SpentDay {
-  day: number;
-  micro: number;
+function presentWindows(cap: Cap, used: readonly Span[], now: number): Window[] {
+  return PERIODS.flatMap((kind) => {
+    const [limitMicro, begin] = [cap[`${kind}_micro`], cap[`${kind}_from`]];
+    if (limitMicro === null) return [];
+    const ahead = { from: now, to: now + SETTLED_AHEAD_MS };
+    const periods = periodsUsed(kind, [...used, ahead], { from: Math.min(begin, now), to: ahead.to });
+    return periods.map((period) => {
+      const from = Math.max(period.from, begin);
+      return { kind, period, from, to: period.to, limitMicro, earlier: null };
+    });
+  });
 }
 
-/** Returns what an organization or an API key has spent on each day from a time on. */
-export function spentByDay(
-  tx: Tx,
-  { organization_id, api_key_id }: Pick<Cap, 'organization_id' | 'api_key_id'>,
-  from: number,
-): SpentDay[] {
-  const first = Math.floor(from / DAY_MS);
-  const days =
-    api_key_id === null
-      ? daysOfOrganization({ id: organization_id, first })
-      : daysOfKey({ organizationId: organization_id, id: api_key_id, first });
-  return tx.all(days).map(({ day, gpu_micro, disk_micro }) => ({ day, micro: gpu_micro + disk_micro }));
+function earlierWindows(row: EarlierLimitRow, used: readonly Span[]): Window[] {
+  const { kind, limit_micro: limitMicro, from_at, until_at } = row;
+  if (kind === 'stop_at' || kind === 'max_charge' || limitMicro === null) return [];
+  return periodsUsed(kind, used, { from: from_at, to: until_at - 1 }).map((period) => {
+    const [from, to] = [Math.max(period.from, from_at), Math.min(period.to, until_at)];
+    return { kind, period, from, to, limitMicro, earlier: row };
+  });
 }
 
-const daysOfOrganization = compileOnce(({ id, first }: { id: string; first: number }) =>
-  query.selectFrom('organization_days').selectAll().where('organization_id', '=', id).where('day', '>=', first),
-);
+/** Returns the days or months of a span in which something is used, the oldest first. */
+function periodsUsed(kind: Period, used: readonly Span[], { from, to }: Span): Span[] {
+  const found = new Map<number, Span>();
+  for (const one of used) {
+    const [first, last] = [Math.max(one.from, from), Math.min(one.to, to)];
+    if (one.from === one.to || first > last) continue;
+    for (const period of periodsIn(kind, first, last)) found.set(period.from, period);
+  }
+  return [...found.values()].sort((a, b) => a.from - b.from);
+}
 
-const daysOfKey = compileOnce(({ organizationId, id, first }: { organizationId: string; id: string; first: number }) =>
-  query
-    .selectFrom('charge_days')
-    .select(['day', 'gpu_micro', 'disk_micro'])
-    .where('organization_id', '=', organizationId)
-    .where('grouped_by', '=', sql.lit('api_key'))
-    .where('key', '=', id)
-    .where('day', '>=', first),
-);
-
-/** Returns what was spent in a period of whole days, in micro-dollars. */
-export function spentIn(days: readonly SpentDay[], { from, to }: { from: number; to: number }): number {
-  const its = days.filter(({ day }) => day * DAY_MS >= from && day * DAY_MS < to);
-  return its.reduce((sum, { micro }) => sum + micro, 0);
+function limitsOfSpender({
+  apiKeyId,
+  instanceIds,
+  windows,
+  days,
+}: Spender & { days: readonly SpentDay[] }): SpendLimit[] {
+  return windows.map(({ kind, period, from, to, limitMicro, earlier }) => {
+    // What was spent later in the same day or month does not count for an earlier cap.
+    const isCounted = earlier !== null && period.from === periodAt(kind, earlier.until_at - 1).from;
+    return {
+      name: { kind, apiKeyId },
+      instanceIds,
+      ...{ countsFrom: period.from, from, to },
+      leftMicro: limitMicro - (isCounted ? earlier.spent_micro : spentIn(days, period)),
+      earlier: earlier && { rowId: isCounted ? earlier.id : null },
+    };
+  });
 }

@@ -4,12 +4,14 @@ import { settle, type Account, type Settlement } from '../../domain/settlement.j
 import { periodAt } from '../../domain/spend-cap.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
-import { findInstance, findLiveRates, type LiveInstance } from '../instances/queries.js';
+import { findInstance, findLiveRates, instancesIn, type LiveInstance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';
-import { limitDestroys, usedUpLimit } from './enforce-limits.js';
+import { chargesFor, endedByLimit } from './after-settlement.js';
+import { isAskedAlready } from './asked-stops.js';
+import { limitDestroys } from './enforce-limits.js';
 import { loadAccounts, type LoadedAccount } from './load-accounts.js';
-import { spentIn } from './load-limits.js';
 import { findCaps, type CapState } from './spend-check.js';
+import { spentIn } from './spent-days.js';
 
 /** What an organization can pay with, and for what. */
 export interface Payer {
@@ -48,9 +50,9 @@ export function foreseePayer(platform: Platform, tx: Tx, caller: Caller): { paye
   if (!account) throw new Error(`organization ${organizationId} has no account`);
   const settlement = settle(account, tx.now);
   const chargedMicro = settlement.bookings.reduce((sum, booking) => sum + booking.chargedMicro, 0);
-  const statuses = statusesAfter(platform, tx, account, settlement);
+  const statuses = statusesAfter(platform, tx, organizationId, account, settlement);
   const live = payer.live.map((one) => ({ ...one, status: statuses.get(one.id) ?? one.status }));
-  const caps = payer.caps.map((state) => withBookings(state, payer.live, settlement, tx.now));
+  const caps = payer.caps.map((state) => withBookings(state, account, settlement, tx.now));
   return { payer: { ...payer, balanceMicro: payer.balanceMicro - chargedMicro, live, caps }, account };
 }
 
@@ -58,39 +60,32 @@ export function foreseePayer(platform: Platform, tx: Tx, caller: Caller): { paye
 function statusesAfter(
   platform: Platform,
   tx: Tx,
+  organizationId: string,
   account: LoadedAccount,
   settlement: Settlement,
 ): Map<string, InstanceStatus> {
-  const { bookings, exhaustedAt, stops } = settlement;
+  const { exhaustedAt, stops } = settlement;
   const statuses = new Map<string, InstanceStatus>();
   if (exhaustedAt !== undefined)
-    for (const { instanceId, meter } of account.meters) if (meter === 'gpu') statuses.set(instanceId, 'stopping');
+    for (const instance of instancesIn(tx, organizationId, 'running'))
+      if (!isAskedAlready(tx, instance, settlement)) statuses.set(instance.id, 'stopping');
   for (const { instanceId, limit } of stops) {
     const instance = findInstance(tx, instanceId);
     if (statuses.has(instanceId) || instance?.status !== 'running') continue;
-    statuses.set(instanceId, limitDestroys(platform, tx, instance, limit) ? 'destroying' : 'stopping');
+    if (limitDestroys(platform, tx, instance, limit)) statuses.set(instanceId, 'destroying');
+    else if (!isAskedAlready(tx, instance, settlement)) statuses.set(instanceId, 'stopping');
   }
-  for (const id of account.endsAtLimit) {
+  for (const id of endedByLimit(account, settlement, tx.now)) {
     const instance = findInstance(tx, id);
-    if (instance?.status !== 'stopped') continue;
-    const booked = bookings.filter(({ instanceId }) => instanceId === id);
-    const spend_micro = booked.reduce((sum, { chargedMicro }) => sum + chargedMicro, instance.spend_micro);
-    const limit = usedUpLimit({ ...instance, spend_micro }, tx.now);
-    if (limit && limitDestroys(platform, tx, instance, limit)) statuses.set(id, 'destroying');
+    if (instance?.status === 'stopped' && limitDestroys(platform, tx, instance, { kind: 'max_charge' }))
+      statuses.set(id, 'destroying');
   }
   return statuses;
 }
 
-function withBookings(
-  { cap, spent }: CapState,
-  live: readonly LiveInstance[],
-  { bookings }: Settlement,
-  now: number,
-): CapState {
-  const { api_key_id } = cap;
-  const counts = (id: string) =>
-    api_key_id === null || live.some((one) => one.id === id && one.apiKeyId === api_key_id);
-  const days = bookings.filter(({ instanceId }) => counts(instanceId)).flatMap((booking) => booking.days);
+/** Adds what the settlement charges, also for instances that are destroyed by now. */
+function withBookings({ cap, spent }: CapState, account: LoadedAccount, settlement: Settlement, now: number): CapState {
+  const days = chargesFor(cap, account, settlement);
   const [day, month] = [spentIn(days, periodAt('day', now)), spentIn(days, periodAt('month', now))];
   return { cap, spent: { day: spent.day + day, month: spent.month + month } };
 }

@@ -5,6 +5,8 @@ import { compileOnce, listIn, listOf, query } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
+import { endedByLimit } from './after-settlement.js';
+import { settleEarlierLimits } from './earlier-limits.js';
 import { loadAccounts } from './load-accounts.js';
 import { postCharges } from './post-charges.js';
 import { warnOfBalance, warnOfDisks } from './warnings.js';
@@ -73,14 +75,17 @@ export function settleOrganizations(platform: Platform, tx: Tx, ids: readonly st
   const settlements = new Map<string, Settlement>();
   for (const [id, account] of accounts) settlements.set(id, settle(account, tx.now));
   postCharges(tx, settlements);
+  if ([...accounts.values()].some(({ hasEarlier }) => hasEarlier)) settleEarlierLimits(tx, settlements);
   const low = new Set(findLow(tx, ids));
   for (const [id, { exhaustedAt }] of settlements) {
     if (exhaustedAt !== undefined || low.has(id)) enforceBalance(tx, id, exhaustedAt);
   }
   for (const [id, account] of accounts) {
-    for (const stop of settlements.get(id)?.stops ?? []) enforceLimit(platform, tx, stop);
-    for (const instanceId of account.endsAtLimit) destroyAtLimit(platform, tx, instanceId);
-    tellOfLimits(tx, id, account.limits);
+    const settlement = settlements.get(id);
+    if (!settlement) continue;
+    for (const stop of settlement.stops) enforceLimit(platform, tx, stop);
+    for (const instanceId of endedByLimit(account, settlement, tx.now)) destroyAtLimit(platform, tx, instanceId);
+    tellOfLimits(tx, account, settlement);
     warnOfBalance(tx, id, account);
     if (low.has(id) || account.disksAtRiskHours !== null) warnOfDisks(platform, tx, id);
   }

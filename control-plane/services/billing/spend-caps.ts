@@ -1,15 +1,19 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
-import { periodAt, type Period } from '../../domain/spend-cap.js';
+import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findLiveRates } from '../instances/queries.js';
+import { findLiveRates, instancesIn } from '../instances/queries.js';
+import { undoStart } from '../instances/release.js';
+import { transition } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
 import type { Platform } from '../system/platform.js';
-import { spentByDay, spentIn } from './load-limits.js';
+import { keepEarlierLimit } from './earlier-limits.js';
 import { settleOrganizations } from './settle.js';
+import { findCaps, refusalOfCaps } from './spend-check.js';
+import { spentByDay, spentIn } from './spent-days.js';
 
 /** The most that may be spent, in micro-dollars; null: no cap. */
 export type Caps = Pick<Row<'spend_caps'>, 'burn_per_hour_micro' | 'day_micro' | 'month_micro'>;
@@ -49,13 +53,14 @@ export function setSpendCaps(
     settleOrganizations(platform, tx, [organizationId]);
     const id = apiKeyId ?? organizationId;
     const before = findCap(tx, id);
+    if (before) keepEarlierCaps(tx, before, { day_micro, month_micro });
     tx.run(query.deleteFrom('spend_caps').where('id', '=', id));
     const caps = { burn_per_hour_micro, day_micro, month_micro };
     if (Object.values(caps).some((micro) => micro !== null)) {
       const told = { ...toldOf('day', before, day_micro), ...toldOf('month', before, month_micro) };
       const from = {
-        day_from: effectiveFrom(tx.now, day_micro, before?.day_micro, before?.day_from),
-        month_from: effectiveFrom(tx.now, month_micro, before?.month_micro, before?.month_from),
+        day_from: before?.day_micro === day_micro ? before.day_from : tx.now,
+        month_from: before?.month_micro === month_micro ? before.month_from : tx.now,
       };
       const row = {
         id,
@@ -68,6 +73,7 @@ export function setSpendCaps(
       };
       tx.run(query.insertInto('spend_caps').values(row));
     }
+    undoStarts(tx, organizationId);
     settleSoon(tx, organizationId);
     return describe(tx, owner);
   });
@@ -83,17 +89,32 @@ function toldOf<Name extends Period>(period: Name, before: Row<'spend_caps'> | u
   >;
 }
 
+/** Keeps the caps that are changed now, for time before that is not charged yet. */
+function keepEarlierCaps(tx: Tx, cap: Row<'spend_caps'>, next: Pick<Caps, 'day_micro' | 'month_micro'>): void {
+  const { organization_id, api_key_id } = cap;
+  for (const kind of PERIODS) {
+    const limit_micro = cap[`${kind}_micro`];
+    if (limit_micro === null || limit_micro === next[`${kind}_micro`]) continue;
+    // At midnight, the day or month that is over.
+    const period = periodAt(kind, tx.now - 1);
+    const days = spentByDay(tx, { organizationId: organization_id, apiKeyId: api_key_id, from: period.from });
+    const times = { from_at: cap[`${kind}_from`], spent_micro: spentIn(days, period) };
+    keepEarlierLimit(tx, { organization_id, limited_id: cap.id, kind, limit_micro, ...times });
+  }
+}
+
 /**
- * Returns from when a new limit concerns what is used. One that is raised goes on, so that time of before which is not settled yet stays
- * limited; a lower one must not make such time free.
+ * Undoes the starts that the caps would refuse now. Otherwise such an instance would run for nothing until it is shown as running, which
+ * can take five minutes.
  */
-export function effectiveFrom(
-  now: number,
-  limit: number | null,
-  before: number | null = null,
-  beforeFrom: number | null = null,
-): number {
-  return limit !== null && before !== null && beforeFrom !== null && limit >= before ? beforeFrom : now;
+function undoStarts(tx: Tx, organizationId: string): void {
+  for (const instance of instancesIn(tx, organizationId, 'starting')) {
+    const { api_key_id: apiKeyId, price_per_hour_micro } = instance;
+    const refusal = refusalOfCaps(findCaps(tx, { organizationId, apiKeyId }), [], price_per_hour_micro);
+    if (!refusal) continue;
+    const reason = { kind: 'spend_cap_reached', message: `the start is undone: ${refusal.message}` } as const;
+    undoStart(tx, transition(tx, instance, 'stopped', reason));
+  }
 }
 
 function findCap(tx: Tx, id: string): Row<'spend_caps'> | undefined {
@@ -108,11 +129,7 @@ function ownerOf(tx: Tx, { organizationId }: Caller, apiKeyId: string | null): O
 
 function describe(tx: Tx, { organizationId, apiKeyId }: Owner): CapDetails {
   const cap = findCap(tx, apiKeyId ?? organizationId);
-  const days = spentByDay(
-    tx,
-    { organization_id: organizationId, api_key_id: apiKeyId },
-    periodAt('month', tx.now).from,
-  );
+  const days = spentByDay(tx, { organizationId, apiKeyId, from: periodAt('month', tx.now).from });
   const live = findLiveRates(tx, organizationId);
   const { burn_per_hour_micro = null, day_micro = null, month_micro = null, set_at = null } = cap ?? {};
   return {

@@ -6,7 +6,7 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance, LiveInstance } from '../instances/queries.js';
-import { spentByDay, spentIn } from './load-limits.js';
+import { spentByDay, spentIn } from './spent-days.js';
 
 /** Whose deploys a cap counts. */
 export interface Spender {
@@ -27,7 +27,7 @@ export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapStat
   return ids.flatMap((id) => {
     const cap = tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
     if (!cap) return [];
-    const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
+    const days = spentByDay(tx, { organizationId, apiKeyId: cap.api_key_id, from: periodAt('month', tx.now).from });
     const spentOf = (period: Period) => spentIn(days, periodAt(period, tx.now));
     return [{ cap, spent: { day: spentOf('day'), month: spentOf('month') } }];
   });

@@ -1,41 +1,40 @@
 import { DAY_MS } from '../../../shared/time.js';
+import type { Settlement } from '../../domain/settlement.js';
 import { PERIODS, percentReached, periodAt, type Period } from '../../domain/spend-cap.js';
-import type { SpendLimit } from '../../domain/spend-limit.js';
-import type { Row } from '../../store/schema.js';
-import { query, rowById, updateRows } from '../../store/sql.js';
+import { updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent, recordInstanceEvent } from '../events/record.js';
-import { spentByDay, spentIn } from './load-limits.js';
+import { chargesFor, spendAfter } from './after-settlement.js';
+import type { LoadedAccount, SettledInstance } from './load-accounts.js';
+import type { Cap } from './load-limits.js';
+import { spentIn } from './spent-days.js';
 
-/** Tells an organization once when 50, 80 and 100 percent of a limit or of a cap of the present day or month are used up. */
-export function tellOfLimits(tx: Tx, organizationId: string, limits: readonly SpendLimit[]): void {
-  const caps = new Set<string>();
-  for (const { name } of limits) {
-    if (name.kind === 'max_charge') tellOfCharge(tx, name.instanceId);
-    else if ('apiKeyId' in name) caps.add(name.apiKeyId ?? organizationId);
+/**
+ * Tells an organization once when 50, 80 and 100 percent of a limit or of a cap of the present day or month are used up. `account` is as it
+ * was before this settlement: nothing is read.
+ */
+export function tellOfLimits(tx: Tx, account: LoadedAccount, settlement: Settlement): void {
+  for (const instance of account.instances) tellOfCharge(tx, instance, spendAfter(instance, settlement));
+  for (const { cap, days } of account.caps) {
+    const spent = [...days, ...chargesFor(cap, account, settlement)];
+    for (const period of PERIODS) tellOfPeriod(tx, cap, period, spentIn(spent, periodAt(period, tx.now)));
   }
-  for (const id of caps) tellOfCap(tx, id);
 }
 
-function tellOfCharge(tx: Tx, instanceId: string): void {
-  const instance = tx.get(rowById('instances', instanceId));
-  if (instance?.max_charge_micro == null) return;
-  const { spend_micro: spent_micro, max_charge_micro: limit_micro, charge_told_percent: told } = instance;
-  const percent = percentReached(spent_micro, limit_micro);
-  if (percent <= (told ?? 0)) return;
-  tx.run(updateRows('instances', { charge_told_percent: percent }, { id: instanceId }));
+function tellOfCharge(
+  tx: Tx,
+  { id, max_charge_micro, charge_told_percent }: SettledInstance,
+  spent_micro: number,
+): void {
+  if (max_charge_micro === null) return;
+  const percent = percentReached(spent_micro, max_charge_micro);
+  if (percent <= (charge_told_percent ?? 0)) return;
+  tx.run(updateRows('instances', { charge_told_percent: percent }, { id }));
   const words = { kind: 'charge_limit', message: `${percent} percent of max_charge_micro are used up` };
-  recordInstanceEvent(tx, instanceId, 'instance.charge_limit', words, { percent, limit_micro, spent_micro });
+  recordInstanceEvent(tx, id, 'instance.charge_limit', words, { percent, limit_micro: max_charge_micro, spent_micro });
 }
 
-function tellOfCap(tx: Tx, id: string): void {
-  const cap = tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
-  if (!cap) return;
-  const days = spentByDay(tx, cap, periodAt('month', tx.now).from);
-  for (const period of PERIODS) tellOfPeriod(tx, cap, period, spentIn(days, periodAt(period, tx.now)));
-}
-
-function tellOfPeriod(tx: Tx, cap: Row<'spend_caps'>, period: Period, spent_micro: number): void {
+function tellOfPeriod(tx: Tx, cap: Cap, period: Period, spent_micro: number): void {
   const { id, organization_id, api_key_id } = cap;
   const limit_micro = cap[`${period}_micro`];
   if (limit_micro === null) return;

@@ -95,6 +95,12 @@ export function findOpenChange(tx: Tx, instance: Pick<Instance, 'id' | 'machine_
   return open?.kind === 'access' ? undefined : open;
 }
 
+/** Tells whether a stop is still sent to the host of a running instance: it has timed out. */
+export function isBeingStopped(tx: Tx, instance: Pick<Instance, 'id' | 'machine_id'>): boolean {
+  const kind = findOpenCommand(tx, instance)?.kind;
+  return kind === 'stop' || kind === 'release';
+}
+
 /**
  * Returns the sequence of the last command that changes the workload. A report with a lower sequence is about an earlier state.
  */

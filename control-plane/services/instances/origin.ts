@@ -17,6 +17,11 @@ export interface Origin extends Terms {
   label: string | null;
   /** One line of an authorized_keys file; empty: the workload has no SSH. */
   ssh_public_key: string;
+  /** The limits at the deploy, and the API key that has deployed it. Releases before have sealed none. */
+  stop_at?: number | null;
+  max_charge_micro?: number | null;
+  idle_stop_minutes?: number | null;
+  api_key_id?: string | null;
 }
 
 /** Longest sealed origin that is taken from a host, in characters. One with an RSA key of 16,384 bits is shorter. */

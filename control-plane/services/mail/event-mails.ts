@@ -21,7 +21,8 @@ type MailedType =
   | 'billing.balance_exhausted'
   | 'billing.disks_at_risk'
   | 'billing.paid'
-  | 'billing.payment_failed';
+  | 'billing.payment_failed'
+  | 'billing.spend_cap';
 
 /** What a mail says of an event, besides its organization; and who is told: everybody, or only those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
@@ -55,6 +56,13 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
   'billing.payment_failed': {
     to: ['admin'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'payment_failed', amount_micro, balance_micro }),
+  },
+  'billing.spend_cap': {
+    to: ['admin', 'member'],
+    read: ({ api_key_id, period, percent, limit_micro, spent_micro }) => ({
+      kind: 'spend_cap',
+      ...{ api_key_id, period, percent, limit_micro, spent_micro },
+    }),
   },
 };
 

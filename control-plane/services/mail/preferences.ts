@@ -36,7 +36,7 @@ export function isSwitchedOff(tx: Tx, userId: string, category: MailChoice): boo
 
 function choicesOf(tx: Tx, userId: string): MailChoices {
   const isOn = (category: MailChoice) => !isSwitchedOff(tx, userId, category);
-  return { low_balance: isOn('low_balance'), disks: isOn('disks'), money: isOn('money') };
+  return { low_balance: isOn('low_balance'), disks: isOn('disks'), money: isOn('money'), caps: isOn('caps') };
 }
 
 function choose(tx: Tx, userId: string, category: MailChoice, isOn: boolean | undefined): void {

@@ -60,6 +60,8 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
       .select(['gpus_released', 'gpu_release', 'gpu_release_requested_at', 'release_gpus_at', 'access_replacement'])
       .select(['sequence', 'run_id', 'charge_from', 'charge_to', 'gpu_settled_ms', 'disk_settled_ms'])
       .select(['created_at', 'started_at', 'progress_at', 'destroyed_at'])
+      .select(['stop_at', 'max_charge_micro', 'max_charge_from', 'on_limit', 'charge_told_percent'])
+      .select(['idle_stop_minutes', 'idle_from', 'idle_to', 'idle_stops_at'])
       .where('id', '=', id),
   );
   if (!instance) return undefined;
@@ -67,6 +69,9 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
     instance: quotesOutput(instance.error_code) ? { ...instance, error_message: NOT_SHOWN } : instance,
     machine: hostOf(reader, instance.machine_id),
     organization: accountOf(reader, instance.organization_id),
+    schedule: scheduleOf(reader, id),
+    spend_caps: capsOf(reader, instance.organization_id),
+    earlier_limits: earlierLimits(reader, instance.organization_id, id),
     gpu_claims: claims(reader, 'instance_id', id),
     open_command: reader.get(commands().where('instance_id', '=', id).where('state', '=', sql.lit('open'))) ?? null,
     commands: reader.all(
@@ -88,6 +93,30 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
       .map((event) => (quotesOutput(event.kind) ? { ...event, message: NOT_SHOWN } : event)),
     meter_intervals: meterIntervals(reader, id),
   };
+}
+
+function scheduleOf(reader: Reader, instanceId: string): Fields | null {
+  const schedule = query
+    .selectFrom('instance_schedules')
+    .select(['time_zone', 'entries', 'next_at', 'look_at', 'start_command']);
+  return reader.get(schedule.where('instance_id', '=', instanceId)) ?? null;
+}
+
+/** Returns the caps of an organization and of its API keys. */
+function capsOf(reader: Reader, organizationId: string): Fields[] {
+  const caps = query
+    .selectFrom('spend_caps')
+    .select(['api_key_id', 'burn_per_hour_micro', 'day_micro', 'day_from', 'month_micro', 'month_from', 'set_at']);
+  return reader.all(caps.where('organization_id', '=', organizationId).orderBy('id').limit(SHOWN));
+}
+
+/** Returns limits and caps that were changed, for time before that is not charged yet. */
+function earlierLimits(reader: Reader, organizationId: string, limitedId: string): Fields[] {
+  const limits = query
+    .selectFrom('earlier_limits')
+    .select(['kind', 'limit_micro', 'from_at', 'until_at', 'spent_micro'])
+    .where('organization_id', '=', organizationId);
+  return reader.all(limits.where('limited_id', '=', limitedId).orderBy('id', 'desc').limit(SHOWN));
 }
 
 const quotesOutput = (code: string | null) => code !== null && QUOTE_OUTPUT.includes(code);
@@ -228,6 +257,7 @@ function readOrganization(reader: Reader, id: string): Inspection | undefined {
     organization,
     members: reader.all(members.where('organization_id', '=', id).orderBy('joined_at').limit(SHOWN)),
     instances: reader.all(instances().where('organization_id', '=', id).orderBy('created_at', 'desc').limit(SHOWN)),
+    spend_caps: capsOf(reader, id),
     api_keys: reader.all(keys.where('organization_id', '=', id).orderBy('created_at', 'desc').limit(SHOWN)),
     disputes: reader.all(disputes.where('organization_id', '=', id).orderBy('opened_at', 'desc').limit(SHOWN)),
     transactions: reader.all(
@@ -248,7 +278,7 @@ function mapFields(inspection: Inspection, map: (fields: Fields) => Fields): Ins
 }
 
 /** The columns that hold milliseconds since 1970. */
-const TIME = /(_at|_since|_to|charge_from)$|^at$|^hour$/;
+const TIME = /(_at|_since|_to|_from)$|^at$|^hour$/;
 
 function withTimes(fields: Fields): Fields {
   const shown = Object.entries(fields).map(([name, value]) => {

@@ -19,6 +19,7 @@ import { schedules } from './0018-schedules.js';
 import { chargeDays } from './0019-charge-days.js';
 import { measurements } from './0020-measurements.js';
 import { idleStop } from './0021-idle-stop.js';
+import { earlierLimits } from './0022-earlier-limits.js';
 
 export interface Migration {
   name: string;
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   { name: '0019-charge-days', sql: chargeDays },
   { name: '0020-measurements', sql: measurements },
   { name: '0021-idle-stop', sql: idleStop },
+  { name: '0022-earlier-limits', sql: earlierLimits },
 ];

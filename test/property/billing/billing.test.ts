@@ -130,6 +130,19 @@ const actsWithLimits = [
       at(it, index, (id) => it.limit(id, s, micro)),
     ),
   },
+  {
+    weight: 20,
+    arbitrary: act(
+      'limit unheard',
+      fc.tuple(which, seconds, fc.array(more, { maxLength: 3 })),
+      (it, [index, s, micros]) => {
+        it.uncap();
+        it.credit(PLENTY_MICRO);
+        at(it, index, (id) => it.limitUnheard(id, s, micros));
+        it.refund(PLENTY_MICRO);
+      },
+    ),
+  },
   { weight: 30, arbitrary: act('cap', fc.tuple(more, more), (it, [day, month]) => it.cap(day, month)) },
 ];
 

@@ -4,7 +4,7 @@ import { receiveMeasurements } from '../../../control-plane/services/reconciler/
 import { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Marketplace } from './marketplace.js';
 
-/** A marketplace in which the renter limits instances, and what the organization spends. The host has said everything before. */
+/** A marketplace in which the renter limits instances, and what the organization spends. A host that is heard has said everything before. */
 export class LimitedMarketplace extends Marketplace {
   /** Limits an instance, from now on, to so many more seconds and micro-dollars. */
   limit(id: string, seconds: number | null, micro: number | null): void {
@@ -15,8 +15,20 @@ export class LimitedMarketplace extends Marketplace {
       changeInstance(platform, this.renter, id, { stop_at, max_charge_micro });
       const instance = this.reference.instances.get(id);
       const maxCharge = max_charge_micro === null ? null : BigInt(max_charge_micro);
-      if (instance) Object.assign(instance, { stopAt: stop_at, maxCharge });
+      // What the limit before has not stopped goes on.
+      if (instance) Object.assign(instance, { stopAt: stop_at, maxCharge, isHalted: false });
     });
+  }
+
+  /** Limits an instance while the host is silent: its use of before is told later. */
+  limitUnheard(id: string, seconds: number, limits: readonly (number | null)[]): void {
+    this.disconnect();
+    for (const micro of limits) {
+      this.advance(seconds);
+      this.limit(id, null, micro);
+    }
+    this.advance(seconds);
+    this.connect();
   }
 
   /** Lets the organization spend so much more today and in this month, from now on. */

@@ -461,7 +461,7 @@ export class Marketplace {
     this.settle();
   }
 
-  private disconnect(): void {
+  protected disconnect(): void {
     this.isReachable = false;
     this.inbox.length = 0;
   }

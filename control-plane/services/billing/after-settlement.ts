@@ -1,0 +1,27 @@
+import type { Settlement } from '../../domain/settlement.js';
+import { usedUpLimit } from './enforce-limits.js';
+import type { LoadedAccount, SettledInstance } from './load-accounts.js';
+import type { Cap } from './load-limits.js';
+import type { SpentDay } from './spent-days.js';
+
+/** Returns what an instance has spent once a settlement is booked. */
+export function spendAfter({ id, spend_micro }: SettledInstance, { bookings }: Settlement): number {
+  const its = bookings.filter(({ instanceId }) => instanceId === id);
+  return its.reduce((total, { chargedMicro }) => total + chargedMicro, spend_micro);
+}
+
+/** Returns the charges of a settlement that count for a cap, by the days of their use. */
+export function chargesFor({ api_key_id }: Cap, { instances }: LoadedAccount, { bookings }: Settlement): SpentDay[] {
+  const counted = new Set(
+    instances.filter((one) => api_key_id === null || one.api_key_id === api_key_id).map(({ id }) => id),
+  );
+  return bookings.filter(({ instanceId }) => counted.has(instanceId)).flatMap(({ days }) => days);
+}
+
+/** Returns the stopped instances whose own limit is used up once a settlement is booked, and which it would destroy. */
+export function endedByLimit({ instances }: LoadedAccount, settlement: Settlement, now: number): string[] {
+  return instances
+    .filter(({ isStopped, on_limit }) => isStopped && on_limit === 'destroy')
+    .filter((one) => usedUpLimit({ ...one, spend_micro: spendAfter(one, settlement) }, now))
+    .map(({ id }) => id);
+}
