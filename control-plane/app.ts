@@ -18,6 +18,7 @@ import { ownMade } from './own-certificate.js';
 import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
+import { expireApiKeys } from './services/accounts/api-keys.js';
 import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
@@ -75,6 +76,7 @@ const DRAIN_MS = 15_000;
 /** Every worker: `WorkerName` lists those that use cases nudge; the others run only once a second. */
 type Job =
   | WorkerName
+  | 'api-keys'
   | 'auto-destroy'
   | 'error-expiry'
   | 'event-mails'
@@ -250,6 +252,7 @@ function jobsOf(
     'auto-destroy': () => destroyUnpaid(platform),
     'error-expiry': errorExpiryOf(platform, config),
     'last-seen': () => writeLastSeen(platform),
+    'api-keys': () => expireApiKeys(platform),
     'last-used': () => platform.lastUsed.flush(platform.store),
     logs: () => platform.logs.expire(),
     measurements: () => keepMeasurements(platform),

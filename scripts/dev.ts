@@ -10,6 +10,8 @@ import { eventually } from './eventually.js';
 
 const FOLDER = '.local/dev';
 const HTTP = '127.0.0.1:8080';
+/** Another name than that of the instances, which browsers would show the cookie of a session there. */
+const SHOWN = 'http://localhost:8080';
 const GRPC = '127.0.0.1:8090';
 const CREDIT_MICRO = 100_000_000;
 const GPUS = 8;
@@ -152,9 +154,10 @@ async function main(): Promise<void> {
   await startHosts(operator);
   await openMarket(operator);
   process.stdout.write(
-    `\nAPI:       http://${HTTP}/v1, described at http://${HTTP}/docs\n` +
+    `\nAPI:       ${SHOWN}/v1, described at ${SHOWN}/docs\n` +
+      `Sign in:   ${SHOWN}/sign-in, with an account in ${path('accounts.json')}\n` +
       `operator:  ${String(operator.token)}\nrenter:    ${String(renter.token)}\n` +
-      `Try:       curl -H 'Authorization: Bearer ${String(renter.token)}' http://${HTTP}/v1/offers\n\n`,
+      `Try:       curl -H 'Authorization: Bearer ${String(renter.token)}' ${SHOWN}/v1/offers\n\n`,
   );
   if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
 }

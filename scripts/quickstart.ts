@@ -26,6 +26,7 @@ const { values: options } = parseArgs({
 const { once, gpus, image, 'guest-tools': guestTools } = options;
 
 const PATIENCE_MS = 120_000;
+const RENTER = 'renter@localhost.test';
 const HOUR_PRICE_MICRO = 1_200_000;
 const GREETING = 'hello from your instance';
 
@@ -65,6 +66,7 @@ interface Stage {
   api: ApiClient;
   renter: ApiClient;
   apiUrl: string;
+  password: string;
   keyFile: string;
 }
 
@@ -139,7 +141,7 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
   return step('account, credit, offer, template and SSH key', async () => {
     const password = randomBytes(12).toString('hex');
     const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
-      email: 'renter@localhost.test',
+      email: RENTER,
       password,
       name: 'Renter',
     });
@@ -169,7 +171,9 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
     return {
       api,
       renter,
-      apiUrl: `http://${http}`,
+      // Another name than that of the instances, which browsers would show the cookie of a session there.
+      apiUrl: `http://${http.replace('127.0.0.1', 'localhost')}`,
+      password,
       keyFile,
       offerId: offer.id,
       templateId: template.id,
@@ -239,6 +243,7 @@ async function main(): Promise<void> {
     } else {
       console.log(`\nReach it:   ssh ${sshArguments(stage.keyFile, instance).join(' ')}`);
       console.log(`API:        ${stage.apiUrl}/v1`);
+      console.log(`Sign in:    ${stage.apiUrl}/sign-in as ${RENTER} with the password ${stage.password}`);
       console.log(
         `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );

@@ -24,7 +24,8 @@ export interface ProxyRequest {
 /** The result of the check. `cookie` must be set in the answer, so that the next request needs no token. */
 export type Authorization = { admitted: false } | { admitted: true; cookie?: string };
 
-const COOKIE = /^gpurent_\d+=/;
+/** The cookies of gates, and those of a control plane at the same name: browsers send the cookies of a name to all of its ports. */
+const COOKIE = /^(gpurent_\d+|__Host-gpurent[\w-]*)\s*=/;
 
 /**
  * Admits visitors with the access token, as query parameter `token` or as `Authorization: Bearer`. A visitor with the
@@ -43,13 +44,18 @@ export function authorize(gate: PortGate, { url, headers, address }: ProxyReques
   return { admitted: hasCookie && isSameOrigin(headers) };
 }
 
-/** Removes the cookies of all gates from a cookie header. Returns undefined if nothing is left. */
-export function withoutGateCookies(header: string | undefined): string | undefined {
+/** Removes the cookies of all gates and of control planes from a cookie header. Returns undefined if nothing is left. */
+export function withoutOwnCookies(header: string | undefined): string | undefined {
   return (
     cookiesOf(header)
       .filter((pair) => !COOKIE.test(pair))
       .join('; ') || undefined
   );
+}
+
+/** Tells whether a workload sets a cookie of a control plane at the same name, with which it could sign a visitor in as somebody else. */
+export function setsControlPlaneCookie(setCookie: string): boolean {
+  return /^\s*__Host-gpurent/i.test(setCookie);
 }
 
 function cookieName({ hostPort }: PortGate): string {

@@ -6,7 +6,7 @@ import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
 import { HOUR_MS } from '../../shared/time.js';
-import { authorize, withoutGateCookies } from './authorize.js';
+import { authorize, setsControlPlaneCookie, withoutOwnCookies } from './authorize.js';
 import type { GuardedPort } from './state.js';
 
 interface Open {
@@ -44,6 +44,9 @@ export class InstanceProxy {
       if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
       // For the reason given at `strip`.
       delete answered.headers.trailer;
+      const { 'set-cookie': cookies } = answered.headers;
+      if (cookies?.some(setsControlPlaneCookie))
+        answered.headers['set-cookie'] = cookies.filter((cookie) => !setsControlPlaneCookie(cookie));
     });
     this.proxy.on('error', (_, __, to) => {
       if (to instanceof ServerResponse && !to.headersSent)
@@ -155,13 +158,13 @@ function visitOf({ url = '/', headers, socket }: IncomingMessage) {
 }
 
 /**
- * Removes headers that must not reach the workload: the cookies of this host's gates; addresses of the visitor, which
+ * Removes headers that must not reach the workload: the cookies of this host's gates and of control planes; addresses of the visitor, which
  * the proxy itself sets; and an announced trailer, which makes Node throw uncaught if none can follow.
  */
 function strip({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers))
     if (/^(forwarded$|x-forwarded-|x-real-ip$|trailer$)/.test(name)) Reflect.deleteProperty(headers, name);
-  const left = withoutGateCookies(headers.cookie);
+  const left = withoutOwnCookies(headers.cookie);
   if (left === undefined) delete headers.cookie;
   else headers.cookie = left;
 }

@@ -1,4 +1,31 @@
-export type Role = 'admin' | 'member';
+/** What a member of an organization is; a later release can add roles. */
+export const ROLES = ['admin', 'member', 'billing', 'viewer'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * What a caller does in an organization:
+ *
+ * - read: what it has, without secrets
+ * - read_money: balance, burn, payments, charges and caps
+ * - change: what it has; also to see its secrets, and to make API keys
+ * - change_money: pay, set caps
+ * - administer: members, invitations, team keys, webhook endpoints, the organization itself
+ */
+export type Right = 'read' | 'read_money' | 'change' | 'change_money' | 'administer';
+
+const ROLES_WITH: Readonly<Record<Right, readonly Role[]>> = {
+  read: ['admin', 'member', 'viewer'],
+  read_money: ['admin', 'member', 'billing', 'viewer'],
+  change: ['admin', 'member'],
+  change_money: ['admin', 'billing'],
+  administer: ['admin'],
+};
+
+/** Returns the roles that have a right. */
+export function rolesWith(right: Right): readonly Role[] {
+  return ROLES_WITH[right];
+}
+
 export const API_KEY_KINDS = ['personal', 'team'] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
@@ -22,11 +49,12 @@ export interface HomelessCaller {
   isOperator: boolean;
 }
 
-/** An API key. It has the rights of a member of its organization, whatever role its creator has. */
+/** An API key. It has the rights of a member of its organization, whatever role its creator has; if it is read-only, of a viewer. */
 export interface ApiKeyCaller {
   kind: 'api_key';
   keyId: string;
   keyKind: ApiKeyKind;
+  isReadOnly: boolean;
   name: string;
   prefix: string;
   creatorId: string;
@@ -41,3 +69,24 @@ export type Operator = Pick<SessionCaller, 'userId' | 'email'>;
 export type Caller = SessionCaller | ApiKeyCaller;
 /** A caller that acts on the user's own account. */
 export type AccountCaller = SessionCaller | HomelessCaller;
+
+/** Tells whether a caller has a right in its organization. */
+export function may(caller: Caller, right: Right): boolean {
+  return ROLES_WITH[right].includes(actingRole(caller));
+}
+
+function actingRole(caller: Caller): Role {
+  if (caller.kind === 'session') return caller.role;
+  return caller.isReadOnly ? 'viewer' : 'member';
+}
+
+/** Tells whether a caller may see access tokens and the values of environments: whoever may replace them. */
+export function maySeeSecrets(caller: Caller): boolean {
+  return may(caller, 'change');
+}
+
+/** Tells whether a member who gets another role may change less than before. Their personal API keys, which may, end then. */
+export function isDemotion(before: Role, after: Role): boolean {
+  const { change } = ROLES_WITH;
+  return change.includes(before) && !change.includes(after);
+}

@@ -37,6 +37,11 @@ export function mergeEnvironment(
   return [...merged].filter(([key]) => !isVendorVariable(key)).map(([key, value]) => ({ key, value }));
 }
 
+/** Returns an environment without its values, for readers who may not see them. */
+export function withoutValues(entries: readonly EnvEntry[]): EnvEntry[] {
+  return entries.map((entry) => ({ ...entry, value: null }));
+}
+
 function overlay({ numGpus, accessToken }: OverlayFacts): [string, string | null][] {
   return [
     ['GPU_COUNT', String(numGpus)],

@@ -19,6 +19,7 @@ export interface EventData {
   'instance.schedule_refused': { action: ScheduleAction; code: string };
   'api_key.created': KeyData;
   'api_key.revoked': KeyData;
+  'api_key.expired': KeyData;
   'member.joined': MemberData;
   'member.role_changed': MemberData;
   'member.left': MemberData;
@@ -69,6 +70,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.schedule_refused': 'organization',
   'api_key.created': 'organization',
   'api_key.revoked': 'organization',
+  'api_key.expired': 'organization',
   'member.joined': 'organization',
   'member.role_changed': 'organization',
   'member.left': 'organization',

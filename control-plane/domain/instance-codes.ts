@@ -36,6 +36,7 @@ export const PLATFORM_EVENTS = [
   'idle',
   'idle_stop',
   'machine_cordoned',
+  'member_demoted',
   'member_left',
   'note',
   'out_of_balance',

@@ -1,3 +1,4 @@
+import type { Role } from './caller.js';
 import type { MailContent, MailItem } from './mail.js';
 import type { MailLinks } from './mail-links.js';
 import { dollars } from './money.js';
@@ -32,7 +33,7 @@ export function oneLine(text: string): string {
 const quoted = (name: string) => `"${oneLine(name)}"`;
 
 const PAY = [
-  'Pay by card, as an admin of the organization: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
+  'Pay by card, as an admin of the organization or with the role billing: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
 ];
 
 /** Returns what a mail says about one thing. */
@@ -78,7 +79,9 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
         subject: `Payment failed: ${dollars(item.amount_micro)} for ${quoted(item.organization)}`,
         happened: `A payment of ${dollars(item.amount_micro)} for the organization ${quoted(item.organization)} has failed: the bank or the payment provider has refused it.`,
         means: `Nothing was credited. The balance is ${dollars(item.balance_micro)}.`,
-        todo: ['Pay in another way, as an admin of the organization: POST /v1/billing/checkout-session.'],
+        todo: [
+          'Pay in another way, as an admin of the organization or with the role billing: POST /v1/billing/checkout-session.',
+        ],
       };
     case 'spend_cap':
       return capWords(item);
@@ -99,7 +102,7 @@ function capWords(item: MailItem & { kind: 'spend_cap' }): MailWords {
       ? 'These instances are stopped, and cannot be started before the cap is raised or the next one begins. Their disks and GPUs are kept, and the disks cost money.'
       : 'When the cap is used up, these instances are stopped. Their disks and GPUs are kept.',
     todo: [
-      `Raise the cap, as an admin of the organization: PUT /v1/${api_key_id === null ? 'orgs/current' : 'api-keys/ID'}/spend-caps.`,
+      `Raise the cap, as an admin of the organization or with the role billing: PUT /v1/${api_key_id === null ? 'orgs/current' : 'api-keys/ID'}/spend-caps.`,
       isUsedUp
         ? 'Then start the instances again: POST /v1/instances/ID/start.'
         : 'Or stop the instances that you do not need: POST /v1/instances/ID/stop.',
@@ -107,12 +110,19 @@ function capWords(item: MailItem & { kind: 'spend_cap' }): MailWords {
   };
 }
 
+const AS: Readonly<Record<Role, string>> = {
+  admin: 'an admin',
+  member: 'a member',
+  billing: 'a member with the role billing',
+  viewer: 'a viewer',
+};
+
 function inviteWords(item: MailItem & { kind: 'invite' }, api: string): MailWords {
   const { organization, invited_by, role, token, expires_at } = item;
   return {
     subject: `Invitation to the organization ${quoted(organization)}`,
     happened: `${oneLine(invited_by)} invites you to the organization ${quoted(organization)}, which rents GPUs at ${api}.`,
-    means: `You would be ${role === 'admin' ? 'an admin' : 'a member'} of it. The invitation ends at ${at(expires_at)}, and only works with the e-mail address that got this mail.`,
+    means: `You would be ${AS[role]} of it. The invitation ends at ${at(expires_at)}, and only works with the e-mail address that got this mail.`,
     todo: [
       `If you have an account, accept the invitation with the command below. SESSION is the token of your session.`,
       `If you have none, create one: POST /v1/auth/sign-up with this e-mail address and "invite_token": "${token}".`,

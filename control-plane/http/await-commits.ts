@@ -27,6 +27,7 @@ export function awaitCommits(app: FastifyInstance, store: Platform['store']): vo
 }
 
 function replace(request: FastifyRequest, reply: FastifyReply): string {
-  for (const name of ['etag', 'content-length', 'idempotent-replayed']) void reply.removeHeader(name);
+  for (const name of ['etag', 'content-length', 'idempotent-replayed', 'set-cookie', 'location'])
+    void reply.removeHeader(name);
   return unavailableBody(request, reply);
 }

@@ -38,9 +38,21 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 409,
     meaning: "The agent of the instance's machine is too old to replace the instance's access; deploy again.",
   },
-  ADMIN_REQUIRED: { status: 403, meaning: 'The route requires the session of an admin; an API key never suffices.' },
+  ADMIN_REQUIRED: {
+    status: 403,
+    meaning:
+      'The route requires the session of an admin, or for money also that of a member with the role billing; an API key never suffices.',
+  },
   ALREADY_MEMBER: { status: 409, meaning: 'The user belongs to the organization already.' },
+  API_KEY_ADDRESS: {
+    status: 403,
+    meaning: 'The API key cannot be used from this address; send the request from an address that the key allows.',
+  },
   API_KEY_NOT_FOUND: { status: 404, meaning: 'No active key of the organization has this id.' },
+  API_KEY_READ_ONLY: {
+    status: 403,
+    meaning: 'The API key can only read; use a key that is not read-only, or sign in.',
+  },
   CAPACITY_UNAVAILABLE: {
     status: 409,
     meaning: "The instance's GPUs were released and another renter now uses one of them.",
@@ -48,6 +60,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   CHECKOUT_UNAVAILABLE: {
     status: 409,
     meaning: 'This marketplace accepts no card payments; its operator grants credit.',
+  },
+  COOKIE_REFUSED: {
+    status: 403,
+    meaning:
+      'The request has the cookie of a browser as its credential, and does not prove that a page of this control plane has sent it; or instances are reached at the same name. The message says which, and what to do.',
   },
   DISK_TOO_LARGE: {
     status: 422,
@@ -145,6 +162,16 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { retry_after_seconds: integer('How many seconds to wait before the next try') },
   },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
+  ROLE_NOT_ALLOWED: {
+    status: 403,
+    meaning:
+      'The role of the user in the organization does not allow this; an admin can give them one of allowed_roles.',
+    extra: {
+      role: text('The role of the user'),
+      allowed_roles: list(Type.String(), 'The roles that allow this'),
+    },
+  },
+  SESSION_NOT_FOUND: { status: 404, meaning: 'The user has no session with this id.' },
   SIGNATURE_INVALID: {
     status: 400,
     meaning: 'The webhook event was not signed with the configured secret, or was signed too long ago.',

@@ -42,36 +42,51 @@ export interface ErrorBody {
 }
 
 export function handleErrors(app: FastifyInstance): void {
-  app.setErrorHandler<FastifyError>((error, request, reply) => {
-    if (error instanceof Refusal) return sendRefusal(error, request, reply);
-    if (error.validation) return sendRefusal(refuseFields(error.validation.map(detailOf)), request, reply);
-    if (error.code === 'STORE_UNAVAILABLE') {
-      request.log.error({ err: error }, error.message);
-      return sendRefusal(unavailable, request, reply);
-    }
-    const known = FRAMEWORK_ERRORS[error.code];
-    if (known) return sendError(reply, request, known);
-    request.log.error({ err: error }, 'request failed');
-    return sendError(reply, request, {
-      code: 'INTERNAL',
-      message: 'an internal error occurred; report it to the operator with the request_id',
-    });
-  });
+  app.setErrorHandler<FastifyError>((error, request, reply) =>
+    sendError(reply, request, describeError(error, request)),
+  );
 }
 
-/** Sends a refusal, with `Retry-After` if it is RATE_LIMITED. */
-export function sendRefusal({ code, message, extra }: Refusal, request: FastifyRequest, reply: FastifyReply) {
-  if (code === 'RATE_LIMITED') void reply.header('Retry-After', extra['retry_after_seconds']);
-  return sendError(reply, request, { code, message, ...extra });
+type ErrorDescription = Omit<ErrorBody, 'request_id'>;
+
+/** Returns what to answer to an error, without the id of the request. Logs errors that are faults of this server. */
+export function describeError(error: FastifyError, request: FastifyRequest): ErrorDescription {
+  if (error instanceof Refusal) return describeRefusal(error);
+  if (error.validation) return describeRefusal(refuseFields(error.validation.map(detailOf)));
+  if (error.code === 'STORE_UNAVAILABLE') {
+    request.log.error({ err: error }, error.message);
+    return describeRefusal(unavailable);
+  }
+  const known = FRAMEWORK_ERRORS[error.code];
+  if (known) return known;
+  request.log.error({ err: error }, 'request failed');
+  return {
+    code: 'INTERNAL',
+    message: 'an internal error occurred; report it to the operator with the request_id',
+  };
 }
 
-/** Sends an error with its status from {@link ERRORS} and the headers that belong to the status. */
-export function sendError(reply: FastifyReply, request: FastifyRequest, body: Omit<ErrorBody, 'request_id'>) {
+function describeRefusal({ code, message, extra }: Refusal): ErrorDescription {
+  return { code, message, ...extra };
+}
+
+export function sendRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply) {
+  return sendError(reply, request, describeRefusal(refusal));
+}
+
+/** Sets the headers that belong to an error. */
+export function setErrorHeaders(reply: FastifyReply, body: ErrorDescription): void {
   const { status } = ERRORS[body.code];
   if (status === 401) void reply.header('WWW-Authenticate', 'Bearer');
   if (status === 503) void reply.header('Retry-After', RETRY_AFTER_S);
+  if ('retry_after_seconds' in body) void reply.header('Retry-After', body.retry_after_seconds);
+}
+
+/** Sends an error with its status from {@link ERRORS} and the headers that belong to it. */
+export function sendError(reply: FastifyReply, request: FastifyRequest, body: ErrorDescription) {
+  setErrorHeaders(reply, body);
   return reply
-    .code(status)
+    .code(ERRORS[body.code].status)
     .header('X-Request-Id', request.id)
     .send({ ...body, request_id: request.id });
 }

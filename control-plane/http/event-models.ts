@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { API_KEY_KINDS } from '../domain/caller.js';
+import { API_KEY_KINDS, ROLES } from '../domain/caller.js';
 import type { EventData, EventType } from '../domain/event.js';
 import { DISABLED_REASONS } from '../domain/webhook.js';
 import { INSTANCE_STATUSES } from '../domain/instance-state.js';
@@ -19,7 +19,9 @@ const key = {
   prefix: text('The first 12 characters of its secret'),
 };
 
-const roleOf = (who: string) => ({ role: choice(['admin', 'member'], `The role of the ${who} in the organization`) });
+const roleOf = (who: string) => ({
+  role: choice(ROLES, `The role of the ${who} in the organization; later releases can add roles`),
+});
 const member = { user_id: uuid('The id of the member'), ...roleOf('member') };
 const invite = { invite_id: uuid('The id of the invitation'), ...roleOf('invited user') };
 
@@ -98,6 +100,7 @@ export const EVENT_MODELS = {
   },
   'api_key.created': { meaning: 'An API key was created.', data: Type.Object(key) },
   'api_key.revoked': { meaning: 'An API key was revoked.', data: Type.Object(key) },
+  'api_key.expired': { meaning: 'An API key has expired.', data: Type.Object(key) },
   'member.joined': { meaning: 'A user has joined the organization.', data: Type.Object(member) },
   'member.role_changed': { meaning: 'A member has another role now.', data: Type.Object(member) },
   'member.left': {

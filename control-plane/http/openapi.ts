@@ -3,6 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
+import { SESSION_COOKIE } from './cookies.js';
 import type { ErrorCode } from './error-codes.js';
 import { nameModels, type Document } from './openapi-models.js';
 import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
@@ -82,6 +83,11 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an API key.' },
+          cookie: {
+            ...{ type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+            description:
+              'A session token, set by the page /sign-in. It counts only in requests without `Authorization` that a page of the control plane sends; those that change something also need the header `X-Same-Origin: 1`.',
+          },
         },
         schemas: errorSchemas(),
       },
@@ -116,7 +122,7 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
     ...schema,
     description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
     tags: [route.url.split('/')[2] ?? 'health'],
-    security: policy === PUBLIC ? [] : [{ bearer: [] }],
+    security: policy === PUBLIC ? [] : [{ bearer: [] }, { cookie: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),
     headers: headersOf(schema, route),
@@ -132,17 +138,26 @@ function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<Error
   const { policy = PUBLIC, refusals = [] } = route.config ?? {};
   const codes = new Set<ErrorCode>([...ANYWHERE, ...refusalsOf(policy), ...refusals]);
   // A 405 would reveal which operator routes exist, so these routes never answer it.
-  if (policy === PUBLIC || policy.session !== 'operator') codes.add('METHOD_NOT_ALLOWED');
+  if (policy === PUBLIC || policy.right !== 'operate') codes.add('METHOD_NOT_ALLOWED');
   if (route.method !== 'GET') for (const code of WITH_BODY) codes.add(code);
   if (schema.querystring || schema.headers) codes.add('VALIDATION_FAILED');
   return codes;
 }
 
+/** Who may call a route, by the right that it needs and whether it is for API keys. */
+const WHO: Readonly<Record<Policy['right'], (forKeys: boolean) => string>> = {
+  operate: () => 'For operators. Every other caller gets a 404.',
+  own: () => 'For sessions.',
+  administer: () => 'For sessions of admins.',
+  change_money: () => 'For sessions of admins and of the role `billing`.',
+  change: (forKeys) => `For sessions of admins and members${forKeys ? ', and API keys that are not read-only' : ''}.`,
+  read: () => 'For sessions, except of the role `billing`, and API keys.',
+  read_money: () => 'For sessions and API keys.',
+};
+
 function callersOf(policy: Policy | typeof PUBLIC): string {
   if (policy === PUBLIC) return 'Needs no credential.';
-  if (policy.session === 'operator') return 'For operators. Every other caller gets a 404.';
-  if (policy.session === 'admin') return 'For sessions of admins.';
-  return policy.apiKey === 'allowed' ? 'For sessions and API keys.' : 'For sessions.';
+  return WHO[policy.right](policy.apiKey === 'allowed');
 }
 
 /** Returns a schema as the client sees it: fields with a default are optional. */

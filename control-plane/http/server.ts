@@ -19,6 +19,7 @@ import { enforcePolicies } from './policy.js';
 import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
@@ -50,6 +51,7 @@ import { operatorOversightRoutes, quarantineRoutes } from './routes/operator-ove
 import { operatorUserRoutes } from './routes/operator-users.js';
 import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
+import { sessionRoutes } from './routes/sessions.js';
 import { spendCapRoutes } from './routes/spend-caps.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
@@ -97,15 +99,7 @@ export async function createHttpServer(
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
-  app.addHook('onSend', (request, reply, payload, done) => {
-    void reply.header('X-Request-Id', request.id);
-    if (request.url.startsWith('/v1')) {
-      // Responses are for one caller only and must not be cached; browsers must not guess another content type.
-      void reply.header('Cache-Control', 'no-store');
-      void reply.header('X-Content-Type-Options', 'nosniff');
-    }
-    done(null, payload);
-  });
+  setHeaders(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
   awaitCommits(app, platform.store);
@@ -154,6 +148,7 @@ export async function createHttpServer(
     operatorUserRoutes,
     organizationRoutes,
     quarantineRoutes,
+    sessionRoutes,
     spendCapRoutes,
     sshKeyRoutes,
     systemTemplateRoutes,
@@ -163,12 +158,28 @@ export async function createHttpServer(
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
     unsubscribeRoutes,
+    pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
   for (const register of routes)
     await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
   await app.ready();
   return app;
+}
+
+/** Sets the headers of every answer. */
+function setHeaders(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    void reply.header('X-Request-Id', request.id);
+    if (request.url.startsWith('/v1')) {
+      // Responses are for one caller only and must not be cached; browsers must not guess another content type.
+      void reply.header('Cache-Control', 'no-store');
+      void reply.header('X-Content-Type-Options', 'nosniff');
+      // Pages of other origins cannot embed them, not even pages at another port of the same name, which gets the same cookies.
+      void reply.header('Cross-Origin-Resource-Policy', 'same-origin');
+    }
+    done(null, payload);
+  });
 }
 
 /** Returns the options of Node's server: HTTPS if there is a certificate, else HTTP. */

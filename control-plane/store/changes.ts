@@ -29,7 +29,7 @@ const WATCHED = {
   organizations: { keys: ['row.id'], of: ['payments_frozen_at'] },
   quarantine: { keys: ['row.machine_id'] },
   quarantine_gpus: { keys: ['(SELECT machine_id FROM quarantine WHERE id = row.quarantine_id)'] },
-  sessions: { keys: ['row.token_hash'] },
+  sessions: { keys: ['row.token_hash'], exceptOf: ['last_used_at', 'last_network'] },
   users: { keys: ['row.id'] },
 } as const satisfies Record<string, Watched>;
 

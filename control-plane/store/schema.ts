@@ -21,6 +21,9 @@ export interface Schema {
     created_at: number;
     expires_at: number;
     network: string | null;
+    device: string | null;
+    last_used_at: number | null;
+    last_network: string | null;
   };
   organizations: {
     id: string;
@@ -54,6 +57,9 @@ export interface Schema {
     created_at: number;
     last_used_at: number | null;
     revoked_at: number | null;
+    read_only: Generated<Flag>;
+    allowed_addresses: string | null;
+    expires_at: number | null;
   };
   ssh_keys: { id: string; user_id: string; name: string; public_key: string; fingerprint: string; created_at: number };
   enrollment_tokens: {
@@ -102,6 +108,7 @@ export interface Schema {
     maintenance_starts_at: number | null;
     maintenance_ends_at: number | null;
     away_since: number | null;
+    browser_host: Generated<string>;
   };
   gpus: {
     machine_id: string;

@@ -12,6 +12,8 @@ import { startProxy } from '../harness/proxy.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';
+/** Cookies by which a workload would sign its visitor in to a control plane at the same name, and one of its own. */
+const PLANTED = ['__Host-gpurent=ses_1; Path=/; Secure', ' __host-gpurent-form=1; Path=/; Secure', 'app=1'];
 const VISITS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 300);
 const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
@@ -31,7 +33,7 @@ beforeAll(async () => {
       sendRest = () => response.end('data: last\n\n');
       return;
     }
-    response.setHeader('set-cookie', 'app=1');
+    response.setHeader('set-cookie', incoming.url === '/plant' ? PLANTED : 'app=1');
     incoming.pipe(response);
   });
   const sockets = new WebSocketServer({ server: app });
@@ -142,6 +144,15 @@ describe('A guarded port', () => {
     expect(again).toMatchObject({ status: 200, text: 'what is sent' });
     expect(seen[0]?.headers.cookie).toBe('other=1');
     expect(seen[0]?.headers['x-forwarded-for']).toBe(HOST);
+  });
+
+  it('keeps the cookies of a control plane at the same name from the workload, in both directions', async () => {
+    const cookie = await enter();
+    seen = [];
+    const session = `__Host-gpurent=ses_1; __Host-gpurent-form=2; __Host-gpurent =3; a=__Host-gpurent=4; ${cookie}`;
+    const answer = await ask('/plant', { cookie: session });
+    expect(seen[0]?.headers.cookie).toBe('a=__Host-gpurent=4');
+    expect(answer.headers['set-cookie']).toEqual(['app=1']);
   });
 
   it('takes the token as a key, for scripts', async () => {

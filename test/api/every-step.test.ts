@@ -95,6 +95,23 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const change = { current_password: 'a renter password', new_password: 'another password' };
     return of((await world.test.renter()).api, 'POST /v1/auth/password', change);
   },
+  'change it and revoke the keys': async () => {
+    const { api } = await world.test.renter();
+    await api.post('/v1/api-keys', { name: 'k' });
+    const change = { current_password: 'a renter password', new_password: 'another password' };
+    return of(api, 'POST /v1/auth/password', { ...change, revoke_api_keys: true });
+  },
+  'end a session': async () => {
+    const { api, email } = await world.test.renter();
+    await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+    const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
+    return of(api, `DELETE /v1/auth/sessions/${items.find(({ is_current }) => !is_current)?.id}`);
+  },
+  'end all other sessions': async () => {
+    const { api, email } = await world.test.renter();
+    await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+    return of(api, 'DELETE /v1/auth/sessions');
+  },
   'make an organization': async () => of((await world.test.renter()).api, 'POST /v1/orgs', { name: 'second' }),
   'rename it': () => of(admin(), 'PATCH /v1/orgs/current', { name: randomUUID() }),
   invite: () => of(admin(), 'POST /v1/orgs/current/invites', { email: email() }),
@@ -119,6 +136,14 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await world.key('personal', member);
     return of(member.api, `DELETE /v1/me/organizations/${world.admin.organizationId}`);
   },
+  'make a viewer of a member with a key, where there is an instance': async () => {
+    const member = await world.join();
+    await world.key('personal', member);
+    await instance('running');
+    return of(admin(), `PATCH /v1/orgs/current/members/${member.userId}`, { role: 'viewer' });
+  },
+  'make an API key with caps': () =>
+    of(admin(), 'POST /v1/api-keys', { name: 'key', spend_caps: { day_micro: 1 }, allowed_addresses: ['192.0.2.1'] }),
   'make an API key': () => of(admin(), 'POST /v1/api-keys', { name: 'key' }),
   'revoke an API key': async () => of(admin(), `DELETE /v1/api-keys/${(await world.key()).key.id}`),
   'add an SSH key': () => of(admin(), 'POST /v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') }),

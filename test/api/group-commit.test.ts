@@ -5,6 +5,7 @@ import { placeAfter } from '../../control-plane/services/events/list.js';
 import { recordNote } from '../../control-plane/services/events/timeline.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../../scripts/client.js';
+import { Browser } from '../harness/browser.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { EventReader } from '../harness/event-reader.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
@@ -58,6 +59,20 @@ it('while commits fail, everybody in a group is told so, and nothing has happene
   const { items } = await renter.api.get<{ items: InstanceBody[] }>('/v1/instances');
   expect(items.map((instance) => instance.id)).toEqual([id]);
   expect((await renter.api.request('POST', '/v1/instances', body)).status).toBe(201);
+});
+
+it('a browser whose sign-out was lost keeps its cookie', async () => {
+  const { api, email } = await test.renter(0);
+  const { port } = new URL(test.url);
+  const browser = new Browser(Number(port), `http://localhost:${port}`);
+  const form = await browser.open('/sign-in');
+  const page = await browser.submit(form, '/sign-in', { email, password: 'a renter password' });
+  const mend = breakCommits();
+  const lost = await browser.submit(page, '/sign-out');
+  expect([lost.status, lost.headers.location, lost.headers['set-cookie']]).toEqual([503, undefined, undefined]);
+  mend();
+  expect((await browser.open('/account')).url).toMatch(/\/account$/);
+  expect((await api.request('GET', '/v1/me')).status).toBe(200);
 });
 
 it('a host is told that its report has arrived only once it is committed', async () => {

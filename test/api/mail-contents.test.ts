@@ -150,7 +150,7 @@ describe('a mail of what has happened', () => {
     expect((await only()).raw).not.toMatch(/unsubscribe/i);
   });
 
-  it('goes to every member who is concerned: of payments only to admins', async () => {
+  it('goes to every member who is concerned: of payments only to those who pay, of nothing to viewers', async () => {
     const guest = await test.renter(0);
     const { token } = await renter.api.post<{ token: string }>('/v1/orgs/current/invites', { email: guest.email });
     await guest.api.post(`/v1/invites/${token}/accept`);
@@ -160,6 +160,15 @@ describe('a mail of what has happened', () => {
     expect((await smtp.gets(2)).map(({ to }) => to).sort()).toEqual([renter.email, guest.email].sort());
     smtp.received.length = 0;
     happens('billing.paid', { amount_micro: 1_000_000, balance_micro: 1, payment_id: 'pi_3' });
+    expect((await only()).to).toBe(renter.email);
+    const becomes = (role: string) => renter.api.request('PATCH', `/v1/orgs/current/members/${guest.userId}`, { role });
+    await becomes('billing');
+    smtp.received.length = 0;
+    happens('billing.paid', { amount_micro: 2_000_000, balance_micro: 1, payment_id: 'pi_4' });
+    expect((await smtp.gets(2)).map(({ to }) => to).sort()).toEqual([renter.email, guest.email].sort());
+    await becomes('viewer');
+    smtp.received.length = 0;
+    happens('billing.balance_low', { ...low(), hours: 1 });
     expect((await only()).to).toBe(renter.email);
   });
 

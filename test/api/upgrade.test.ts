@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
-import { query } from '../../control-plane/store/sql.js';
+import { query, sql } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -151,6 +151,29 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     expect(asked.length).toBeGreaterThan(40);
     const listed = await renter.get<{ items: InstanceBody[] }>('/v1/instances?include_destroyed=true');
     expect(listed.items).toHaveLength(known.length);
+  });
+
+  it('has the same keys and members, which can do the same', async () => {
+    const before = new BetterSqlite3(leftBy(release, 'store.db'), { readonly: true });
+    const members = before.prepare('SELECT * FROM memberships ORDER BY organization_id, user_id').all();
+    const invites = before.prepare('SELECT * FROM invites ORDER BY id').all();
+    before.close();
+    const { store } = test.core.platform;
+    const rowsOf = (table: 'memberships' | 'invites', by: string) =>
+      store.transact((tx) => tx.all(query.selectFrom(table).selectAll().orderBy(sql.raw(by))));
+    expect(members.length).toBeGreaterThan(0);
+    expect(rowsOf('memberships', 'organization_id, user_id')).toEqual(members);
+    expect(rowsOf('invites', 'id')).toEqual(invites);
+    const key = test.api.as(world.apiKey.secret);
+    const { items } = await key.get<{ items: object[] }>('/v1/api-keys');
+    expect(items.length).toBeGreaterThan(0);
+    for (const each of items)
+      expect(each).toMatchObject({ read_only: false, allowed_addresses: null, expires_at: null });
+    // It may change things, as before.
+    expect((await key.request('POST', `/v1/templates/${world.templates.own}/duplicate`)).status).toBe(201);
+    expect(await key.get(`/v1/instances/${world.instances.plain}`)).toEqual(await read(world.instances.plain));
+    const made = { email: 'viewer@example.com', role: 'viewer' };
+    expect((await renter.request('POST', '/v1/orgs/current/invites', made)).status).toBe(201);
   });
 
   it('goes on with its instances, and carries out every command', async () => {

@@ -97,7 +97,8 @@ it('each slice is read in a turn of its own, and only when the one before was ta
   let timer = setImmediate(count);
   const reads: { turn: number; limit: number | undefined }[] = [];
   const page = (next_cursor: string | null) => ({ items: [{ id: 'a' }], next_cursor });
-  const reply = { type: () => undefined, serialize: (page: object) => JSON.stringify(page) };
+  const request = { isStillAdmitted: () => true };
+  const reply = { request, type: () => undefined, serialize: (page: object) => JSON.stringify(page) };
   const answer = answerList(
     reply as unknown as FastifyReply,
     {},

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { makePublicKey } from '../harness/keys.js';
-import { ROUTES, type ObjectKind, type Route } from './routes.js';
+import { ROUTES, type Access, type ObjectKind, type Route } from './routes.js';
 
 const DAY_MS = 86_400_000;
+const HALF_HOUR_MS = 1_800_000;
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
 /** One organization with people, keys and things of its own. */
@@ -15,17 +17,23 @@ interface Side {
   admin: Renter;
   member: Renter;
   things: Record<ObjectKind, string>;
-  /** The API key and the SSH key of each user, which are nobody else's. */
-  ofUser: Map<string, { api_key: string; ssh_key: string }>;
+  /** The API key, the SSH key and a session of each user, which are nobody else's. */
+  ofUser: Map<string, { api_key: string; ssh_key: string; session: string }>;
 }
 
 interface Credential {
   name: string;
   token: string | undefined;
+  /** The token is sent as a cookie, with or without the proof that a page of the control plane sends it. */
+  cookie?: 'with proof' | 'without proof';
   /** Nothing that it could be is alive. */
   dead?: true;
+  /** A key that may not be used from here. */
+  isForeign?: true;
+  /** It must change nothing with any request of a route that is not public and not about its own account. */
+  onlyReads?: true;
   kind: 'key' | 'session' | 'no_organization';
-  role: 'admin' | 'member' | 'operator';
+  role: 'admin' | 'member' | 'billing' | 'viewer' | 'operator';
   side: Side;
   other: Side;
   userId: string;
@@ -45,6 +53,8 @@ beforeAll(async () => {
   credentials = [...(await credentialsOf(a, b, dead)), ...(await credentialsOf(b, a, dead))];
   for (const agent of test.agents) agent.close();
   test.advance(60_000);
+  // No worker runs after this: the expired keys are not ended, and must be refused all the same.
+  test.clock.advance(HALF_HOUR_MS);
   restore = test.snapshot();
 }, 60_000);
 afterAll(() => test.stop());
@@ -65,7 +75,7 @@ async function makeSide(): Promise<Side> {
     const key = await inOrg(user).post<{ key: { id: string } }>('/v1/api-keys', { name: 'own' });
     const added = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
     const sshKey = await user.api.post<{ id: string }>('/v1/ssh-keys', added);
-    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id });
+    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id, session: await idleSession(user) });
   }
   const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
     name: 'own',
@@ -96,6 +106,7 @@ async function makeSide(): Promise<Side> {
     offer,
     organization: admin.organizationId,
     quarantine: await quarantined(agent),
+    session: ofUser.get(admin.userId)?.session ?? '',
     template: template.id,
     template_hash: template.hash_id,
     system_template: await test.template(),
@@ -105,6 +116,13 @@ async function makeSide(): Promise<Side> {
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };
+}
+
+/** A session that nobody uses. */
+async function idleSession({ api, email }: Renter): Promise<string> {
+  await test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
+  const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
+  return items.find(({ is_current }) => !is_current)?.id ?? '';
 }
 
 async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string> {
@@ -134,16 +152,25 @@ async function joined(admin: Renter, role = 'member'): Promise<Renter> {
   return guest;
 }
 
-async function credentialsOf(side: Side, other: Side, expired: string): Promise<Credential[]> {
+async function credentialsOf(side: Side, other: Side, expiredSession: string): Promise<Credential[]> {
   const { admin, member } = side;
   const inOrg = (renter: Renter) => renter.api.in(admin.organizationId);
-  const mint = async (by: Renter, kind: string) =>
-    await inOrg(by).post<{ secret: string; key: { id: string } }>('/v1/api-keys', { name: kind, kind });
+  const mint = async (by: Renter, kind: string, restrictions = {}) =>
+    await inOrg(by).post<{ secret: string; key: { id: string } }>('/v1/api-keys', {
+      name: kind,
+      kind,
+      ...restrictions,
+    });
   const leaver = await joined(admin, 'admin');
   const [leaverPersonal, leaverTeam] = [await mint(leaver, 'personal'), await mint(leaver, 'team')];
   await leaver.api.delete(`/v1/me/organizations/${admin.organizationId}`);
   const revoked = await mint(admin, 'team');
   await admin.api.delete(`/v1/api-keys/${revoked.key.id}`);
+  const expired = await mint(admin, 'team', { expires_at: new Date(test.clock.now() + HALF_HOUR_MS).toISOString() });
+  const demoted = await joined(admin);
+  const ofDemoted = await mint(demoted, 'personal');
+  await admin.api.request('PATCH', `/v1/orgs/current/members/${demoted.userId}`, { role: 'viewer' });
+  const [viewer, billing] = [await joined(admin, 'viewer'), await joined(admin, 'billing')];
   const of = (name: string, token: string | undefined, rest: Partial<Credential>): Credential => ({
     name,
     token,
@@ -160,14 +187,43 @@ async function credentialsOf(side: Side, other: Side, expired: string): Promise<
     of('no credential', undefined, { dead: true }),
     of('a malformed one', 'nonsense', { dead: true }),
     of('a revoked key', revoked.secret, { dead: true }),
-    of('an expired session', expired, { dead: true }),
+    of('an expired session', expiredSession, { dead: true }),
+    of('an expired key', expired.secret, { dead: true }),
+    of('a personal key whose creator is a viewer now', ofDemoted.secret, { dead: true }),
     of('a personal key whose creator has left', leaverPersonal.secret, { dead: true }),
     of('a team key whose creator has left', leaverTeam.secret, {}),
     of('an admin’s personal key', (await mint(admin, 'personal')).secret, {}),
     of('a member’s personal key', (await mint(member, 'personal')).secret, { userId: member.userId }),
     of('a team key', (await mint(admin, 'team')).secret, {}),
+    of('a read-only key', (await mint(admin, 'personal', { read_only: true })).secret, {
+      role: 'viewer',
+      onlyReads: true,
+    }),
+    of('a key for here', (await mint(admin, 'team', { allowed_addresses: ['127.0.0.0/8', '::1'] })).secret, {}),
+    of('a key for another address', (await mint(admin, 'team', { allowed_addresses: ['192.0.2.0/24'] })).secret, {
+      isForeign: true,
+      onlyReads: true,
+    }),
     of('a member’s session', member.api.token, { kind: 'session', userId: member.userId }),
     of('an admin’s session', admin.api.token, { kind: 'session', role: 'admin' }),
+    of('an admin’s cookie with proof', admin.api.token, { kind: 'session', role: 'admin', cookie: 'with proof' }),
+    of('a member’s cookie with proof', member.api.token, {
+      ...{ kind: 'session', cookie: 'with proof', userId: member.userId },
+    }),
+    of('an operator’s cookie without proof', operator.api.token, {
+      ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
+    }),
+    of('a viewer’s session', viewer.api.token, {
+      kind: 'session',
+      role: 'viewer',
+      userId: viewer.userId,
+      onlyReads: true,
+    }),
+    of('a session of the role billing', billing.api.token, {
+      kind: 'session',
+      role: 'billing',
+      userId: billing.userId,
+    }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {
       kind: 'no_organization',
@@ -187,7 +243,9 @@ function idOf({ route, credential, target }: Cell): string {
   if (!route.object || target === 'unknown') return NOWHERE;
   const side = target === 'own' ? credential.side : credential.other;
   const own = side.ofUser.get(credential.userId);
-  if (target === 'own' && own && (route.object === 'api_key' || route.object === 'ssh_key')) return own[route.object];
+  const { object } = route;
+  if (target === 'own' && own && (object === 'api_key' || object === 'ssh_key' || object === 'session'))
+    return own[object];
   return side.things[route.object];
 }
 
@@ -196,19 +254,30 @@ function send(cell: Cell): Promise<Answer<{ code?: string } | null>> {
   const [method = '', path = ''] = route.operation.split(' ');
   const organization = { absent: undefined, own: credential.side, other: credential.other }[header]?.admin
     .organizationId;
-  const api: ApiClient = test.api.as(credential.token);
+  const { cookie, token } = credential;
+  const api: ApiClient = test.api.as(cookie ? undefined : token);
   const client = organization ? api.in(organization) : api;
-  return client.request(method, path.replace('{id}', idOf(cell)), route.body);
+  const headers = cookie ? { Cookie: `__Host-gpurent=${token}`, ...PROOFS[cookie] } : {};
+  return client.request(method, path.replace('{id}', idOf(cell)), route.body, headers);
 }
 
-/** What API rules 11 to 15 say of a cell: a refusal, or that nobody stands in the way. */
+const PROOFS = {
+  'with proof': { 'Sec-Fetch-Site': 'same-origin', 'X-Same-Origin': '1' },
+  'without proof': { 'Sec-Fetch-Site': 'same-site', 'X-Same-Origin': '1' },
+};
+
+/** What API rules 11 to 15 and 55 to 60 say of a cell: a refusal, or that nobody stands in the way. */
 function expected({ route, credential, target, header }: Cell): string {
   const { access } = route;
-  const { kind, role, dead } = credential;
+  const { kind, role, dead, isForeign, cookie } = credential;
+  // It answers no browser.
+  if (cookie && route.operation === 'GET /metrics') return '404 NOT_FOUND';
   // A key that names another organization is refused wherever it is sent.
   if (access === 'public')
-    return kind === 'key' && header === 'other' && !dead ? 'passes' : found(route, target, credential);
+    return kind === 'key' && header === 'other' && !dead && !isForeign ? 'passes' : found(route, target, credential);
   if (dead) return '401 TOKEN_INVALID';
+  if (cookie === 'without proof') return '403 COOKIE_REFUSED';
+  if (isForeign) return '403 API_KEY_ADDRESS';
   if (access === 'operator') {
     if (kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
     const admitted = role === 'operator' && header !== 'other';
@@ -216,12 +285,26 @@ function expected({ route, credential, target, header }: Cell): string {
   }
   if (header === 'other' || (kind === 'no_organization' && (header === 'own' || access !== 'account')))
     return '403 ORG_MISMATCH';
-  if (kind === 'key' && access !== 'member') {
-    return access === 'account' || access === 'session' ? '401 TOKEN_INVALID' : '403 ADMIN_REQUIRED';
+  if (access === 'account') return kind === 'key' ? '401 TOKEN_INVALID' : found(route, target, credential);
+  if (kind === 'key' && !['read', 'money', 'member'].includes(access))
+    return access === 'session' ? '401 TOKEN_INVALID' : '403 ADMIN_REQUIRED';
+  if (!ROLES_FOR[access].includes(role === 'operator' ? 'member' : role)) {
+    if (kind === 'key') return '403 API_KEY_READ_ONLY';
+    return access === 'admin' || access === 'pay' ? '403 ADMIN_REQUIRED' : '403 ROLE_NOT_ALLOWED';
   }
-  if (access === 'admin' && role !== 'admin') return '403 ADMIN_REQUIRED';
   return found(route, target, credential);
 }
+
+/** Who may call what in an organization; a read-only key is a viewer, any other key a member. */
+const ROLES_FOR: Readonly<Record<Exclude<Access, 'public' | 'account' | 'operator'>, readonly string[]>> = {
+  read: ['admin', 'member', 'viewer'],
+  money: ['admin', 'member', 'viewer', 'billing'],
+  member: ['admin', 'member'],
+  session: ['admin', 'member'],
+  credentials: ['admin', 'member'],
+  pay: ['admin', 'billing'],
+  admin: ['admin'],
+};
 
 /** Things that are the marketplace's belong to nobody; what is a user's own is another user's alone. */
 function found(
@@ -233,7 +316,7 @@ function found(
   if (!object || (target === 'foreign' && everybodys)) return 'passes';
   const missing = `404 ${notFound}`;
   if (target !== 'own') return missing;
-  if (object === 'ssh_key') return side.ofUser.has(userId) ? 'passes' : missing;
+  if (object === 'ssh_key' || object === 'session') return side.ofUser.has(userId) ? 'passes' : missing;
   if (object === 'api_key' && access === 'credentials')
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
@@ -242,7 +325,15 @@ function found(
   return 'passes';
 }
 
-const REFUSALS = ['401 TOKEN_INVALID', '403 ADMIN_REQUIRED', '403 ORG_MISMATCH'];
+const REFUSALS = [
+  '401 TOKEN_INVALID',
+  '403 ADMIN_REQUIRED',
+  '403 API_KEY_ADDRESS',
+  '403 API_KEY_READ_ONLY',
+  '403 COOKIE_REFUSED',
+  '403 ORG_MISMATCH',
+  '403 ROLE_NOT_ALLOWED',
+];
 
 function actual({ route }: Cell, { status, body }: Answer<{ code?: string } | null>): string {
   const said = `${status} ${body?.code ?? ''}`.trim();
@@ -261,6 +352,15 @@ function cellsOf(route: Route): Cell[] {
 const describeCell = ({ credential, target, header, route }: Cell) =>
   `${route.operation} with ${credential.name}${route.object ? ` on what is ${target}` : ''}, X-Org-Id ${header}`;
 
+/** The rows that the control plane has written since its start, also those that it has undone. */
+function changes(): number {
+  const { connection } = test.core.platform.store as unknown as { connection: BetterSqlite3.Database };
+  return (connection.prepare('SELECT total_changes() AS rows').get() as { rows: number }).rows;
+}
+
+const mustChangeNothing = ({ credential, route: { access } }: Cell) =>
+  credential.onlyReads === true && access !== 'public' && (access !== 'account' || credential.kind === 'key');
+
 /** An answer without what is never the same twice. */
 function bytes({ status, headers, body }: Answer<unknown>): string {
   const kept = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
@@ -269,7 +369,11 @@ function bytes({ status, headers, body }: Answer<unknown>): string {
 
 describe('the authorization matrix', () => {
   let cells = 0;
-  afterAll(() => console.log(`authorization matrix: ${cells} cells over ${ROUTES.length} routes`));
+  afterAll(() => {
+    console.log(
+      `authorization matrix: ${cells} cells over ${ROUTES.length} routes and ${credentials.length} credentials`,
+    );
+  });
 
   it('names every route that the server has, and no other', async () => {
     const { paths } = await fetchDocument(test.api.baseUrl);
@@ -283,8 +387,11 @@ describe('the authorization matrix', () => {
     const wrong: string[] = [];
     const missing = new Map<string, string>();
     for (const cell of cellsOf(route)) {
+      const changesBefore = changes();
       const answer = await send(cell);
       cells += 1;
+      if (mustChangeNothing(cell) && changes() > changesBefore)
+        wrong.push(`${describeCell(cell)}: has written to the database`);
       const [wanted, got] = [expected(cell), actual(cell, answer)];
       if (wanted !== got) wrong.push(`${describeCell(cell)}: ${got}, not ${wanted}`);
       if (answer.status < 400 && !route.operation.startsWith('GET')) restore();

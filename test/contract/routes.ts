@@ -2,14 +2,18 @@
  * Who may call what, written down a second time and apart from the server: it is what the matrix expects.
  *
  * - public: anybody, with whatever credential
- * - member: sessions and API keys of an organization
+ * - read: sessions of admins, members and viewers, and API keys, also those that are read-only
+ * - money: the same, and sessions of the role billing
+ * - member: sessions of admins and members, and API keys that are not read-only
  * - account: the signed-in user, also without an organization; an API key is TOKEN_INVALID
- * - session: a member who is signed in; an API key is TOKEN_INVALID
- * - credentials: a member who is signed in; an API key is ADMIN_REQUIRED
+ * - session: an admin or member who is signed in; an API key is TOKEN_INVALID
+ * - credentials: an admin or member who is signed in; an API key is ADMIN_REQUIRED
+ * - pay: a session of an admin or of the role billing; everybody else is ADMIN_REQUIRED
  * - admin: an admin's session; everybody else is ADMIN_REQUIRED
  * - operator: an operator's session; for everybody else who is somebody it does not exist
  */
-export type Access = 'public' | 'member' | 'account' | 'session' | 'credentials' | 'admin' | 'operator';
+export type Access =
+  'public' | 'read' | 'money' | 'member' | 'account' | 'session' | 'credentials' | 'pay' | 'admin' | 'operator';
 
 /** What `{id}` names. */
 export type ObjectKind =
@@ -22,6 +26,7 @@ export type ObjectKind =
   | 'offer'
   | 'organization'
   | 'quarantine'
+  | 'session'
   | 'ssh_key'
   | 'template'
   | 'template_hash'
@@ -53,7 +58,8 @@ const of = (object: ObjectKind, notFound: string, operation: string, access: Acc
 
 const webhook = (operation: string, body?: object) =>
   of('webhook_endpoint', 'WEBHOOK_ENDPOINT_NOT_FOUND', operation, 'admin', body);
-const instance = (operation: string, body?: object) => of('instance', 'INSTANCE_NOT_FOUND', operation, 'member', body);
+const instance = (operation: string, body?: object) =>
+  of('instance', 'INSTANCE_NOT_FOUND', operation, operation.startsWith('GET') ? 'read' : 'member', body);
 const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
 const AT_EIGHT = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
 const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
@@ -68,6 +74,9 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/auth/sign-in', 'public', { email: 'nobody' }),
   route('POST /v1/auth/sign-out', 'account'),
   route('POST /v1/auth/password', 'account', { current_password: 1 }),
+  route('GET /v1/auth/sessions', 'account'),
+  of('session', 'SESSION_NOT_FOUND', 'DELETE /v1/auth/sessions/{id}', 'account'),
+  route('DELETE /v1/auth/sessions', 'account'),
   route('GET /v1/me', 'account'),
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),
@@ -77,7 +86,7 @@ export const ROUTES: readonly Route[] = [
   of('invite_token', 'INVITE_NOT_FOUND', 'POST /v1/invites/{id}/accept', 'account'),
 
   route('POST /v1/orgs', 'account', { name: 'another' }),
-  route('GET /v1/orgs/current', 'member'),
+  route('GET /v1/orgs/current', 'money'),
   route('PATCH /v1/orgs/current', 'admin', { name: 'renamed' }),
   route('GET /v1/orgs/current/members', 'admin'),
   of('member', 'MEMBER_NOT_FOUND', 'PATCH /v1/orgs/current/members/{id}', 'admin', { role: 'admin' }),
@@ -87,36 +96,36 @@ export const ROUTES: readonly Route[] = [
   of('invite', 'INVITE_NOT_FOUND', 'DELETE /v1/orgs/current/invites/{id}', 'admin'),
 
   route('POST /v1/api-keys', 'credentials', { name: 'more' }),
-  route('GET /v1/api-keys', 'member'),
+  route('GET /v1/api-keys', 'read'),
   of('api_key', 'API_KEY_NOT_FOUND', 'DELETE /v1/api-keys/{id}', 'credentials'),
-  of('api_key', 'API_KEY_NOT_FOUND', 'GET /v1/api-keys/{id}/spend-caps', 'member'),
-  of('api_key', 'API_KEY_NOT_FOUND', 'PUT /v1/api-keys/{id}/spend-caps', 'admin', NO_CAPS),
-  route('GET /v1/orgs/current/spend-caps', 'member'),
-  route('PUT /v1/orgs/current/spend-caps', 'admin', NO_CAPS),
+  of('api_key', 'API_KEY_NOT_FOUND', 'GET /v1/api-keys/{id}/spend-caps', 'money'),
+  of('api_key', 'API_KEY_NOT_FOUND', 'PUT /v1/api-keys/{id}/spend-caps', 'pay', NO_CAPS),
+  route('GET /v1/orgs/current/spend-caps', 'money'),
+  route('PUT /v1/orgs/current/spend-caps', 'pay', NO_CAPS),
 
   route('GET /v1/ssh-keys', 'account'),
   route('POST /v1/ssh-keys', 'account', { name: 'k', public_key: 'no key' }),
   of('ssh_key', 'SSH_KEY_NOT_FOUND', 'DELETE /v1/ssh-keys/{id}', 'account'),
 
-  route('GET /v1/offers', 'member'),
-  of('offer', 'OFFER_NOT_FOUND', 'GET /v1/offers/{id}', 'member'),
-  route('GET /v1/catalog/status', 'member'),
-  route('GET /v1/templates', 'member'),
-  of('template', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/{id}', 'member'),
-  of('template_hash', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/by-hash/{id}', 'member'),
+  route('GET /v1/offers', 'read'),
+  of('offer', 'OFFER_NOT_FOUND', 'GET /v1/offers/{id}', 'read'),
+  route('GET /v1/catalog/status', 'read'),
+  route('GET /v1/templates', 'read'),
+  of('template', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/{id}', 'read'),
+  of('template_hash', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/by-hash/{id}', 'read'),
   of('template', 'TEMPLATE_NOT_FOUND', 'POST /v1/templates/{id}/duplicate', 'member'),
   route('POST /v1/templates', 'session', { name: 'new', image: 'i' }),
   of('template', 'TEMPLATE_NOT_FOUND', 'PATCH /v1/templates/{id}', 'session', { name: 'renamed' }),
   of('template', 'TEMPLATE_NOT_FOUND', 'DELETE /v1/templates/{id}', 'session'),
 
   route('POST /v1/instances', 'member', { disk_gb: 1 }),
-  route('POST /v1/instances/estimate', 'member', { disk_gb: 1 }),
-  route('GET /v1/instances', 'member'),
+  route('POST /v1/instances/estimate', 'read', { disk_gb: 1 }),
+  route('GET /v1/instances', 'read'),
   instance('GET /v1/instances/{id}'),
   instance('GET /v1/instances/{id}/logs'),
   instance('GET /v1/instances/{id}/events'),
   instance('GET /v1/instances/{id}/usage'),
-  route('GET /v1/metrics/instances', 'member'),
+  route('GET /v1/metrics/instances', 'read'),
   instance('POST /v1/instances/{id}/stop'),
   instance('POST /v1/instances/{id}/start'),
   instance('POST /v1/instances/{id}/access'),
@@ -126,7 +135,7 @@ export const ROUTES: readonly Route[] = [
   instance('DELETE /v1/instances/{id}/schedule'),
   instance('DELETE /v1/instances/{id}'),
 
-  route('GET /v1/events', 'member'),
+  route('GET /v1/events', 'read'),
   route('POST /v1/webhook-endpoints', 'admin', { url: 'https://hooks.example' }),
   route('GET /v1/webhook-endpoints', 'admin'),
   webhook('GET /v1/webhook-endpoints/{id}'),
@@ -138,12 +147,12 @@ export const ROUTES: readonly Route[] = [
   webhook('POST /v1/webhook-endpoints/{id}/replay', { since: '2040-01-01T00:00:00Z' }),
   of('webhook_delivery', 'WEBHOOK_DELIVERY_NOT_FOUND', 'POST /v1/webhook-deliveries/{id}/replay', 'admin'),
 
-  route('GET /v1/billing/transactions', 'member'),
-  route('GET /v1/billing/transactions.csv', 'member'),
-  route('GET /v1/billing/spend-daily', 'member'),
-  route('GET /v1/billing/summary', 'member'),
-  route('GET /v1/billing/summary.csv', 'member'),
-  route('POST /v1/billing/checkout-session', 'admin', { amount_micro: 5_000_000 }),
+  route('GET /v1/billing/transactions', 'money'),
+  route('GET /v1/billing/transactions.csv', 'money'),
+  route('GET /v1/billing/spend-daily', 'money'),
+  route('GET /v1/billing/summary', 'money'),
+  route('GET /v1/billing/summary.csv', 'money'),
+  route('POST /v1/billing/checkout-session', 'pay', { amount_micro: 5_000_000 }),
 
   route('POST /v1/operator/enrollment-tokens', 'operator', {}),
   route('GET /v1/operator/enrollment-tokens', 'operator'),

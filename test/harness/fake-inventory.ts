@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 /** What a fake host says that it has. */
 export interface FakeInventory {
   name?: string;
+  publicAddress?: string;
   gpus?: number;
   diskGb?: number;
   diskQuota?: string;
@@ -16,6 +17,7 @@ export interface FakeInventory {
 /** The inventory in the words of the wire. */
 export function inventoryOf({
   name = 'fake',
+  publicAddress = '203.0.113.7',
   gpus = 2,
   diskGb = 1000,
   diskQuota = 'enforced',
@@ -27,7 +29,7 @@ export function inventoryOf({
   return {
     name,
     region: 'test',
-    publicAddress: '203.0.113.7',
+    publicAddress,
     arch: 'x86_64',
     cpuModel: 'Fake CPU',
     cpuCores: 16,

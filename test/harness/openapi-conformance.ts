@@ -85,7 +85,8 @@ class Checker {
     if (!operation) {
       const code = String((answer.body as { code?: unknown } | null)?.code);
       // Who is nobody is not told which addresses there are for operators.
-      const isHidden = code === 'TOKEN_INVALID' && /^\/v1\/operator(\/|$)/.test(pathname);
+      const isHidden =
+        ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS'].includes(code) && /^\/v1\/operator(\/|$)/.test(pathname);
       if (isHidden || NO_ROUTE.includes(code)) return;
       throw new Error(`${where}, and the document knows no such operation`);
     }

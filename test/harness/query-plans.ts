@@ -28,6 +28,7 @@ const HISTORY = [
 /** Partial indexes with only what goes on: their size does not grow with history. */
 const LIVE_INDEXES = [
   'api_keys_active',
+  'api_keys_expiring',
   'api_keys_of_creator',
   'commands_not_stuck',
   'commands_of_machine',

@@ -222,4 +222,70 @@ const AGENT: readonly Mutant[] = [
   },
 ];
 
-export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...SCHEDULES, ...MONEY, ...AGENT];
+/** Of credentials and roles: what a caller may do no more. */
+const ACCOUNTS: readonly Mutant[] = [
+  {
+    name: 'expired-key-accepted-until-it-is-ended',
+    file: `${SERVICES}/accounts/authenticate.ts`,
+    before: 'if (endsAt !== null && endsAt <= platform.clock.now()) throw',
+    after: "if (credential.kind === 'session' && endsAt !== null && endsAt <= platform.clock.now()) throw",
+    tests: ['test/api/key-restrictions.test.ts'],
+  },
+  {
+    name: 'demotion-keeps-personal-keys',
+    file: `${SERVICES}/accounts/members.ts`,
+    before: '      revokeKeysOf(tx, userId, caller.organizationId);\n',
+    after: '',
+    tests: ['test/api/roles.test.ts'],
+  },
+  {
+    name: 'policy-not-checked-after-the-body',
+    file: 'control-plane/http/policy.ts',
+    before: '      admitAgain(platform, request);\n',
+    after: '',
+    tests: ['test/api/ended-credentials.test.ts'],
+  },
+];
+
+const HTTP = 'control-plane/http';
+
+/** Of the control plane: who a browser speaks for. */
+const BROWSERS: readonly Mutant[] = [
+  {
+    name: 'cookie-without-proof-believed',
+    file: `${HTTP}/policy.ts`,
+    before: '  if (isByCookie(request)) checkCookieUse(platform, request);\n',
+    after: '',
+    tests: ['test/api/cookie-sessions.test.ts'],
+  },
+  {
+    name: 'one-of-two-cookies-believed',
+    file: `${HTTP}/cookies.ts`,
+    before: 'value !== undefined && another === undefined && pattern',
+    after: 'value !== undefined && (another === undefined || another) && pattern',
+    tests: ['test/api/cookie-sessions.test.ts'],
+  },
+  {
+    name: 'form-of-another-origin-taken',
+    file: `${HTTP}/pages/pages.ts`,
+    before: "  if (request.method === 'POST') checkOrigin(platform, request);\n",
+    after: '',
+    tests: ['test/api/sign-in-attacks.test.ts'],
+  },
+  {
+    name: 'form-of-another-visit-taken',
+    file: `${HTTP}/pages/pages.ts`,
+    before: '        checkFormToken(request, request.visitor);\n',
+    after: '',
+    tests: ['test/api/sign-in-attacks.test.ts'],
+  },
+  {
+    name: 'return-to-another-server',
+    file: `${HTTP}/pages/return-to.ts`,
+    before: " || pathname.startsWith('//')",
+    after: '',
+    tests: ['test/api/sign-in-attacks.test.ts'],
+  },
+];
+
+export const MUTANTS: readonly Mutant[] = [...INSTANCES, ...SCHEDULES, ...MONEY, ...ACCOUNTS, ...BROWSERS, ...AGENT];

@@ -1,4 +1,4 @@
-import { networkOf } from '../../domain/network.js';
+import { ROLES } from '../../domain/caller.js';
 import { Type } from 'typebox';
 import {
   changePassword,
@@ -10,6 +10,8 @@ import {
 } from '../../services/accounts/accounts.js';
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
+import { sessionOrigin } from '../client.js';
+import { clearSessionCookie, isByCookie } from '../cookies.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
 import {
   body,
@@ -30,10 +32,12 @@ import { idOf, NoContent, type Routes } from './routes.js';
 export function emailOf(whose: string) {
   return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
 }
-const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
-const presentPassword = text('The current password', { maxLength: 256 });
+export const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
+export const presentPassword = text('The current password', { maxLength: 256 });
+const WHAT_ROLES_DO =
+  '`admin` can do everything; `member` uses and changes instances and templates, and makes API keys; `viewer` only reads, without secrets; `billing` reads about money, pays and sets caps. A later release can add roles';
 export function roleOf(whose: string, options = {}) {
-  return choice(['admin', 'member'], `The role of ${whose}: an admin manages members, team keys and payments`, options);
+  return choice(ROLES, `The role of ${whose}: ${WHAT_ROLES_DO}`, options);
 }
 export const User = Type.Object(
   {
@@ -105,7 +109,7 @@ export const authRoutes: Routes = (app, platform) => {
     },
     async (request, reply) => {
       void reply.code(201);
-      return sessionView(await signUp(platform, request.body, networkOf(request.ip)));
+      return sessionView(await signUp(platform, request.body, sessionOrigin(request)));
     },
   );
 
@@ -121,7 +125,7 @@ export const authRoutes: Routes = (app, platform) => {
         response: { 200: Session },
       },
     },
-    async (request) => sessionView(await signIn(platform, request.body, networkOf(request.ip))),
+    async (request) => sessionView(await signIn(platform, request.body, sessionOrigin(request))),
   );
 
   app.post(
@@ -132,6 +136,7 @@ export const authRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       signOut(platform, accountOf(request).sessionId);
+      if (isByCookie(request)) clearSessionCookie(reply);
       void reply.code(204);
       return null;
     },
@@ -145,7 +150,14 @@ export const authRoutes: Routes = (app, platform) => {
         operationId: 'changePassword',
         summary: 'Change the password',
         description: 'Ends all other sessions of the user.',
-        body: body({ current_password: presentPassword, new_password: newPassword }),
+        body: body({
+          ...{ current_password: presentPassword, new_password: newPassword },
+          ...optional({
+            revoke_api_keys: flag(
+              'Whether to revoke also every API key that you have created, in all organizations, team keys included',
+            ),
+          }),
+        }),
         response: { 204: NoContent },
       },
     },

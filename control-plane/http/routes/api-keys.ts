@@ -1,9 +1,27 @@
 import { Type } from 'typebox';
 import { API_KEY_KINDS } from '../../domain/caller.js';
-import { createApiKey, listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
-import { CREDENTIALS, MEMBER, callerOf, sessionOf } from '../policy.js';
-import { body, choice, flag, iso, isoOrNull, meaning, nameOf, nullable, text, timestamp, uuid } from '../schemas.js';
+import { MOST_ALLOWED_ADDRESSES } from '../../services/accounts/allowed-addresses.js';
+import { listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
+import { createCappedKey } from '../../services/billing/capped-keys.js';
+import { CREDENTIALS, READ, callerOf, sessionOf } from '../policy.js';
+import {
+  body,
+  choice,
+  flag,
+  iso,
+  isoOrNull,
+  list,
+  meaning,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
+import { timeOf } from '../times.js';
 import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
+import { caps } from './spend-caps.js';
 import { answerList } from './whole-list.js';
 
 const KIND =
@@ -11,6 +29,9 @@ const KIND =
 export function kindOf(options = {}) {
   return choice(API_KEY_KINDS, KIND, options);
 }
+const READ_ONLY =
+  'Whether the key can only read, without access tokens and values of environments, and estimate deploys';
+const ALLOWED_ADDRESSES = 'The IP addresses and blocks from which the key can be used';
 const ApiKey = Type.Object(
   {
     id: uuid('The id of the key'),
@@ -22,9 +43,27 @@ const ApiKey = Type.Object(
     created_at: timestamp('When the key was created'),
     last_used_at: nullable(timestamp('When the key was last used; null: never')),
     creator_is_member: flag('False once its creator has left the organization'),
+    read_only: flag(READ_ONLY),
+    allowed_addresses: nullable(list(Type.String(), `${ALLOWED_ADDRESSES}; null: from every address`)),
+    expires_at: nullable(timestamp('From when on the key is refused like a revoked one; null: it never expires')),
   },
   { title: 'ApiKey' },
 );
+
+/** What makes a key less than a member; absent or null: nothing. */
+const restrictions = {
+  read_only: flag(READ_ONLY),
+  allowed_addresses: nullable(
+    list(Type.String({ maxLength: 49 }), `${ALLOWED_ADDRESSES}, such as 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32`, {
+      minItems: 1,
+      maxItems: MOST_ALLOWED_ADDRESSES,
+    }),
+  ),
+  expires_at: nullable(
+    text('When the key ends: a time in the future, in ISO 8601 with a time zone', { format: 'date-time' }),
+  ),
+  spend_caps: nullable(meaning(body(optional(caps)), 'What the key may spend; absent caps are none')),
+};
 
 export const apiKeyRoutes: Routes = (app, platform) => {
   app.post(
@@ -34,10 +73,12 @@ export const apiKeyRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'createApiKey',
         summary: 'Create an API key',
-        description: 'Only this response contains the secret. Only an admin can create a key of the kind `team`.',
+        description:
+          'Only this response contains the secret. Only an admin can create a key of the kind `team`. The restrictions of a key cannot be changed later, except for its caps.',
         body: body({
           name: nameOf('The name of the key', 64),
           kind: kindOf({ default: 'personal' }),
+          ...optional(restrictions),
         }),
         response: {
           201: Type.Object({
@@ -48,7 +89,11 @@ export const apiKeyRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const { key, secret } = createApiKey(platform, sessionOf(request), request.body);
+      const { expires_at = null, ...rest } = request.body;
+      const { key, secret } = createCappedKey(platform, sessionOf(request), {
+        ...rest,
+        expires_at: expires_at === null ? null : timeOf('expires_at', expires_at),
+      });
       void reply.code(201);
       return { key: apiKeyView(key), secret };
     },
@@ -57,10 +102,10 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/api-keys',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ },
       schema: {
         operationId: 'listApiKeys',
-        summary: "List the organization's active API keys, newest first",
+        summary: "List the organization's API keys that are neither revoked nor expired, newest first",
         querystring: PageQuery,
         response: { 200: listOrPage(ApiKey) },
       },
@@ -77,7 +122,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
         operationId: 'revokeApiKey',
         summary: 'Revoke an API key',
         description:
-          'The key stops working at its next request; instances that it has deployed stay. A member who is not an admin can revoke only their own personal keys.',
+          'The key stops working at its next request, and its streams end; instances that it has deployed stay. A member who is not an admin can revoke only their own personal keys.',
         params: idOf('API key'),
         response: { 204: NoContent },
       },
@@ -91,5 +136,12 @@ export const apiKeyRoutes: Routes = (app, platform) => {
 };
 
 function apiKeyView(key: ApiKeyDetails) {
-  return { ...key, created_at: iso(key.created_at), last_used_at: isoOrNull(key.last_used_at) };
+  return {
+    ...key,
+    read_only: key.read_only === 1,
+    allowed_addresses: key.allowed_addresses && [...key.allowed_addresses],
+    created_at: iso(key.created_at),
+    last_used_at: isoOrNull(key.last_used_at),
+    expires_at: isoOrNull(key.expires_at),
+  };
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SUMMARY_GROUPS, summarySlice, type SummaryItem, type SummaryRequest } from '../../services/billing/summary.js';
 import type { Page } from '../../services/system/pages.js';
-import { MEMBER, callerOf } from '../policy.js';
+import { READ_MONEY, callerOf } from '../policy.js';
 import { choice, micro, nullable, optional, text } from '../schemas.js';
 import { answerCsv } from './csv.js';
 import { listOrPage, pageFields, type Routes } from './routes.js';
@@ -46,7 +46,7 @@ export const billingSummaryRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/summary',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'listChargeSums',
         summary: 'List the charges for a range of days of use, by instance, template, API key, member, label or day',
@@ -66,7 +66,7 @@ export const billingSummaryRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/summary.csv',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'exportChargeSums',
         summary: 'Download the charges for a range of days of use as a CSV file, added up in the same way',

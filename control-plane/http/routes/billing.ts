@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { TRANSACTION_KINDS } from '../../domain/money.js';
 import { listTransactions, spendDaily, type TransactionDetails } from '../../services/billing/statements.js';
 import { openCheckout } from '../../services/billing/payments.js';
-import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
+import { MONEY, READ_MONEY, callerOf, sessionOf } from '../policy.js';
 import {
   IdempotencyHeaders,
   body,
@@ -53,7 +53,7 @@ export const billingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/transactions',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'listTransactions',
         summary: 'List the transactions of the organization, newest first',
@@ -74,7 +74,7 @@ export const billingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/spend-daily',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'listDailySpend',
         summary: 'List the charges for each UTC day of use, today last',
@@ -92,7 +92,7 @@ export const billingRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/billing/checkout-session',
     {
-      config: { policy: ADMIN, refusals: ['CHECKOUT_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'] },
+      config: { policy: MONEY, refusals: ['CHECKOUT_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'] },
       schema: {
         operationId: 'createCheckoutSession',
         summary: 'Create a page of the payment provider on which a person tops up the balance',

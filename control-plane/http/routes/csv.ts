@@ -3,13 +3,15 @@ import type { FastifyReply } from 'fastify';
 import { Readable, pipeline } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Page, PageRequest } from '../../services/system/pages.js';
+import { checkStillAdmitted } from './whole-list.js';
 
 /** Rows that are read and written in one turn of the event loop. */
 const PAGE_ROWS = 500;
 
 /**
  * Answers with a list as a CSV file: whole, or as many rows as the query asks for. Reads it in pages, so that a long file does not
- * delay other requests. The first page is read before the response begins, because the request can still be refused there.
+ * delay other requests. The first page is read before the response begins, because the request can still be refused there; the file
+ * ends with its credential.
  */
 export function answerCsv<Query extends PageRequest, Item>(
   reply: FastifyReply,
@@ -21,10 +23,14 @@ export function answerCsv<Query extends PageRequest, Item>(
   const { limit = Infinity, cursor } = query;
   const pageAt = (left: number, from?: string) =>
     read({ ...query, limit: Math.min(PAGE_ROWS, left), ...(from === undefined ? {} : { cursor: from }) });
+  const nextAt = (left: number, from: string) => {
+    checkStillAdmitted(reply);
+    return pageAt(left, from);
+  };
   const first = pageAt(limit, cursor);
   async function* rows() {
     let left = limit;
-    for (let page = first; ; page = pageAt(left, page.next_cursor)) {
+    for (let page = first; ; page = nextAt(left, page.next_cursor)) {
       for (const row of page.items) yield view(row);
       left -= page.items.length;
       if (left <= 0 || page.next_cursor === null) return;

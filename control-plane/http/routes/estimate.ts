@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../../domain/refusal.js';
 import { estimate } from '../../services/actions/estimate.js';
 import { ERRORS } from '../error-codes.js';
-import { MEMBER, callerOf } from '../policy.js';
+import { READ_BY_POST, callerOf } from '../policy.js';
 import { choice, isoOrNull, list, micro, nullable, optional, text, timestamp } from '../schemas.js';
 import { limitsFrom } from './instance-settings.js';
 import { DEPLOY_LIMIT_BYTES, DEPLOY_REFUSALS, DeployBody } from './instances.js';
@@ -58,7 +58,7 @@ export const estimateRoutes: Routes = (app, platform) => {
     '/v1/instances/estimate',
     {
       bodyLimit: DEPLOY_LIMIT_BYTES,
-      config: { policy: MEMBER },
+      config: { policy: READ_BY_POST },
       schema: {
         operationId: 'estimateInstance',
         summary: 'Say what a deploy would cost, and every error that it would meet',

@@ -7,7 +7,7 @@ import { filterOf } from '../../services/events/slice.js';
 import type { Platform } from '../../services/system/platform.js';
 import { eventOf } from '../event-models.js';
 import { EVENT_STREAM, type EventStreams } from '../event-streams.js';
-import { MEMBER, OPERATOR, callerOf } from '../policy.js';
+import { OPERATOR, READ, callerOf } from '../policy.js';
 import { flag, list, nullable, optional, text, uuid } from '../schemas.js';
 import { pageFields, type Routes } from './routes.js';
 
@@ -68,7 +68,7 @@ export const eventRoutes =
     app.get(
       '/v1/events',
       {
-        config: { policy: MEMBER, refusals: REFUSALS, hasStream: true },
+        config: { policy: READ, refusals: REFUSALS, hasStream: true },
         schema: {
           operationId: 'listEvents',
           summary: 'List the events of the organization, or receive them as they happen',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { readLogs, readLogsAfter } from '../../services/actions/logs.js';
 import { getInstance, listEvents, listInstances } from '../../services/actions/read.js';
-import { MEMBER, callerOf } from '../policy.js';
+import { READ, callerOf } from '../policy.js';
 import { sendBody, textOf } from '../remembered-bodies.js';
 import { flag, integer, iso, list, nullable, optional, text, timestamp } from '../schemas.js';
 import { Instance, instanceView } from './instance-view.js';
@@ -36,7 +36,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances',
     {
-      config: { policy: MEMBER, hasETag: true },
+      config: { policy: READ, hasETag: true },
       schema: {
         operationId: 'listInstances',
         summary: "List the organization's instances, newest first",
@@ -54,7 +54,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'], hasETag: true },
+      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'], hasETag: true },
       schema: {
         operationId: 'getInstance',
         summary: 'Get an instance',
@@ -71,7 +71,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/logs',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'getInstanceLogs',
         summary: 'Get the last lines of the output of an instance',
@@ -100,7 +100,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/events',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'listInstanceEvents',
         summary: 'List the events of an instance, newest first',

@@ -6,7 +6,7 @@ import {
   replaceSchedule,
   type ScheduleDetails,
 } from '../../services/actions/schedules.js';
-import { MEMBER, callerOf } from '../policy.js';
+import { MEMBER, READ, callerOf } from '../policy.js';
 import { body, choice, iso, list, nullable, text, timestamp } from '../schemas.js';
 import { NoContent, idOf, type Routes } from './routes.js';
 
@@ -46,7 +46,7 @@ export const instanceScheduleRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/schedule',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'getInstanceSchedule',
         summary: 'Get the times of the week at which an instance is started and stopped',

@@ -8,7 +8,7 @@ import {
   type UseOfInstance,
 } from '../../services/measurements/read.js';
 import { METRICS_TYPE, instanceMetrics } from '../instance-metrics.js';
-import { MEMBER, OPERATOR, callerOf } from '../policy.js';
+import { OPERATOR, READ, callerOf } from '../policy.js';
 import { choice, integer, iso, list, text, timestamp, uuid } from '../schemas.js';
 import { idOf, type Routes } from './routes.js';
 
@@ -74,7 +74,7 @@ export const instanceUseRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/usage',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'getInstanceUsage',
         summary: 'Get what an instance has used of its GPUs, CPUs, memory, disk and network',
@@ -114,7 +114,7 @@ export const instanceUseRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/metrics/instances',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ },
       schema: {
         operationId: 'getInstanceMetrics',
         summary: "Get metrics of the organization's running instances for Prometheus",

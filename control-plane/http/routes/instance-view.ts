@@ -29,7 +29,7 @@ const DeployingKey = Type.Object(
     name: text('The name of the key'),
     kind: kindOf(),
     prefix: text('The first 12 characters of its secret'),
-    revoked: flag('Whether the key has been revoked since'),
+    revoked: flag('Whether the key has been revoked since, or has expired'),
   },
   { description: 'The API key that deployed the instance; null: a person did' },
 );
@@ -59,7 +59,7 @@ export const Instance = Type.Object(
     ),
     access_token: nullable(
       text(
-        'The access token for its JupyterLab and its guarded ports; null if the template uses none, and once the instance is `destroyed`',
+        'The access token for its JupyterLab and its guarded ports; null if the template uses none, once the instance is `destroyed`, and for viewers and read-only API keys, which also get the URLs without it',
       ),
     ),
     access_replacement: nullable(

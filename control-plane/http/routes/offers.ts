@@ -2,7 +2,7 @@ import { HOUR_MS } from '../../../shared/time.js';
 import { Type } from 'typebox';
 import type { OfferDetails } from '../../services/catalogue/offer-details.js';
 import { catalogStatus, getOffer, listOffers } from '../../services/catalogue/offers.js';
-import { MEMBER } from '../policy.js';
+import { READ } from '../policy.js';
 import {
   choice,
   flag,
@@ -98,7 +98,7 @@ export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/offers',
     {
-      config: { policy: MEMBER, hasETag: true },
+      config: { policy: READ, hasETag: true },
       schema: {
         operationId: 'listOffers',
         summary: 'List the offers that can be rented now',
@@ -115,7 +115,7 @@ export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/offers/:id',
     {
-      config: { policy: MEMBER, refusals: ['OFFER_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['OFFER_NOT_FOUND'] },
       schema: {
         operationId: 'getOffer',
         summary: 'Get an offer in any state',
@@ -129,7 +129,7 @@ export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/catalog/status',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ },
       schema: {
         operationId: 'getCatalogStatus',
         summary: 'Get the connected GPUs, free GPUs and lowest price of each GPU model',

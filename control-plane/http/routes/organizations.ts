@@ -6,7 +6,7 @@ import {
   removeMember,
   type Member as MemberDetails,
 } from '../../services/accounts/members.js';
-import { ACCOUNT, ADMIN, MEMBER, accountOf, callerOf, sessionOf } from '../policy.js';
+import { ACCOUNT, ADMIN, READ_MONEY, accountOf, callerOf, sessionOf } from '../policy.js';
 import {
   body,
   flag,
@@ -95,7 +95,7 @@ export const organizationRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'getOrganization',
         summary: 'Get the active organization with its balance and burn',
@@ -144,7 +144,8 @@ export const memberRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'changeMemberRole',
         summary: 'Change the role of a member',
-        description: 'The role of the last admin cannot be changed.',
+        description:
+          'The role of the last admin cannot be changed. A change from `admin` or `member` to `viewer` or `billing` revokes the personal API keys of the member.',
         params: idOf('member'),
         body: body({ role: roleOf('the member') }),
         response: { 200: Member },

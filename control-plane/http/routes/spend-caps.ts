@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
 import { readSpendCaps, setSpendCaps, type CapDetails } from '../../services/billing/spend-caps.js';
-import { ADMIN, MEMBER, callerOf, sessionOf } from '../policy.js';
+import { MONEY, READ_MONEY, callerOf, sessionOf } from '../policy.js';
 import { body, isoOrNull, micro, nullable, timestamp } from '../schemas.js';
 import { idOf, type Routes } from './routes.js';
 
 const cap = (description: string) => nullable(micro(description, { minimum: 0, maximum: 1_000_000_000_000_000 }));
 
-const caps = {
+/** The caps of an organization or an API key. */
+export const caps = {
   burn_per_hour_micro: cap(
     'The most that one hour of the instances and their disks may cost, checked at a deploy and a start; null: no cap',
   ),
@@ -17,7 +18,7 @@ const caps = {
 const SpendCaps = Type.Object(
   {
     ...caps,
-    set_at: nullable(timestamp('When an admin set the caps; null: there are none')),
+    set_at: nullable(timestamp('When the caps were set; null: there are none')),
     present_burn_per_hour_micro: micro('What one hour of the instances and their disks costs now'),
     spent_day_micro: micro('What was spent so far in the present UTC day'),
     spent_month_micro: micro('What was spent so far in the present calendar month'),
@@ -35,7 +36,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/orgs/current/spend-caps',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'getSpendCaps',
         summary: 'Get what the organization may spend, and has spent',
@@ -48,7 +49,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/orgs/current/spend-caps',
     {
-      config: { policy: ADMIN, refusals: ['INVALID_STATE'] },
+      config: { policy: MONEY, refusals: ['INVALID_STATE'] },
       schema: {
         operationId: 'replaceSpendCaps',
         summary: 'Set what the organization may spend',
@@ -63,7 +64,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/api-keys/:id/spend-caps',
     {
-      config: { policy: MEMBER, refusals: ['API_KEY_NOT_FOUND'] },
+      config: { policy: READ_MONEY, refusals: ['API_KEY_NOT_FOUND'] },
       schema: {
         operationId: 'getApiKeySpendCaps',
         summary: 'Get what an API key may spend, and has spent',
@@ -78,7 +79,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/api-keys/:id/spend-caps',
     {
-      config: { policy: ADMIN, refusals: ['API_KEY_NOT_FOUND', 'INVALID_STATE'] },
+      config: { policy: MONEY, refusals: ['API_KEY_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'replaceApiKeySpendCaps',
         summary: 'Set what an API key may spend',

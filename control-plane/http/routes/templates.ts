@@ -12,7 +12,7 @@ import {
   listTemplates,
   type TemplateDetails,
 } from '../../services/catalogue/templates.js';
-import { MEMBER, MEMBER_SESSION, callerOf, sessionOf } from '../policy.js';
+import { MEMBER, MEMBER_SESSION, READ, callerOf, sessionOf } from '../policy.js';
 import {
   body,
   choice,
@@ -35,7 +35,10 @@ export const EnvVariable = Type.Object(
   {
     key: text('The name of the variable', { minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
     value: nullable(
-      text('The value; null in responses if it is secret', { maxLength: 4096, pattern: '^[^\\u0000]*$' }),
+      text('The value; null in responses if it is secret, and for viewers and read-only API keys', {
+        maxLength: 4096,
+        pattern: '^[^\\u0000]*$',
+      }),
     ),
     secret: flag('Whether the value is secret: no response contains it', { default: false }),
   },
@@ -161,7 +164,7 @@ export const templateRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/templates',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ },
       schema: {
         operationId: 'listTemplates',
         summary: 'List the templates that the organization can see, by name',
@@ -175,7 +178,7 @@ export const templateRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/templates/:id',
     {
-      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'getTemplate',
         summary: 'Get a template with its readme and start script',
@@ -189,7 +192,7 @@ export const templateRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/templates/by-hash/:hash_id',
     {
-      config: { policy: MEMBER, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { policy: READ, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'getTemplateByHash',
         summary: 'Get a template by its hash',

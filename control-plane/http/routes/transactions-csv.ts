@@ -1,5 +1,5 @@
 import { listTransactions } from '../../services/billing/statements.js';
-import { MEMBER, callerOf } from '../policy.js';
+import { READ_MONEY, callerOf } from '../policy.js';
 import { text } from '../schemas.js';
 import { TransactionQuery, transactionView } from './billing.js';
 import { answerCsv } from './csv.js';
@@ -15,7 +15,7 @@ export const transactionsCsvRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/billing/transactions.csv',
     {
-      config: { policy: MEMBER },
+      config: { policy: READ_MONEY },
       schema: {
         operationId: 'exportTransactions',
         summary: 'Download the transactions as a CSV file, newest first',

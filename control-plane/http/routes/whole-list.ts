@@ -11,7 +11,7 @@ const SLICE_ROWS = 200;
 /**
  * Answers a list that the contract promises whole: one page if the request asks for one, otherwise every item. A long list is read
  * and sent in slices, each in a transaction of its own, and other requests are answered in between. So each item, not the list, is
- * of one moment; items that are newer than the first slice are left out.
+ * of one moment; items that are newer than the first slice are left out. The answer ends with its credential.
  */
 export function answerList<Query extends PageRequest, Item, View>(
   reply: FastifyReply,
@@ -42,6 +42,14 @@ export function answerRememberedList<Query extends PageRequest, Item>(
   return sendBody(headers, reply, page, () => pageText(whole ? { items } : page, text), whole ? 'whole' : 'page');
 }
 
+/**
+ * Throws if the caller may not have the rest of an answer that has begun, because the credential has ended meanwhile. The answer is cut
+ * off: the client sees that it is incomplete.
+ */
+export function checkStillAdmitted({ request }: FastifyReply): void {
+  if (!request.isStillAdmitted()) throw new Error('the credential of the request has ended; the rest is not sent');
+}
+
 function isWhole({ limit, cursor }: PageRequest): boolean {
   return limit === undefined && cursor === undefined;
 }
@@ -55,7 +63,10 @@ function sendSlices<Query extends PageRequest, Item>(
   textOf: (items: readonly Item[]) => string,
 ): never {
   void reply.type('application/json; charset=utf-8');
-  const after = (cursor: string) => read({ ...query, limit: SLICE_ROWS, cursor });
+  const after = (cursor: string) => {
+    checkStillAdmitted(reply);
+    return read({ ...query, limit: SLICE_ROWS, cursor });
+  };
   return Readable.from(inSlices(first, after, textOf)) as never;
 }
 

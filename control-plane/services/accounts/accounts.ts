@@ -7,7 +7,8 @@ import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
 import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
-import { openSession } from './sessions.js';
+import { revokeKeysOf } from './api-keys.js';
+import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
 
 export interface SignedIn {
   /** `ses_` and 64 hexadecimal digits; shown once, stored as a hash. */
@@ -30,8 +31,8 @@ export interface SignUp {
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
  * must not learn which addresses have accounts.
  */
-export async function signUp(platform: Platform, request: SignUp, network: string): Promise<SignedIn> {
-  const { store, ids } = platform;
+export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn> {
+  const { store } = platform;
   store.transact((tx) => checkInvited(platform, tx, request));
   const passwordHash = await platform.passwords.hash(request.password);
   return store.transact((tx) => {
@@ -40,8 +41,8 @@ export async function signUp(platform: Platform, request: SignUp, network: strin
     const organization: SignedIn['organization'] = invite
       ? joinBy(tx, invite, user.id)
       : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
-    noteNetwork(platform, tx, user.id, network);
-    return { ...openSession(tx, ids, user.id, network), user, organization };
+    noteNetwork(platform, tx, user.id, origin.network);
+    return { ...openSession(platform, tx, user.id, origin), user, organization };
   });
 }
 
@@ -66,7 +67,7 @@ export async function createOperator(platform: Platform, request: { email: strin
 export async function signIn(
   platform: Platform,
   request: { email: string; password: string },
-  network: string,
+  origin: SessionOrigin,
 ): Promise<SignedIn> {
   const { store, passwords } = platform;
   const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
@@ -74,9 +75,9 @@ export async function signIn(
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
     checkUnchanged(tx, user);
-    noteSignIn(platform, tx, user, network);
+    noteSignIn(platform, tx, user, origin.network);
     const organization = firstOrganization(tx, user.id) ?? null;
-    return { ...openSession(tx, platform.ids, user.id, network), user, organization };
+    return { ...openSession(platform, tx, user.id, origin), user, organization };
   });
 }
 
@@ -88,11 +89,14 @@ function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
   }
 }
 
-/** Sets a new password and ends every other session of the user. Refuses with INVALID_CREDENTIALS. */
+/**
+ * Sets a new password and ends every other session of the user; with `revoke_api_keys` also every API key that the user has created, in
+ * any organization. Refuses with INVALID_CREDENTIALS.
+ */
 export async function changePassword(
   platform: Platform,
   caller: AccountCaller,
-  request: { current_password: string; new_password: string },
+  request: { current_password: string; new_password: string; revoke_api_keys?: boolean },
 ): Promise<void> {
   const { store, passwords } = platform;
   const { user } = describeUser(platform, caller.userId);
@@ -103,7 +107,8 @@ export async function changePassword(
   store.transact((tx) => {
     checkUnchanged(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
-    tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id).where('id', '<>', caller.sessionId));
+    endSessionsBut(tx, caller);
+    if (request.revoke_api_keys === true) revokeKeysOf(tx, user.id);
   });
 }
 

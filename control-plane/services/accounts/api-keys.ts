@@ -1,10 +1,12 @@
 import type { ApiKeyKind, Caller, SessionCaller } from '../../domain/caller.js';
-import { Refusal } from '../../domain/refusal.js';
+import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
+import { faultOfBlock, readAllowedAddresses } from './allowed-addresses.js';
 import { checkLimit } from './limits.js';
+import { forEachInOwnTransaction } from '../system/for-each.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { hashToken } from './tokens.js';
@@ -12,40 +14,66 @@ import { hashToken } from './tokens.js';
 const SECRET_PREFIX = 'svc_';
 const SECRET_BYTES = 24;
 const SHOWN_PREFIX_LENGTH = 12;
+/** Keys that are ended in one run after they have expired. */
+const BATCH = 200;
 
-export type ApiKeyDetails = Row<'api_keys'> & { creator_email: string; creator_is_member: boolean };
+export type ApiKeyDetails = Omit<Row<'api_keys'>, 'allowed_addresses'> & {
+  /** IP addresses and blocks; null: every address is allowed. */
+  allowed_addresses: readonly string[] | null;
+  creator_email: string;
+  creator_is_member: boolean;
+};
+
+/** What a key is to be. What is absent restricts nothing. */
+export interface NewApiKey {
+  name: string;
+  kind: ApiKeyKind;
+  read_only?: boolean;
+  /** Addresses and blocks, see {@link faultOfBlock}. */
+  allowed_addresses?: readonly string[] | null;
+  /** Milliseconds since 1970. */
+  expires_at?: number | null;
+}
 
 /**
- * Creates an API key. Only this answer has the secret. Refuses a team key of a member who is not an admin (ADMIN_REQUIRED), and
- * more than 200 active keys in an organization (LIMIT_REACHED).
+ * Creates an API key. Only this answer has the secret. Refuses a team key of a member who is not an admin (ADMIN_REQUIRED), an
+ * unusable address and an end that is not in the future (VALIDATION_FAILED), and more than 200 active keys in an organization
+ * (LIMIT_REACHED).
  */
 export function createApiKey(
-  platform: Platform,
+  { ids }: Platform,
+  tx: Tx,
   caller: SessionCaller,
-  request: { name: string; kind: ApiKeyKind },
+  { name, kind, read_only = false, allowed_addresses = null, expires_at = null }: NewApiKey,
 ): { key: ApiKeyDetails; secret: string } {
-  if (request.kind === 'team' && caller.role !== 'admin') {
+  if (kind === 'team' && caller.role !== 'admin') {
     throw new Refusal('ADMIN_REQUIRED', 'only an admin of the organization can create a team key');
   }
-  const secret = SECRET_PREFIX + platform.ids.hex(SECRET_BYTES);
-  return platform.store.transact((tx) => {
-    const row: Row<'api_keys'> = {
-      id: tx.id(),
-      organization_id: caller.organizationId,
-      creator_id: caller.userId,
-      name: request.name,
-      kind: request.kind,
-      prefix: secret.slice(0, SHOWN_PREFIX_LENGTH),
-      secret_hash: hashToken(secret),
-      created_at: tx.now,
-      last_used_at: null,
-      revoked_at: null,
-    };
-    checkLimit(tx, 'apiKeys', activeKeys(caller.organizationId));
-    tx.run(query.insertInto('api_keys').values(row));
-    tell(tx, 'api_key.created', row);
-    return { key: { ...row, creator_email: caller.email, creator_is_member: true }, secret };
+  allowed_addresses?.forEach((block, index) => {
+    const fault = faultOfBlock(block);
+    if (fault !== undefined) throw invalidField(`allowed_addresses.${index}`, fault);
   });
+  if (expires_at !== null && expires_at <= tx.now) throw invalidField('expires_at', 'must be in the future');
+  const secret = SECRET_PREFIX + ids.hex(SECRET_BYTES);
+  const row: Row<'api_keys'> = {
+    id: tx.id(),
+    organization_id: caller.organizationId,
+    creator_id: caller.userId,
+    name,
+    kind,
+    prefix: secret.slice(0, SHOWN_PREFIX_LENGTH),
+    secret_hash: hashToken(secret),
+    created_at: tx.now,
+    last_used_at: null,
+    revoked_at: null,
+    read_only: read_only ? 1 : 0,
+    allowed_addresses: allowed_addresses && JSON.stringify(allowed_addresses),
+    expires_at,
+  };
+  checkLimit(tx, 'apiKeys', activeKeys(tx, caller.organizationId).select('api_keys.id'));
+  tx.run(query.insertInto('api_keys').values(row));
+  tell(tx, 'api_key.created', row);
+  return { key: { ...row, allowed_addresses, creator_email: caller.email, creator_is_member: true }, secret };
 }
 
 /** Lists the active API keys of the caller's organization, newest first. */
@@ -53,8 +81,7 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
   const { items, ...rest } = platform.store.transact((tx) =>
     pageOf(
       tx,
-      query
-        .selectFrom('api_keys')
+      activeKeys(tx, caller.organizationId)
         .innerJoin('users', 'users.id', 'api_keys.creator_id')
         .leftJoin('memberships', (join) =>
           join
@@ -63,9 +90,7 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
         )
         .selectAll('api_keys')
         .select(['users.email as creator_email', 'memberships.user_id as member_id'])
-        .select(sql<number>`api_keys.rowid`.as('position'))
-        .where('api_keys.organization_id', '=', caller.organizationId)
-        .where('revoked_at', 'is', null),
+        .select(sql<number>`api_keys.rowid`.as('position')),
       request,
       {
         by: { 'api_keys.created_at': 'desc', 'api_keys.rowid': 'desc' },
@@ -75,6 +100,7 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
   );
   const keys = items.map(({ member_id, position: _, ...row }) => ({
     ...row,
+    allowed_addresses: readAllowedAddresses(row.allowed_addresses),
     last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
     creator_is_member: member_id !== null,
   }));
@@ -87,7 +113,7 @@ export function listApiKeys(platform: Platform, caller: Caller, request: PageReq
  */
 export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: string): void {
   platform.store.transact((tx) => {
-    const key = findActiveKey(tx, caller.organizationId, keyId);
+    const key = tx.get(activeKeys(tx, caller.organizationId).selectAll('api_keys').where('api_keys.id', '=', keyId));
     if (!key) throw new Refusal('API_KEY_NOT_FOUND', 'no active API key of this organization has this id');
     const own = key.kind === 'personal' && key.creator_id === caller.userId;
     if (caller.role !== 'admin' && !own) {
@@ -100,6 +126,13 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
   });
 }
 
+/** Returns how many active API keys a user has created, in all organizations. */
+export function countKeysOf(platform: Platform, creatorId: string): number {
+  const keys = query.selectFrom('api_keys').select(({ fn }) => fn.countAll<number>().as('count'));
+  const active = keys.where('creator_id', '=', creatorId).where('revoked_at', 'is', null);
+  return platform.store.transact((tx) => tx.get(active)?.count ?? 0);
+}
+
 /** Revokes the active keys that a user has created: all, or the personal ones in one organization. */
 export function revokeKeysOf(tx: Tx, creatorId: string, personalIn?: string): void {
   const keys = query.selectFrom('api_keys').selectAll().where('creator_id', '=', creatorId);
@@ -108,33 +141,40 @@ export function revokeKeysOf(tx: Tx, creatorId: string, personalIn?: string): vo
   revoke(tx, tx.all(active.where('organization_id', '=', personalIn).where('kind', '=', 'personal')));
 }
 
+/**
+ * Ends API keys that have expired like revoked ones, and so the streams that they have opened. Nobody can use them before that, either.
+ * Does nothing while the clock must be confirmed, because an ended key does not come back. Returns the number of keys.
+ */
+export function expireApiKeys(platform: Platform): { expired: number } {
+  if (!platform.clockSteps.isTrusted()) return { expired: 0 };
+  const due = platform.store.transact((tx) => {
+    const open = query.selectFrom('api_keys').selectAll().where('revoked_at', 'is', null);
+    return tx.all(open.where('expires_at', '<=', tx.now).orderBy('expires_at').limit(BATCH));
+  });
+  return { expired: forEachInOwnTransaction(platform, due, (tx, key) => end(tx, [key], 'api_key.expired')) };
+}
+
 function revoke(tx: Tx, keys: readonly Row<'api_keys'>[]): void {
+  end(tx, keys, 'api_key.revoked');
+}
+
+function end(tx: Tx, keys: readonly Row<'api_keys'>[], type: 'api_key.revoked' | 'api_key.expired'): void {
   for (const key of keys) {
     tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', key.id));
-    tell(tx, 'api_key.revoked', key);
+    tell(tx, type, key);
   }
 }
 
-function tell(tx: Tx, type: 'api_key.created' | 'api_key.revoked', key: Row<'api_keys'>): void {
+function tell(tx: Tx, type: 'api_key.created' | 'api_key.revoked' | 'api_key.expired', key: Row<'api_keys'>): void {
   const { id, organization_id, name, kind, prefix } = key;
   recordEvent(tx, organization_id, type, `api-keys/${id}`, { api_key_id: id, name, kind, prefix });
 }
 
-function activeKeys(organizationId: string) {
+/** Returns the query of the keys of an organization that are neither revoked nor expired. */
+function activeKeys(tx: Tx, organizationId: string) {
   return query
     .selectFrom('api_keys')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('revoked_at', 'is', null);
-}
-
-function findActiveKey(tx: Tx, organizationId: string, keyId: string): Row<'api_keys'> | undefined {
-  return tx.get(
-    query
-      .selectFrom('api_keys')
-      .selectAll()
-      .where('id', '=', keyId)
-      .where('organization_id', '=', organizationId)
-      .where('revoked_at', 'is', null),
-  );
+    .where('api_keys.organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', tx.now)]));
 }

@@ -1,9 +1,12 @@
+import { isIP } from 'node:net';
 import type { AccountCaller, ApiKeyCaller, Caller, SessionCaller } from '../../domain/caller.js';
+import { networkOf } from '../../domain/network.js';
 import { Refusal } from '../../domain/refusal.js';
 import { Remembered, oncePer } from '../../store/remembered.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
+import { isAllowedAddress, readAllowedAddresses } from './allowed-addresses.js';
 import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from './tokens.js';
 
@@ -12,8 +15,14 @@ const MOST_CREDENTIALS = 10_000;
 
 /** A session with what its user may do, or an API key. */
 type Credential =
-  | { kind: 'key'; userId: string; key: ApiKeyCaller }
+  | { kind: 'key'; userId: string; key: ApiKeyCaller; terms: KeyTerms }
   | { kind: 'session'; userId: string; session: FoundSession; callers: SessionCallers };
+
+/** Until when and from where a key can be used; null: for ever, and from everywhere. */
+interface KeyTerms {
+  expiresAt: number | null;
+  allowedAddresses: readonly string[] | null;
+}
 
 /** Credentials by the hash of their token, each remembered until a row changes that says what it may do. */
 export const credentialsOf = oncePer(({ store }: Platform) => {
@@ -30,34 +39,40 @@ export const credentialsOf = oncePer(({ store }: Platform) => {
 });
 
 function readCredential(tx: Tx, hash: string): Credential | undefined {
-  const key = findApiKey(tx, hash);
-  if (key) return { kind: 'key', userId: key.creatorId, key };
+  const found = findApiKey(tx, hash);
+  if (found) return { kind: 'key', userId: found.key.creatorId, ...found };
   const session = findSession(tx, hash);
   return session && { kind: 'session', userId: session.userId, session, callers: callersOf(tx, session) };
 }
 
 /**
- * Returns the caller that a bearer token belongs to, and records its use. Refuses with TOKEN_INVALID, the same for a token that is
- * missing, malformed, expired or revoked, and with ORG_MISMATCH, before any other refusal of a valid credential.
+ * Returns the caller that a token belongs to, and records its use from this IP address of the client. Refuses with TOKEN_INVALID, the same for a token that is
+ * missing, malformed, expired or revoked; then with API_KEY_ADDRESS, which tells nothing of the key; then with ORG_MISMATCH, before any
+ * other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
+  address: string,
 ): Caller | AccountCaller {
-  const credential = validCredential(platform, token);
-  if (credential.kind === 'session') prolongSession(platform, credential.session);
-  else platform.lastUsed.touch(credential.key.keyId, platform.clock.now());
+  const credential = validCredential(platform, token, address);
+  const at = platform.clock.now();
+  if (credential.kind === 'session') {
+    prolongSession(platform, credential.session);
+    platform.lastUsed.touchSession(credential.session.id, { at, network: networkOf(address) });
+  } else platform.lastUsed.touch(credential.key.keyId, at);
   return callerOf(credential, organizationId);
 }
 
-/** Returns the caller of a bearer token like {@link authenticate}, but this is no use of it: it prolongs no session. */
+/** Returns the caller of a token like {@link authenticate}, but this is no use of it: it prolongs no session. */
 export function identifyCaller(
   platform: Platform,
   token: string | undefined,
   organizationId: string | undefined,
+  address: string,
 ): Caller | AccountCaller {
-  return callerOf(validCredential(platform, token), organizationId);
+  return callerOf(validCredential(platform, token, address), organizationId);
 }
 
 /** Calls `listener` when what a credential may do can have changed, with the hash of its token or the id of its user. */
@@ -65,11 +80,23 @@ export function onCredentialChange({ store }: Pick<Platform, 'store'>, listener:
   for (const table of ['api_keys', 'sessions', 'memberships', 'users'] as const) store.onChange(table, listener);
 }
 
-function validCredential(platform: Platform, token: string | undefined): Credential {
+function validCredential(platform: Platform, token: string | undefined, address: string): Credential {
   const credential = token ? credentialsOf(platform).of(hashToken(token)) : undefined;
   if (!credential) throw invalidToken();
-  if (credential.kind === 'session' && credential.session.expires_at <= platform.clock.now()) throw invalidToken();
+  const endsAt = credential.kind === 'session' ? credential.session.expires_at : credential.terms.expiresAt;
+  if (endsAt !== null && endsAt <= platform.clock.now()) throw invalidToken();
+  if (credential.kind === 'key') checkAddress(credential.terms, address);
   return credential;
+}
+
+function checkAddress({ allowedAddresses }: KeyTerms, address: string): void {
+  if (allowedAddresses === null) return;
+  if (isAllowedAddress(allowedAddresses, address)) return;
+  const from = isIP(address) === 0 ? 'an address that is unknown' : address;
+  throw new Refusal(
+    'API_KEY_ADDRESS',
+    `this API key cannot be used from this address: the request came from ${from}; send it from one that the key allows`,
+  );
 }
 
 function callerOf(credential: Credential, organizationId: string | undefined): Caller | AccountCaller {
@@ -92,8 +119,8 @@ function otherOrganization(): Refusal {
   return new Refusal('ORG_MISMATCH', 'X-Org-Id names an organization that this credential does not belong to');
 }
 
-function findApiKey(tx: Tx, hash: string): ApiKeyCaller | undefined {
-  const key = tx.get(
+function findApiKey(tx: Tx, hash: string): { key: ApiKeyCaller; terms: KeyTerms } | undefined {
+  const row = tx.get(
     query
       .selectFrom('api_keys')
       .innerJoin('users', 'users.id', 'api_keys.creator_id')
@@ -102,17 +129,19 @@ function findApiKey(tx: Tx, hash: string): ApiKeyCaller | undefined {
       .where('secret_hash', '=', hash)
       .where('revoked_at', 'is', null),
   );
-  if (!key) return undefined;
-  return {
+  if (!row) return undefined;
+  const key: ApiKeyCaller = {
     kind: 'api_key',
-    keyId: key.id,
-    keyKind: key.kind,
-    name: key.name,
-    prefix: key.prefix,
-    creatorId: key.creator_id,
-    creatorEmail: key.email,
-    organizationId: key.organization_id,
+    keyId: row.id,
+    keyKind: row.kind,
+    isReadOnly: row.read_only === 1,
+    name: row.name,
+    prefix: row.prefix,
+    creatorId: row.creator_id,
+    creatorEmail: row.email,
+    organizationId: row.organization_id,
   };
+  return { key, terms: { expiresAt: row.expires_at, allowedAddresses: readAllowedAddresses(row.allowed_addresses) } };
 }
 
 interface SessionCallers {

@@ -90,18 +90,32 @@ export function acceptInvite(
   caller: AccountCaller,
   token: string,
 ): Row<'organizations'> & { role: Role } {
+  return platform.store.transact((tx) => joinBy(tx, findAcceptable(tx, caller, token), caller.userId));
+}
+
+/** Returns what an invitation offers the caller. Refuses like {@link acceptInvite}. */
+export function getInvite(
+  platform: Platform,
+  caller: AccountCaller,
+  token: string,
+): { organization: string; role: Role; expiresAt: number } {
   return platform.store.transact((tx) => {
-    const invite = findInvite(tx, token, caller.email);
-    const known = tx.get(
-      query
-        .selectFrom('memberships')
-        .select('role')
-        .where('organization_id', '=', invite.organization_id)
-        .where('user_id', '=', caller.userId),
-    );
-    if (known) throw new Refusal('ALREADY_MEMBER', 'you are a member of this organization');
-    return joinBy(tx, invite, caller.userId);
+    const { organization_id, role, expires_at } = findAcceptable(tx, caller, token);
+    return { organization: getOrganization(tx, organization_id).name, role, expiresAt: expires_at };
   });
+}
+
+function findAcceptable(tx: Tx, caller: AccountCaller, token: string): InviteDetails {
+  const invite = findInvite(tx, token, caller.email);
+  const known = tx.get(
+    query
+      .selectFrom('memberships')
+      .select('role')
+      .where('organization_id', '=', invite.organization_id)
+      .where('user_id', '=', caller.userId),
+  );
+  if (known) throw new Refusal('ALREADY_MEMBER', 'you are a member of this organization');
+  return invite;
 }
 
 /** Returns the invitation of this token and e-mail address. Refuses with INVITE_NOT_FOUND. */

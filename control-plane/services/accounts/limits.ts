@@ -8,6 +8,7 @@ export const LIMITS = {
   invites: 100,
   organizations: 20,
   publicTemplates: 20,
+  sessions: 100,
   sshKeys: 100,
   templates: 200,
   webhookEndpoints: 10,

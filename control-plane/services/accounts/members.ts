@@ -1,4 +1,4 @@
-import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
+import { isDemotion, type AccountCaller, type Role, type SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -27,11 +27,14 @@ export const MEMBER_ORDER: Order<Member> = {
   keyOf: ({ joined_at, id }) => [joined_at, id],
 };
 
-/** Changes a member's role for an admin. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left. */
+/**
+ * Changes a member's role for an admin. Whoever may change less than before loses their personal API keys: these act as a member,
+ * whatever the role. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left.
+ */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
   return platform.store.transact((tx) => {
     const member = getMember(tx, caller.organizationId, userId);
-    if (role === 'member') keepAnAdmin(tx, caller.organizationId, member);
+    if (role !== 'admin') keepAnAdmin(tx, caller.organizationId, member);
     tx.run(
       query
         .updateTable('memberships')
@@ -41,6 +44,11 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
     );
     const changed = { ...member, role };
     if (role !== member.role) recordMember(tx, caller.organizationId, 'member.role_changed', changed);
+    if (isDemotion(member.role, role)) {
+      const did = `${member.email} has the role ${role} now`;
+      tellInstances(tx, caller.organizationId, member, { kind: 'member_demoted', did });
+      revokeKeysOf(tx, userId, caller.organizationId);
+    }
     return changed;
   });
 }
@@ -67,18 +75,23 @@ function depart(tx: Tx, organizationId: string, userId: string): void {
  */
 export function endMembership(tx: Tx, organizationId: string, member: Member): void {
   const { id: userId } = member;
-  tellInstances(tx, organizationId, member);
+  const did = `${member.email} has left the organization`;
+  tellInstances(tx, organizationId, member, { kind: 'member_left', did });
   tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
   recordMember(tx, organizationId, 'member.left', member);
   revokeKeysOf(tx, userId, organizationId);
 }
 
-function tellInstances(tx: Tx, organizationId: string, { email }: Member): void {
+function tellInstances(
+  tx: Tx,
+  organizationId: string,
+  { email }: Member,
+  { kind, did }: { kind: 'member_left' | 'member_demoted'; did: string },
+): void {
   const live = query.selectFrom('instances').select(['id', 'deployed_by']).where('status', '<>', sql.lit('destroyed'));
   for (const { id, deployed_by } of tx.all(live.where('organization_id', '=', organizationId))) {
     const holds = deployed_by === email ? 'deployed this instance' : 'may know the access token of this instance';
-    const message = `${email} has left the organization and ${holds}: replace its access (POST /v1/instances/${id}/access)`;
-    recordNote(tx, id, 'member_left', message);
+    recordNote(tx, id, kind, `${did} and ${holds}: replace its access (POST /v1/instances/${id}/access)`);
   }
 }
 

@@ -1,8 +1,12 @@
-import type { Ids } from '../../../shared/ids.js';
 import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
-import { query } from '../../store/sql.js';
+import type { AccountCaller } from '../../domain/caller.js';
+import { Refusal } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
+import { compileOnce, insertRow, query } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { LIMITS } from './limits.js';
 import { hashToken } from './tokens.js';
 
 const SESSION_MS = 30 * DAY_MS;
@@ -10,24 +14,99 @@ const SESSION_MS = 30 * DAY_MS;
 const SLIDE_GRAIN_MS = HOUR_MS;
 const PREFIX = 'ses_';
 
+/** Where a session is opened. */
+export interface SessionOrigin {
+  /** The network of the client's address: see `networkOf`. */
+  network: string;
+  /** What the client says of itself, in the words of `deviceOf`. */
+  device: string | null;
+}
+
 /**
- * Opens a session, which ends 30 days after its last use. `network` is the network that the user signs in from. The token is `ses_`
- * and 64 hexadecimal digits; only this answer has it.
+ * Opens a session, which ends 30 days after its last use. A user has at most {@link LIMITS}.sessions; one more ends those that were not
+ * used for the longest time. The token is `ses_` and 64 hexadecimal digits; only this answer has it.
  */
-export function openSession(tx: Tx, ids: Ids, userId: string, network: string): { token: string; expiresAt: number } {
-  const token = PREFIX + ids.hex(32);
+export function openSession(
+  platform: Pick<Platform, 'ids' | 'lastUsed'>,
+  tx: Tx,
+  userId: string,
+  { network, device }: SessionOrigin,
+): { token: string; expiresAt: number } {
+  const token = PREFIX + platform.ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
+  makeRoom(platform, tx, userId);
   tx.run(
-    query.insertInto('sessions').values({
-      id: ids.uuid(),
-      user_id: userId,
-      token_hash: hashToken(token),
-      created_at: tx.now,
-      expires_at: expiresAt,
-      network,
+    insertRow('sessions', {
+      ...{ id: platform.ids.uuid(), user_id: userId, token_hash: hashToken(token) },
+      ...{ created_at: tx.now, expires_at: expiresAt, network, device, last_used_at: null, last_network: null },
     }),
   );
   return { token, expiresAt };
+}
+
+function makeRoom({ lastUsed }: Pick<Platform, 'lastUsed'>, tx: Tx, userId: string): void {
+  const sessions = tx.all(sessionsOf({ userId }));
+  const tooMany = sessions.length + 1 - LIMITS.sessions;
+  if (tooMany <= 0) return;
+  const usedAt = (row: Row<'sessions'>) => lastUsed.latestOfSession(row.id)?.at ?? storedUseOf(row);
+  const idle = sessions.map((row) => ({ id: row.id, at: usedAt(row) })).sort((one, other) => one.at - other.at);
+  for (const { id } of idle.slice(0, tooMany)) tx.run(query.deleteFrom('sessions').where('id', '=', id));
+}
+
+/** Returns when a session was last used, by its row. Of one that is older than the column `last_used_at`, its end tells it to the hour. */
+function storedUseOf({ created_at, last_used_at, expires_at }: Row<'sessions'>): number {
+  return last_used_at ?? Math.max(created_at, expires_at - SESSION_MS);
+}
+
+const sessionsOf = compileOnce(({ userId }: { userId: string }) =>
+  query.selectFrom('sessions').selectAll().where('user_id', '=', userId),
+);
+
+export interface SessionDetails {
+  id: string;
+  device: string | null;
+  /** The network of the last use, or of the sign-in; null: unknown. */
+  network: string | null;
+  created_at: number;
+  last_used_at: number;
+  /** Whether the caller uses this session. */
+  isCurrent: boolean;
+}
+
+/** Lists the sessions of the caller that have not expired, newest first. */
+export function listSessions(platform: Platform, caller: AccountCaller, request: PageRequest): Page<SessionDetails> {
+  const { items, ...rest } = platform.store.transact((tx) => {
+    const own = query.selectFrom('sessions').selectAll().where('user_id', '=', caller.userId);
+    return pageOf(tx, own.where('expires_at', '>', tx.now), request, newestFirst());
+  });
+  const sessions = items.map((row) => {
+    const use = platform.lastUsed.latestOfSession(row.id);
+    return {
+      ...{ id: row.id, device: row.device, created_at: row.created_at },
+      network: use?.network ?? row.last_network ?? row.network,
+      last_used_at: use?.at ?? storedUseOf(row),
+      isCurrent: row.id === caller.sessionId,
+    };
+  });
+  return { ...rest, items: sessions };
+}
+
+/** Ends a session of the caller, also the one that it uses. Refuses with SESSION_NOT_FOUND. */
+export function endSession(platform: Platform, caller: AccountCaller, id: string): void {
+  platform.store.transact((tx) => {
+    const ended = tx.run(query.deleteFrom('sessions').where('id', '=', id).where('user_id', '=', caller.userId));
+    if (ended === 0) throw new Refusal('SESSION_NOT_FOUND', 'you have no session with this id');
+  });
+}
+
+/** Ends every session of the caller but the one that it uses. Returns how many. */
+export function endOtherSessions(platform: Platform, caller: AccountCaller): number {
+  return platform.store.transact((tx) => endSessionsBut(tx, caller));
+}
+
+/** Ends every session of a user but one. Returns how many. */
+export function endSessionsBut(tx: Tx, { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>): number {
+  return tx.run(query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', sessionId));
 }
 
 export interface FoundSession {

@@ -1,4 +1,4 @@
-import type { AccountCaller, Caller } from '../../domain/caller.js';
+import { rolesWith, type AccountCaller, type Caller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
@@ -55,7 +55,8 @@ export function removeSshKey(platform: Platform, caller: AccountCaller, id: stri
 
 /**
  * Returns the SSH key that a deploy attaches. A session can attach a key of its own user, a personal API key one of its creator,
- * a team key one of any present member of the organization. Refuses every other key with SSH_KEY_NOT_FOUND.
+ * a team key one of any present member of the organization whose role may change instances. Refuses every other key with
+ * SSH_KEY_NOT_FOUND.
  */
 export function findAttachableKey(tx: Tx, caller: Caller, id: string): Row<'ssh_keys'> {
   const key = tx.get(query.selectFrom('ssh_keys').selectAll().where('id', '=', id));
@@ -74,7 +75,8 @@ function mayAttach(tx: Tx, caller: Caller, key: Row<'ssh_keys'>): boolean {
         .selectFrom('memberships')
         .select('user_id')
         .where('organization_id', '=', caller.organizationId)
-        .where('user_id', '=', key.user_id),
+        .where('user_id', '=', key.user_id)
+        .where('role', 'in', rolesWith('change')),
     ) !== undefined
   );
 }

@@ -1,6 +1,8 @@
 import type { ApiKeyKind } from '../../domain/caller.js';
 import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
+import { withoutValues } from '../../domain/environment.js';
 import { instancePorts } from '../../domain/template-port.js';
+import { oncePer } from '../../store/remembered.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -39,11 +41,33 @@ export function describeInstance({ encryption }: Platform, tx: Tx, instance: Ins
   };
 }
 
+/**
+ * Returns an instance as callers see it who may not see its secrets: without access token, also in its links, and without the values of
+ * its environment. Returns the same object for the same instance.
+ */
+export const withoutSecrets = oncePer((instance: InstanceDetails): InstanceDetails => {
+  const { template } = instance;
+  return {
+    ...instance,
+    access_token: null,
+    jupyter_url: withoutToken(instance.jupyter_url),
+    open_url: withoutToken(instance.open_url),
+    template: { ...template, env: withoutValues(template.env) },
+  };
+});
+
 /** Adds the access token to a link, because hosts report links without it: they do not have the token. */
 function withToken(link: string | null, accessToken: string | null): string | null {
   if (link === null || accessToken === null || !URL.canParse(link)) return link;
   const url = new URL(link);
   url.searchParams.set('token', accessToken);
+  return url.href;
+}
+
+function withoutToken(link: string | null): string | null {
+  if (link === null || !URL.canParse(link)) return link;
+  const url = new URL(link);
+  url.searchParams.delete('token');
   return url.href;
 }
 

@@ -1,31 +1,40 @@
-import type { Caller } from '../../domain/caller.js';
+import { maySeeSecrets, type Caller } from '../../domain/caller.js';
+import { oncePer } from '../../store/remembered.js';
 import { timelineOf, type TimelineEvent } from '../events/timeline.js';
 import { INSTANCE_ORDER, getOwnInstance, instancesOf, liveIdsOf, unknownInstance } from '../instances/queries.js';
 import { pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { describeInstance, type InstanceDetails } from './instance-details.js';
+import { describeInstance, withoutSecrets, type InstanceDetails } from './instance-details.js';
 import { MOST_LISTED, describeAll, instancePages, instanceViews } from './remembered-instances.js';
 
-/** Returns an instance of the caller's organization; the same object while nothing changes. Refuses with INSTANCE_NOT_FOUND. */
+/**
+ * Returns an instance of the caller's organization, with its secrets if the caller may see them; the same object while nothing changes.
+ * Refuses with INSTANCE_NOT_FOUND.
+ */
 export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
   const instance = instanceViews(platform).of(id);
   if (instance?.organization_id !== caller.organizationId) throw unknownInstance();
-  return instance;
+  return maySeeSecrets(caller) ? instance : withoutSecrets(instance);
 }
 
 type InstanceQuery = PageRequest & { include_destroyed: boolean };
 
 /**
- * Lists the instances of the caller's organization, newest first; destroyed ones only with `include_destroyed`. A first page is the same
- * object while nothing changes.
+ * Lists the instances of the caller's organization, newest first, with their secrets if the caller may see them; destroyed ones only
+ * with `include_destroyed`. A first page is the same object while nothing changes.
  */
 export function listInstances(platform: Platform, caller: Caller, request: InstanceQuery): Page<InstanceDetails> {
   const { organizationId } = caller;
   const { include_destroyed, limit, cursor } = request;
   const isPolled = !include_destroyed && cursor === undefined && limit !== undefined && limit <= MOST_LISTED;
   const known = isPolled ? instancePages(platform).of(organizationId, String(limit)) : undefined;
-  return known ?? readInstances(platform, organizationId, request);
+  const page = known ?? readInstances(platform, organizationId, request);
+  return maySeeSecrets(caller) ? page : pageWithoutSecrets(page);
 }
+
+const pageWithoutSecrets = oncePer(({ items, ...rest }: Page<InstanceDetails>): Page<InstanceDetails> => {
+  return { ...rest, items: items.map(withoutSecrets) };
+});
 
 function readInstances(
   platform: Platform,

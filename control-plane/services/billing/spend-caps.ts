@@ -45,38 +45,38 @@ export function setSpendCaps(
   platform: Platform,
   caller: SessionCaller,
   apiKeyId: string | null,
-  { burn_per_hour_micro, day_micro, month_micro }: Caps,
+  caps: Caps,
 ): CapDetails {
   return platform.store.transact((tx) => {
     const owner = ownerOf(tx, caller, apiKeyId);
     const { organizationId } = owner;
     settleOrganizations(platform, tx, [organizationId]);
-    const id = apiKeyId ?? organizationId;
-    const before = findCap(tx, id);
-    if (before) keepEarlierCaps(tx, before, { day_micro, month_micro });
-    tx.run(query.deleteFrom('spend_caps').where('id', '=', id));
-    const caps = { burn_per_hour_micro, day_micro, month_micro };
-    if (Object.values(caps).some((micro) => micro !== null)) {
-      const told = { ...toldOf('day', before, day_micro), ...toldOf('month', before, month_micro) };
-      const from = {
-        day_from: before?.day_micro === day_micro ? before.day_from : tx.now,
-        month_from: before?.month_micro === month_micro ? before.month_from : tx.now,
-      };
-      const row = {
-        id,
-        organization_id: organizationId,
-        api_key_id: apiKeyId,
-        ...caps,
-        set_at: tx.now,
-        ...from,
-        ...told,
-      };
-      tx.run(query.insertInto('spend_caps').values(row));
-    }
+    replaceCaps(tx, owner, caps);
     undoStarts(tx, organizationId);
     settleSoon(tx, organizationId);
     return describe(tx, owner);
   });
+}
+
+/** Replaces the row of caps; without a cap there is none. What was used up to now must be settled before. */
+export function replaceCaps(
+  tx: Tx,
+  { organizationId, apiKeyId }: Owner,
+  { burn_per_hour_micro, day_micro, month_micro }: Caps,
+): void {
+  const id = apiKeyId ?? organizationId;
+  const before = findCap(tx, id);
+  if (before) keepEarlierCaps(tx, before, { day_micro, month_micro });
+  tx.run(query.deleteFrom('spend_caps').where('id', '=', id));
+  const caps = { burn_per_hour_micro, day_micro, month_micro };
+  if (Object.values(caps).every((micro) => micro === null)) return;
+  const told = { ...toldOf('day', before, day_micro), ...toldOf('month', before, month_micro) };
+  const from = {
+    day_from: before?.day_micro === day_micro ? before.day_from : tx.now,
+    month_from: before?.month_micro === month_micro ? before.month_from : tx.now,
+  };
+  const owner = { id, organization_id: organizationId, api_key_id: apiKeyId };
+  tx.run(query.insertInto('spend_caps').values({ ...owner, ...caps, set_at: tx.now, ...from, ...told }));
 }
 
 /** Returns of what an organization was told: a cap that stays the same is not told of again. */

@@ -1,4 +1,5 @@
-import type { Caller } from '../../domain/caller.js';
+import { maySeeSecrets, type Caller } from '../../domain/caller.js';
+import { withoutValues } from '../../domain/environment.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
@@ -14,7 +15,10 @@ export interface TemplateFilter {
   mode?: TemplateMode;
 }
 
-/** Lists, by name, the active templates that the caller's organization can see, without readme and onstart, which can be long. */
+/**
+ * Lists, by name, the active templates that the caller's organization can see, without readme and onstart, which can be long; without
+ * the values of environments if the caller may not see secrets.
+ */
 export function listTemplates(
   platform: Platform,
   caller: Caller,
@@ -26,7 +30,8 @@ export function listTemplates(
     return found.map((row) => ({ row, publisher: names.get(row.id) ?? null }));
   });
   const templates = rows
-    .map(({ row, publisher }) => ({ ...describeTemplate(platform, row, publisher), readme: null, onstart: null }))
+    .map(({ row, publisher }) => asSeenBy(caller, describeTemplate(platform, row, publisher)))
+    .map((template) => ({ ...template, readme: null, onstart: null }))
     .filter((template) => inTab(template, tab) && (mode === undefined || template.mode.includes(mode)));
   return pageFrom(templates, request, { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }) => [name, id] });
 }
@@ -36,10 +41,10 @@ function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
   return tab === 'recommended' ? template.recommended : template.visibility === tab;
 }
 
-/** Returns an active template. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
+/** Returns an active template, as {@link listTemplates} shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
   return platform.store.transact((tx) =>
-    describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id)),
+    asSeenBy(caller, describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id))),
   );
 }
 
@@ -59,8 +64,12 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
         .limit(1),
     );
     if (!row) throw templateNotFound();
-    return describeWithPublisher(platform, tx, row);
+    return asSeenBy(caller, describeWithPublisher(platform, tx, row));
   });
+}
+
+function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
+  return maySeeSecrets(caller) ? template : { ...template, env: withoutValues(template.env) };
 }
 
 export function findTemplate(tx: Tx, organizationId: string, id: string): Row<'templates'> {

@@ -1,4 +1,5 @@
 import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { browserHost } from '../../domain/browser-host.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
@@ -157,6 +158,7 @@ function columnsOf(inventory: Inventory) {
     name: inventory.name,
     region: inventory.region,
     public_address: inventory.publicAddress,
+    browser_host: browserHost(inventory.publicAddress) ?? '',
     arch: inventory.arch,
     cpu_model: inventory.cpuModel,
     cpu_cores: inventory.cpuCores,

@@ -24,10 +24,10 @@ type MailedType =
   | 'billing.payment_failed'
   | 'billing.spend_cap';
 
-/** What a mail says of an event, besides its organization; and who is told: everybody, or only those who can pay. */
+/** What a mail says of an event, besides its organization; and who is told: all who can do something about it, or those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
   'billing.balance_low': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro, lasts_until, hours }) => ({
       kind: 'balance_low',
       balance_micro,
@@ -36,11 +36,11 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     }),
   },
   'billing.balance_exhausted': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro }) => ({ kind: 'balance_exhausted', balance_micro }),
   },
   'billing.disks_at_risk': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ balance_micro, destroyed_at, hours, instances }) => ({
       kind: 'disks_at_risk',
       balance_micro,
@@ -50,15 +50,15 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     }),
   },
   'billing.paid': {
-    to: ['admin'],
+    to: ['admin', 'billing'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'paid', amount_micro, balance_micro }),
   },
   'billing.payment_failed': {
-    to: ['admin'],
+    to: ['admin', 'billing'],
     read: ({ amount_micro, balance_micro }) => ({ kind: 'payment_failed', amount_micro, balance_micro }),
   },
   'billing.spend_cap': {
-    to: ['admin', 'member'],
+    to: ['admin', 'billing', 'member'],
     read: ({ api_key_id, period, percent, limit_micro, spent_micro }) => ({
       kind: 'spend_cap',
       ...{ api_key_id, period, percent, limit_micro, spent_micro },

@@ -246,7 +246,8 @@ function readOrganization(reader: Reader, id: string): Inspection | undefined {
     .select(['user_id', 'email', 'role', 'joined_at']);
   const keys = query
     .selectFrom('api_keys')
-    .select(['id', 'name', 'kind', 'creator_id', 'created_at', 'last_used_at', 'revoked_at']);
+    .select(['id', 'name', 'kind', 'creator_id', 'created_at', 'last_used_at', 'revoked_at'])
+    .select(['read_only', 'allowed_addresses', 'expires_at']);
   const disputes = query
     .selectFrom('disputes')
     .select(['id', 'payment_id', 'state', 'amount_micro', 'opened_at', 'decided_at']);

@@ -20,6 +20,8 @@ import { chargeDays } from './0019-charge-days.js';
 import { measurements } from './0020-measurements.js';
 import { idleStop } from './0021-idle-stop.js';
 import { earlierLimits } from './0022-earlier-limits.js';
+import { keysAndRoles } from './0023-keys-and-roles.js';
+import { browserSessions } from './0024-browser-sessions.js';
 
 export interface Migration {
   name: string;
@@ -50,4 +52,6 @@ export const migrations: readonly Migration[] = [
   { name: '0020-measurements', sql: measurements },
   { name: '0021-idle-stop', sql: idleStop },
   { name: '0022-earlier-limits', sql: earlierLimits },
+  { name: '0023-keys-and-roles', sql: keysAndRoles },
+  { name: '0024-browser-sessions', sql: browserSessions },
 ];

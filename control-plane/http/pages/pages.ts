@@ -1,0 +1,268 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type, type TObject } from 'typebox';
+import type { AccountCaller } from '../../domain/caller.js';
+import { Refusal, type RefusalCode } from '../../domain/refusal.js';
+import type { Platform } from '../../services/system/platform.js';
+import { clearSessionCookie, isByCookie, refuseAmongInstances } from '../cookies.js';
+import { ERRORS, type ErrorCode } from '../error-codes.js';
+import { describeError, setErrorHeaders } from '../errors.js';
+import { PUBLIC } from '../policy.js';
+import { text } from '../schemas.js';
+import type { Detail } from '../validation.js';
+import { FORM_TOKEN, type Field, type Filled } from './forms.js';
+import { html, type Part } from './html.js';
+import { documentOf, PAGE_HEADERS, type Page } from './layout.js';
+import { ownPath } from './return-to.js';
+import { checkFormToken, checkOrigin, formSecretOf, formTokenOf, signedIn, type Visitor } from './visitor.js';
+
+/** What a page is made of. */
+export interface View extends Filled {
+  platform: Platform;
+  /** Who is signed in; undefined: nobody, or the page asks nobody. */
+  caller: AccountCaller | undefined;
+}
+
+/** A page. It can have forms. */
+export interface PageSpec {
+  path: string;
+  operation: string;
+  summary: string;
+  /** Who sees it: `session`: others are sent to the sign-in and come back; `nobody`: it does not matter who is signed in. */
+  needs: 'session' | 'nobody' | 'anybody';
+  /** The parameters of its address that it reads; they are texts of strangers. */
+  reads?: readonly string[];
+  render: (view: View) => Page;
+}
+
+/** A form of a page. */
+export interface FormSpec<Body extends TObject> {
+  path: string;
+  operation: string;
+  summary: string;
+  /** The page that shows the form; it is shown again if the form is refused. */
+  page: PageSpec;
+  fields: readonly Field[];
+  body: Body;
+  guessable?: true | 'per address';
+  /** Other words for a refusal than those for programs. */
+  words?: Partial<Record<RefusalCode, string>>;
+  /** Does what the form asks for, and returns the path of the next page. */
+  submit: (given: Type.Static<Body>, visit: Visit) => Promise<string> | string;
+}
+
+export interface Visit {
+  platform: Platform;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  caller: AccountCaller | undefined;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    page?: PageSpec;
+    form?: { fields: readonly Field[]; words: Partial<Record<RefusalCode, string>> };
+  }
+  interface FastifyRequest {
+    visitor: Visitor | undefined;
+  }
+}
+
+/** The largest form that is read. */
+const FORM_BYTES = 16 * 1024;
+export const SIGN_IN = '/sign-in';
+
+/** Returns the path of a page with parameters. Undefined ones are left out. */
+export function pathTo(path: string, parameters: Record<string, string | undefined>): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const search = new URLSearchParams(given).toString();
+  return search === '' ? path : `${path}?${search}`;
+}
+
+/** Prepares the routes of an app for pages: who looks at them, forms, and errors that people can read. */
+export function servePages(app: FastifyInstance, platform: Platform): void {
+  app.decorateRequest('visitor', undefined);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: FORM_BYTES },
+    (_request, body, done) => done(null, fieldsIn(body as string)),
+  );
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+    try {
+      const goTo = admit(platform, request, reply);
+      if (goTo === undefined) return done();
+      void reply.redirect(goTo, 303);
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    try {
+      if (request.method === 'POST' && request.visitor) {
+        checkFormToken(request, request.visitor);
+        if (request.visitor.caller) admitAgain(platform, request);
+      }
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.setErrorHandler<FastifyError>((error, request, reply) => answerError(platform, error, request, reply));
+}
+
+/** Finds out who looks at a page. Returns where to go instead if somebody must sign in first. Refuses with COOKIE_REFUSED. */
+function admit(platform: Platform, request: FastifyRequest, reply: FastifyReply): string | undefined {
+  const { page } = request.routeOptions.config;
+  if (!page) return undefined;
+  refuseAmongInstances(platform, request);
+  if (request.method === 'POST') checkOrigin(platform, request);
+  const caller = page.needs === 'nobody' ? undefined : signedIn(platform, request);
+  if (page.needs === 'session' || (page.needs === 'anybody' && request.method === 'POST')) {
+    if (!caller) return signInFirst(request, reply, page);
+  }
+  request.caller = caller;
+  request.visitor = { caller, formSecret: formSecretOf(platform, request, reply, caller) };
+  return undefined;
+}
+
+/** Looks again who is signed in once a form has arrived, which can take half a minute. Refuses with TOKEN_INVALID: nobody any more. */
+function admitAgain(platform: Platform, request: FastifyRequest): void {
+  const caller = signedIn(platform, request);
+  if (!caller) throw new Refusal('TOKEN_INVALID', 'your session has ended meanwhile; sign in again');
+  request.caller = caller;
+  request.visitor = { caller, formSecret: request.visitor?.formSecret ?? '' };
+}
+
+function signInFirst(request: FastifyRequest, reply: FastifyReply, page: PageSpec): string {
+  if (isByCookie(request)) clearSessionCookie(reply);
+  const from = request.method === 'POST' ? page.path : ownPath(request.url);
+  return pathTo(SIGN_IN, { return_to: from });
+}
+
+/** Reads a form. Empty fields count as absent, and of a field that comes twice the first counts. */
+function fieldsIn(body: string): Record<string, string> {
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(body)) if (value !== '' && !fields.has(name)) fields.set(name, value);
+  return Object.fromEntries(fields);
+}
+
+const schemaOf = (operation: string, summary: string) => ({
+  ...{ hide: true, operationId: operation, summary },
+  response: { 200: text('The page') },
+});
+
+export function addPage(app: FastifyInstance, platform: Platform, page: PageSpec): void {
+  const { path, operation, summary } = page;
+  app.get(path, { config: { policy: PUBLIC, page }, schema: schemaOf(operation, summary) }, (request) =>
+    documentOf(page.render(viewOf(platform, request, parametersOf(request, page)))),
+  );
+}
+
+export function addForm<Body extends TObject>(app: FastifyInstance, platform: Platform, form: FormSpec<Body>): void {
+  const { path, operation, summary, page, fields, body, guessable, words = {}, submit } = form;
+  const fits = Type.Object({ ...body.properties, [FORM_TOKEN]: Type.String() }, { additionalProperties: false });
+  app.post(
+    path,
+    {
+      config: { policy: PUBLIC, page, form: { fields, words }, ...(guessable === undefined ? {} : { guessable }) },
+      schema: { ...schemaOf(operation, summary), body: fits },
+    },
+    async (request, reply) => {
+      const visit = { platform, request, reply, caller: request.visitor?.caller };
+      const next = await submit(request.body as Type.Static<Body>, visit);
+      return reply.redirect(ownPath(next) ?? '/', 303);
+    },
+  );
+}
+
+/** Returns the parameters of an address that a page reads; one that comes twice counts as absent. */
+function parametersOf({ query }: FastifyRequest, { reads = [] }: PageSpec): Record<string, string> {
+  const given = query as Record<string, unknown>;
+  return Object.fromEntries(
+    reads.flatMap((name) => {
+      const value = Object.hasOwn(given, name) ? given[name] : undefined;
+      return typeof value === 'string' ? [[name, value] as const] : [];
+    }),
+  );
+}
+
+function viewOf(
+  platform: Platform,
+  { visitor }: FastifyRequest,
+  values: Record<string, string>,
+  errors: ReadonlyMap<string, string> = new Map(),
+): View {
+  return { platform, caller: visitor?.caller, values, errors, formToken: formTokenOf(visitor?.formSecret ?? '') };
+}
+
+/** Answers an error with a page: the page of the form, with what was typed and what is wrong, or one with the error alone. */
+function answerError(platform: Platform, error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  const described = describeError(error, request);
+  const { code } = described;
+  const { page, form } = request.routeOptions.config;
+  const words = form?.words[code as RefusalCode] ?? WORDS[code] ?? described.message;
+  setErrorHeaders(reply, described);
+  void reply.code(ERRORS[code].status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+  const again = page && form && request.visitor && request.body !== undefined;
+  const shown = again ? shownAgain(platform, request, page, form.fields, { ...described, message: words }) : undefined;
+  return reply.send(documentOf(shown ?? problemPage(words, request.id, request.url)));
+}
+
+/** Words for errors whose message is for programs. */
+const WORDS: Partial<Record<ErrorCode, string>> = {
+  INTERNAL: 'Something went wrong here',
+  PAYLOAD_TOO_LARGE: 'This form is too large',
+  UNAVAILABLE: 'This cannot be done at the moment; try again shortly',
+  UNSUPPORTED_MEDIA_TYPE: 'This is not a form of this page; open the page and try again',
+};
+
+/** Returns the page of a form with the values that were sent; undefined if the page cannot be shown any more. */
+function shownAgain(
+  platform: Platform,
+  request: FastifyRequest,
+  page: PageSpec,
+  fields: readonly Field[],
+  { code, message, ...extra }: { code: ErrorCode; message: string },
+): Page | undefined {
+  const wrong = code === 'VALIDATION_FAILED' ? errorsOf(fields, (extra as { details?: Detail[] }).details ?? []) : [];
+  const errors = new Map(wrong);
+  const values = Object.fromEntries(
+    Object.entries(request.body as Record<string, unknown>).filter((entry): entry is [string, string] =>
+      fields.some(({ name, type }) => name === entry[0] && type !== 'password' && typeof entry[1] === 'string'),
+    ),
+  );
+  try {
+    const { title, content } = page.render(viewOf(platform, request, values, errors));
+    const summary = errors.size > 0 ? [...errors.values()] : [sentence(message)];
+    return { title, content: [problemBox(summary), content] };
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+function errorsOf(fields: readonly Field[], details: readonly Detail[]): [string, string][] {
+  return fields.flatMap(({ name, wrong }) => (details.some(({ path }) => path === name) ? [[name, wrong]] : []));
+}
+
+function problemBox(sentences: readonly string[]): Part {
+  return html`<div class="problem" role="alert">${sentences.map((each) => html`<p class="wrong">${each}</p>`)}</div>`;
+}
+
+function problemPage(message: string, requestId: string, url: string): Page {
+  const here = ownPath(url.split('?')[0]);
+  return {
+    title: 'This did not work',
+    content: [
+      problemBox([sentence(message)]),
+      here !== undefined && html`<p><a href="${here}">Open the page again</a></p>`,
+      html`<p>If you ask for help, give the number ${requestId}.</p>`,
+    ],
+  };
+}
+
+function sentence(words: string): string {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

@@ -1,0 +1,15 @@
+/** Longer addresses are none of this control plane. */
+export const MOST_CHARS = 2_048;
+const NOWHERE = 'http://nowhere.invalid';
+
+/**
+ * Returns an address to go to if it is a path of this server, as browsers read it; otherwise undefined. Browsers leave out tabs and line
+ * breaks, take a backslash for a slash, and two slashes for another server.
+ */
+export function ownPath(address: string | undefined): string | undefined {
+  if (address === undefined || address.length > MOST_CHARS || !address.startsWith('/')) return undefined;
+  if (!URL.canParse(address, NOWHERE)) return undefined;
+  const { origin, pathname, search, hash } = new URL(address, NOWHERE);
+  if (origin !== NOWHERE || pathname.startsWith('//')) return undefined;
+  return pathname + search + hash;
+}

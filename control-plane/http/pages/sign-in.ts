@@ -1,0 +1,145 @@
+import { Type } from 'typebox';
+import { signIn, signOut, signUp, type SignedIn } from '../../services/accounts/accounts.js';
+import { sessionOrigin } from '../client.js';
+import { setSessionCookie } from '../cookies.js';
+import { emailOf, newPassword, presentPassword } from '../routes/accounts.js';
+import { nameOf, optional, text } from '../schemas.js';
+import { formOf, type Field } from './forms.js';
+import { html } from './html.js';
+import { noticeOf } from './notices.js';
+import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type View, type Visit } from './pages.js';
+import { MOST_CHARS, ownPath } from './return-to.js';
+import { signedIn } from './visitor.js';
+
+const SIGN_UP = '/sign-up';
+/** Where to go after a sign-in that leads nowhere else. */
+export const HOME = '/account';
+
+const EMAIL: Field = {
+  ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
+  wrong: 'Give an e-mail address, such as you@example.com.',
+};
+export const NEW_PASSWORD_HINT = 'At least 12 characters.';
+const RETURN_TO: Field = { name: 'return_to', label: null, wrong: 'The address to return to is too long.' };
+const returnTo = optional({ return_to: text('Where to go then', { maxLength: MOST_CHARS }) });
+
+const SIGN_IN_FIELDS: readonly Field[] = [
+  EMAIL,
+  {
+    ...{ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
+    wrong: 'Give your password.',
+  },
+  RETURN_TO,
+];
+
+export const signInPage: PageSpec = {
+  path: SIGN_IN,
+  operation: 'showSignIn',
+  summary: 'The page to sign in',
+  needs: 'nobody',
+  reads: ['return_to', 'done'],
+  render: (view) => ({
+    title: 'Sign in',
+    content: [
+      noticeOf(view),
+      formOf({ action: SIGN_IN, fields: SIGN_IN_FIELDS, button: 'Sign in' }, returning(view)),
+      view.platform.signUpMode === 'open' &&
+        html`<p>No account yet? <a href="${signUpPath(view.values['return_to'])}">Create one</a>.</p>`,
+    ],
+  }),
+};
+
+/** Leaves out an address to return to that would not be followed, so that its form is not refused for it. */
+function returning(view: View): View {
+  return { ...view, values: { ...view.values, return_to: ownPath(view.values['return_to']) ?? '' } };
+}
+
+function signUpPath(return_to: string | undefined): string {
+  return pathTo(SIGN_UP, { return_to: ownPath(return_to) });
+}
+
+const signInBody = Type.Object({ email: emailOf('the user'), password: presentPassword, ...returnTo });
+
+export const signInForm: FormSpec<typeof signInBody> = {
+  path: SIGN_IN,
+  operation: 'submitSignIn',
+  summary: 'Open a session for this browser',
+  page: signInPage,
+  fields: SIGN_IN_FIELDS,
+  body: signInBody,
+  guessable: true,
+  submit: async ({ email, password, return_to }, visit) => {
+    const session = await signIn(visit.platform, { email, password }, sessionOrigin(visit.request));
+    return enter(visit, session, return_to);
+  },
+};
+
+/** Hands the session to the browser, instead of one that it had before, and returns where to go. */
+function enter({ platform, request, reply }: Visit, { token }: SignedIn, return_to: string | undefined): string {
+  const before = signedIn(platform, request);
+  if (before) signOut(platform, before.sessionId);
+  setSessionCookie(reply, token);
+  return ownPath(return_to) ?? HOME;
+}
+
+const INVITE: Field = {
+  ...{ name: 'invite_token', label: 'Invitation', hint: 'The code that begins with inv_.', isOptional: true },
+  wrong: 'Give the code of your invitation, which begins with inv_.',
+};
+const SIGN_UP_FIELDS: readonly Field[] = [
+  {
+    ...{ name: 'name', label: 'Your name', autocomplete: 'name' },
+    wrong: 'Give a name of at most 64 characters, without line breaks.',
+  },
+  EMAIL,
+  {
+    ...{ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password' },
+    ...{ hint: NEW_PASSWORD_HINT, wrong: 'Give a password of 12 to 256 characters.' },
+  },
+  INVITE,
+  RETURN_TO,
+];
+
+export const signUpPage: PageSpec = {
+  path: SIGN_UP,
+  operation: 'showSignUp',
+  summary: 'The page to create an account',
+  needs: 'nobody',
+  reads: ['return_to', 'invite_token'],
+  render: (view) => {
+    const isAsked = view.platform.signUpMode === 'invitation' || view.values['invite_token'] !== undefined;
+    const fields = SIGN_UP_FIELDS.filter((field) => field !== INVITE || isAsked);
+    const toSignIn = pathTo(SIGN_IN, { return_to: ownPath(view.values['return_to']) });
+    return {
+      title: 'Create an account',
+      content: [
+        view.platform.signUpMode === 'invitation' &&
+          html`<p>New accounts need an invitation for the same e-mail address.</p>`,
+        formOf({ action: SIGN_UP, fields, button: 'Create the account' }, returning(view)),
+        html`<p>You have an account? <a href="${toSignIn}">Sign in</a>.</p>`,
+      ],
+    };
+  },
+};
+
+const signUpBody = Type.Object({
+  ...{ email: emailOf('the new user'), password: newPassword, name: nameOf('The name of the user', 64) },
+  ...optional({ invite_token: text('The token of an invitation', { maxLength: 128 }) }),
+  ...returnTo,
+});
+
+export const signUpForm: FormSpec<typeof signUpBody> = {
+  path: SIGN_UP,
+  operation: 'submitSignUp',
+  summary: 'Create an account and open a session for this browser',
+  page: signUpPage,
+  fields: SIGN_UP_FIELDS,
+  body: signUpBody,
+  guessable: 'per address',
+  words: { INVITATION_REQUIRED: 'New accounts need an invitation: give its code' },
+  submit: async ({ return_to, ...account }, visit) => {
+    const { invite_token, ...rest } = account;
+    const request = { ...rest, ...(invite_token === undefined ? {} : { invite_token }) };
+    return enter(visit, await signUp(visit.platform, request, sessionOrigin(visit.request)), return_to);
+  },
+};

@@ -1,0 +1,85 @@
+import { Type } from 'typebox';
+import { endOtherSessions, endSession, listSessions, type SessionDetails } from '../../services/accounts/sessions.js';
+import { clearSessionCookie, isByCookie } from '../cookies.js';
+import { ACCOUNT, accountOf } from '../policy.js';
+import { flag, integer, iso, nullable, text, timestamp, uuid } from '../schemas.js';
+import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
+import { answerList } from './whole-list.js';
+
+const ActiveSession = Type.Object(
+  {
+    id: uuid('The id of the session'),
+    device: nullable(
+      text('The browser or program that opened it, as it has described itself, such as `Firefox on Windows`'),
+    ),
+    address: nullable(
+      text(
+        'The address of its last use; of an IPv6 address only the first 48 bits; null for a session that an older release has opened',
+      ),
+    ),
+    created_at: timestamp('When the user signed in'),
+    last_used_at: timestamp('When it was last used'),
+    is_current: flag('Whether this request uses it'),
+  },
+  { title: 'ActiveSession' },
+);
+
+/** Routes for the list of the signed-in user's sessions. */
+export const sessionRoutes: Routes = (app, platform) => {
+  app.get(
+    '/v1/auth/sessions',
+    {
+      config: { policy: ACCOUNT },
+      schema: {
+        operationId: 'listSessions',
+        summary: 'List where you are signed in',
+        querystring: PageQuery,
+        response: { 200: listOrPage(ActiveSession) },
+      },
+    },
+    (request, reply) =>
+      answerList(reply, request.query, (query) => listSessions(platform, accountOf(request), query), sessionView),
+  );
+
+  app.delete(
+    '/v1/auth/sessions/:id',
+    {
+      config: { policy: ACCOUNT, refusals: ['SESSION_NOT_FOUND'] },
+      schema: {
+        operationId: 'revokeSession',
+        summary: 'End a session',
+        description:
+          'Its next request is refused, and its streams of events end. You can also end the session that you use.',
+        params: idOf('session'),
+        response: { 204: NoContent },
+      },
+    },
+    (request, reply) => {
+      const caller = accountOf(request);
+      endSession(platform, caller, request.params.id);
+      if (request.params.id === caller.sessionId && isByCookie(request)) clearSessionCookie(reply);
+      void reply.code(204);
+      return null;
+    },
+  );
+
+  app.delete(
+    '/v1/auth/sessions',
+    {
+      config: { policy: ACCOUNT },
+      schema: {
+        operationId: 'revokeOtherSessions',
+        summary: 'End all sessions but this one',
+        response: { 200: Type.Object({ ended: integer('How many sessions were ended') }) },
+      },
+    },
+    (request) => ({ ended: endOtherSessions(platform, accountOf(request)) }),
+  );
+};
+
+function sessionView({ id, device, network, created_at, last_used_at, isCurrent }: SessionDetails) {
+  return {
+    ...{ id, device, address: network, created_at: iso(created_at), last_used_at: iso(last_used_at) },
+    is_current: isCurrent,
+  };
+}
