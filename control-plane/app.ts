@@ -11,7 +11,7 @@ import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
-import { currentRequest } from './http/run-handlers.js';
+import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { ownMade } from './own-certificate.js';
@@ -31,6 +31,7 @@ import { errorExpirerOf } from './services/reconciler/error-expiry.js';
 import { writeLastSeen } from './services/reconciler/last-seen.js';
 import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
 import { operatorTellerOf } from './services/reconciler/operator-events.js';
+import { enforceSuspensions } from './services/reconciler/suspensions.js';
 import { expireTransitions } from './services/reconciler/time-outs.js';
 import { waitTellerOf } from './services/reconciler/wait-events.js';
 import { AgentConnections } from './services/connections/agent-connections.js';
@@ -89,6 +90,7 @@ type Job =
   | 'operator-events'
   | 'purge'
   | 'schedules'
+  | 'suspensions'
   | 'time-outs'
   | 'wait-events';
 
@@ -151,6 +153,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     onNudge: (worker) => workers.nudge(worker),
     onCount: (counted) => metrics.count(counted),
     requestId: currentRequest,
+    address: currentAddress,
     ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
   const encryption = openEncryption(store, config, clock);
@@ -168,6 +171,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
     publicUrl: config.publicUrl ?? null,
+    abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
     mail: config.mail ? new SmtpTransport(config.mail, clock) : null,
     logs: new LogRelay(clock, ids, connections),
@@ -246,6 +250,7 @@ function jobsOf(
     'wait-events': waitTellerOf(platform),
     'operator-events': operatorTellerOf(platform),
     schedules: schedulerOf(platform),
+    suspensions: () => enforceSuspensions(platform),
     'held-gpus': () => releaseHeldGpus(platform),
     'lost-machines': () => settleLostMachines(platform),
     settle: settlerOf(platform),

@@ -51,6 +51,8 @@ export interface Config {
   signUp?: SignUpMode;
   /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
   publicUrl?: string;
+  /** Where abuse is to be reported; absent: the operator has named nothing. */
+  abuse?: { email?: string; url?: string };
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
   webhookNetworks?: string[];
   /** The mail server; absent: no mail is sent. With it, there is a `publicUrl`. */
@@ -81,6 +83,8 @@ const DEFAULTS = {
   GPURENT_PAYMENTS: 'manual',
   GPURENT_SIGN_UP: 'open',
   GPURENT_PUBLIC_URL: '',
+  GPURENT_ABUSE_EMAIL: '',
+  GPURENT_ABUSE_URL: '',
   GPURENT_WEBHOOK_NETWORKS: '',
   GPURENT_RATE_LIMIT_ADDRESS: '1200',
   GPURENT_RATE_LIMIT_CREDENTIAL: '600',
@@ -127,6 +131,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     },
     signUp: signUp(get('GPURENT_SIGN_UP')),
     ...links,
+    abuse: abuse(get('GPURENT_ABUSE_EMAIL'), get('GPURENT_ABUSE_URL')),
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
     ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
@@ -147,6 +152,14 @@ function publicUrl(value: string): { publicUrl?: string } {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
+}
+
+/** Anybody reads it in the API's document. */
+function abuse(email: string, url: string): { email?: string; url?: string } {
+  if (email !== '' && !/^[^@\s<>"]+@[^@\s<>"]+$/.test(email))
+    throw new SetupError(`GPURENT_ABUSE_EMAIL is "${email}"; give one e-mail address`);
+  const page = url === '' ? {} : { url: webAddress('GPURENT_ABUSE_URL', url) };
+  return { ...(email === '' ? {} : { email }), ...page };
 }
 
 function networks(name: string, value: string): string[] {

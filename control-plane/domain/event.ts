@@ -52,7 +52,14 @@ export interface EventData {
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
   'gpu.healthy': MachineData & { gpu_uuid: string };
   'command.stuck': MachineData & { instance_id: string; command_id: string; command: string; since: string };
+  'operator.granted': OperatorData;
+  'operator.withdrawn': OperatorData;
   'workload.quarantined': MachineData & { quarantine_id: string; instance_id: string };
+  'machine.notice': MachineData & { instance_ids: string[]; message: string };
+  'member.sessions_ended': { user_id: string; reason: string; api_keys_revoked: number };
+  'organization.suspended': { reason: string; disks_kept_until: string };
+  'organization.restored': { reason: string };
+  'organization.disks_at_risk': { reason: string; hours: number; destroyed_at: string; instances: number };
   'webhook.disabled': { webhook_endpoint_id: string; reason: DisabledReason };
 }
 
@@ -92,12 +99,19 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'billing.disks_at_risk': 'organization',
   'machine.maintenance_planned': 'organization',
   'machine.maintenance_cancelled': 'organization',
+  'machine.notice': 'organization',
+  'member.sessions_ended': 'organization',
+  'organization.suspended': 'organization',
+  'organization.restored': 'organization',
+  'organization.disks_at_risk': 'organization',
   'webhook.disabled': 'organization',
   'machine.away': 'operators',
   'machine.back': 'operators',
   'gpu.unhealthy': 'operators',
   'gpu.healthy': 'operators',
   'command.stuck': 'operators',
+  'operator.granted': 'operators',
+  'operator.withdrawn': 'operators',
   'workload.quarantined': 'operators',
 };
 
@@ -131,6 +145,13 @@ interface MoneyData {
 interface MachineData {
   machine_id: string;
   machine_name: string;
+}
+
+interface OperatorData {
+  user_id: string;
+  /** The operator who did it. */
+  by_user_id: string;
+  reason: string;
 }
 
 /** The id that stands before the first event of every stream. */

@@ -60,6 +60,8 @@ export const PLATFORM_EVENTS = [
   'stop_time_reached',
   'stopped',
   'stopped_by_operator',
+  'suspended',
+  'suspension_expired',
   'unpaid',
 ] as const;
 export type PlatformEvent = (typeof PLATFORM_EVENTS)[number];

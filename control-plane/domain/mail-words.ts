@@ -30,6 +30,11 @@ export function oneLine(text: string): string {
   return line.length > 100 ? `${line.slice(0, 99)}…` : line;
 }
 
+/** Makes one line of what an operator has written. */
+function plain(text: string): string {
+  return text.replace(UNPRINTABLE, ' ').trim();
+}
+
 const quoted = (name: string) => `"${oneLine(name)}"`;
 
 const PAY = [
@@ -87,6 +92,40 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
       return capWords(item);
     case 'sign_in':
       return signInWords(item);
+    case 'suspended':
+      return {
+        subject: `The organization ${quoted(item.organization)} is suspended`,
+        happened: `The operator of ${api} has suspended the organization ${quoted(item.organization)}. The reason: ${plain(item.reason)}`,
+        means: `Running instances are stopped, and nothing can be deployed or started. Disks are kept until ${at(item.disks_kept_until)}, and cost money until then. After that they are destroyed with everything on them.`,
+        todo: [
+          'Ask the operator to restore the organization, if you think that this is wrong.',
+          'You can still read everything, pay, and destroy instances: DELETE /v1/instances/ID.',
+        ],
+      };
+    case 'restored':
+      return {
+        subject: `The organization ${quoted(item.organization)} is restored`,
+        happened: `The operator of ${api} has restored the organization ${quoted(item.organization)}. The reason: ${plain(item.reason)}`,
+        means: 'Instances can be started and deployed again. Nothing has been started.',
+        todo: ['Start the instances that you need: POST /v1/instances/ID/start.'],
+      };
+    case 'suspended_disks':
+      return {
+        subject: `Disks of ${quoted(item.organization)} will be destroyed in ${count(item.hours, 'hour')}`,
+        happened: `The organization ${quoted(item.organization)} is suspended. The reason: ${plain(item.reason)}`,
+        means: `${count(item.instances, 'stopped instance')} will be destroyed with everything on ${item.instances === 1 ? 'its disk' : 'their disks'} at ${at(item.destroyed_at)}. Nobody can bring the data back.`,
+        todo: [
+          'Ask the operator to restore the organization.',
+          'If you do not need the data, you need not do anything.',
+        ],
+      };
+    case 'notice':
+      return {
+        subject: `About the machine ${quoted(item.machine)}, on which ${quoted(item.organization)} has instances`,
+        happened: `The operator of ${api} says of the machine ${quoted(item.machine)}: ${plain(item.message)}`,
+        means: `The organization ${quoted(item.organization)} has ${count(item.instances, 'instance')} on this machine.`,
+        todo: ['Your instances: GET /v1/instances.'],
+      };
   }
 }
 

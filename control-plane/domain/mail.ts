@@ -3,9 +3,9 @@ import type { Role } from './caller.js';
 import type { Period } from './spend-cap.js';
 
 /** What a person can switch off; everything else is always mailed. */
-export const MAIL_CHOICES = ['low_balance', 'disks', 'money', 'caps'] as const;
+export const MAIL_CHOICES = ['low_balance', 'disks', 'money', 'caps', 'notices'] as const;
 export type MailChoice = (typeof MAIL_CHOICES)[number];
-export type MailCategory = MailChoice | 'security' | 'invites';
+export type MailCategory = MailChoice | 'security' | 'invites' | 'suspension';
 
 /**
  * The categories that a mail itself can end with one click, by RFC 8058: warnings of what may happen. What has happened to money, and
@@ -23,6 +23,10 @@ export const MAIL_KINDS = [
   'payment_failed',
   'spend_cap',
   'sign_in',
+  'suspended',
+  'restored',
+  'suspended_disks',
+  'notice',
   'digest',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -62,6 +66,16 @@ export type MailItem =
       limit_micro: number;
       spent_micro: number;
     })
+  | (OfOrganization & { kind: 'suspended'; reason: string; disks_kept_until: number })
+  | (OfOrganization & { kind: 'restored'; reason: string })
+  | (OfOrganization & {
+      kind: 'suspended_disks';
+      reason: string;
+      destroyed_at: number;
+      hours: number;
+      instances: number;
+    })
+  | (OfOrganization & { kind: 'notice'; machine: string; message: string; instances: number })
   | { kind: 'sign_in'; network: string; at: number };
 
 interface OfOrganization {
@@ -82,6 +96,10 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   payment_failed: 'money',
   spend_cap: 'caps',
   sign_in: 'security',
+  suspended: 'suspension',
+  restored: 'suspension',
+  suspended_disks: 'disks',
+  notice: 'notices',
 };
 
 export function categoryOf({ kind }: MailItem): MailCategory {

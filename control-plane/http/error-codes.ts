@@ -110,6 +110,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   INVITE_NOT_FOUND: { status: 404, meaning: 'No open invitation has this id or token.' },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
+  LAST_OPERATOR: { status: 409, meaning: 'The marketplace would be left without an operator.' },
   LIMIT_REACHED: {
     status: 409,
     meaning: 'The user or the organization has reached the limit for this kind of object.',
@@ -152,6 +153,12 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   OFFER_UNAVAILABLE: { status: 409, meaning: 'The offer is unknown, withdrawn or not available now.' },
   ORG_MISMATCH: { status: 403, meaning: 'X-Org-Id names an organization that the credential does not belong to.' },
   ORGANIZATION_NOT_FOUND: { status: 404, meaning: 'No organization has this id.' },
+  ORGANIZATION_SUSPENDED: {
+    status: 403,
+    meaning:
+      'An operator has suspended the organization, and said why: it cannot deploy, start instances or invite people. It can read, pay and destroy.',
+    extra: { reason: text('Why the operator has suspended it') },
+  },
   OWN_ACCOUNT: { status: 409, meaning: 'Operators do not remove their own accounts; another operator can.' },
   PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is too large.' },
   PAYMENTS_FROZEN: { status: 402, meaning: 'A payment dispute on the organization is open.' },

@@ -31,6 +31,7 @@ const money = {
 };
 const payment = { ...money, payment_id: text('The id of the payment at its provider') };
 const reason = nullable(text('The reason that the operator gave; null: none'));
+const said = text('The reason that the operator gave');
 const hours = integer('Which of the warnings this is: the number of hours before');
 const balance = micro('The balance at that time');
 
@@ -41,6 +42,11 @@ const limitFacts = {
 };
 
 const machine = { machine_id: uuid('The id of the machine'), machine_name: text('The name of the machine') };
+const operated = {
+  user_id: uuid('The id of the user'),
+  by_user_id: uuid('The id of the operator who did it'),
+  reason: text('The reason that this operator gave'),
+};
 const gpu = { ...machine, gpu_uuid: text('The id of the GPU') };
 const affected = {
   ...machine,
@@ -184,6 +190,39 @@ export const EVENT_MODELS = {
     meaning: 'Planned maintenance of such a machine was cancelled.',
     data: Type.Object(affected),
   },
+  'machine.notice': {
+    meaning: 'The operator says something about a machine on which the organization has instances.',
+    data: Type.Object({ ...affected, message: text('What the operator says') }),
+  },
+  'member.sessions_ended': {
+    meaning: 'An operator has ended the sessions of a member.',
+    data: Type.Object({
+      user_id: uuid('The id of the member'),
+      reason: said,
+      api_keys_revoked: integer('The number of API keys of the organization that were revoked with them'),
+    }),
+  },
+  'organization.suspended': {
+    meaning:
+      'An operator has suspended the organization: nothing can be deployed or started, and what runs is stopped.',
+    data: Type.Object({
+      reason: said,
+      disks_kept_until: timestamp('When its instances are destroyed with their disks'),
+    }),
+  },
+  'organization.restored': {
+    meaning: 'An operator has restored the organization: its instances can be started again.',
+    data: Type.Object({ reason: said }),
+  },
+  'organization.disks_at_risk': {
+    meaning: 'The organization is suspended, and its instances will be destroyed with their disks in 24, 6 or 1 hours.',
+    data: Type.Object({
+      reason: said,
+      destroyed_at: timestamp('When they will be destroyed'),
+      hours,
+      instances: integer('The number of these instances'),
+    }),
+  },
   'webhook.disabled': {
     meaning: 'A webhook endpoint was switched off; `reason` says why.',
     data: Type.Object({
@@ -210,6 +249,14 @@ export const EVENT_MODELS = {
       command: text('What the command does'),
       since: timestamp('Since when it is open'),
     }),
+  },
+  'operator.granted': {
+    meaning: 'An operator has made a user an operator.',
+    data: Type.Object(operated),
+  },
+  'operator.withdrawn': {
+    meaning: 'A user is no operator any more.',
+    data: Type.Object(operated),
   },
   'workload.quarantined': {
     meaning: 'A machine has a workload that the database does not know; it is in quarantine.',

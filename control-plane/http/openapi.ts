@@ -3,6 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
+import type { Platform } from '../services/system/platform.js';
 import { SESSION_COOKIE } from './cookies.js';
 import type { ErrorCode } from './error-codes.js';
 import { nameModels, type Document } from './openapi-models.js';
@@ -53,6 +54,7 @@ const TAGS: Readonly<Record<string, string>> = {
   templates: 'Templates that can be deployed',
   instances: 'Rented offers that run a template',
   metrics: 'Metrics for Prometheus',
+  'audit-log': 'Who has done what in the organization',
   events: 'What has happened: pages and streams of events',
   billing: 'Balance, payments and charges',
   'webhook-endpoints': 'Where the events of an organization are delivered',
@@ -65,9 +67,9 @@ const TAGS: Readonly<Record<string, string>> = {
 
 /**
  * Serves the OpenAPI 3.1 document as JSON and as an interactive page. It is generated from the schemas that validate requests and
- * serialise responses. Only routes that are registered after this call are in it.
+ * serialise responses. `abuse` is where abuse is to be reported. Only routes that are registered after this call are in it.
  */
-export async function documentApi(app: FastifyInstance): Promise<void> {
+export async function documentApi(app: FastifyInstance, abuse: Platform['abuse']): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -75,7 +77,7 @@ export async function documentApi(app: FastifyInstance): Promise<void> {
         title: 'gpurent',
         version: VERSION,
         description: DESCRIPTION,
-        contact: { name: 'The operator of this marketplace' },
+        contact: { name: 'The operator of this marketplace', ...abuse },
         license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/', description: 'The control plane that serves this document' }],
@@ -121,7 +123,7 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
   return {
     ...schema,
     description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
-    tags: [route.url.split('/')[2] ?? 'health'],
+    tags: [route.url.split('/')[2]?.replace(/\.csv$/, '') ?? 'health'],
     security: policy === PUBLIC ? [] : [{ bearer: [] }, { cookie: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),
     ...(schema.querystring ? { querystring: asSent(schema.querystring) } : {}),

@@ -1,13 +1,20 @@
-import type { FastifyInstance } from 'fastify';
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Platform } from '../services/system/platform.js';
 
 type Store = Platform['store'];
 
-let current: string | null = null;
+let current: Pick<FastifyRequest, 'id' | 'ip'> | null = null;
 
 /** Returns the id of the request whose handler is running, or null: outside of handlers, and after the first `await` of one. */
 export function currentRequest(): string | null {
-  return current;
+  return current?.id ?? null;
+}
+
+/** Returns the address that this request comes from, or null; also if a proxy names one that is none. */
+export function currentAddress(): string | null {
+  const address = current?.ip.replace(/^::ffff:(?=\d+\.)/i, '') ?? '';
+  return isIP(address) === 0 ? null : address;
 }
 
 /**
@@ -18,7 +25,7 @@ export function runHandlers(app: FastifyInstance, store: Store): void {
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
-      current = request.id;
+      current = request;
       try {
         return store.join(() => handler.call(this, request, reply));
       } finally {

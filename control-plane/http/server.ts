@@ -23,6 +23,7 @@ import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
+import { auditLogRoutes } from './routes/audit-log.js';
 import { billingRoutes } from './routes/billing.js';
 import { billingSummaryRoutes } from './routes/billing-summary.js';
 import { estimateRoutes } from './routes/estimate.js';
@@ -43,6 +44,7 @@ import {
   machineTermsRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
+import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
@@ -53,6 +55,7 @@ import { operatorRoutes, systemTemplateRoutes } from './routes/operator.js';
 import { inviteRoutes, memberRoutes, organizationRoutes } from './routes/organizations.js';
 import { sessionRoutes } from './routes/sessions.js';
 import { spendCapRoutes } from './routes/spend-caps.js';
+import type { Routes } from './routes/routes.js';
 import { sshKeyRoutes } from './routes/ssh-keys.js';
 import { templateEditingRoutes, templateRoutes } from './routes/templates.js';
 import { transactionsCsvRoutes } from './routes/transactions-csv.js';
@@ -111,11 +114,19 @@ export async function createHttpServer(
   handleErrors(app);
   answerUnknownRoutes(app, platform);
   limitRates(app, limits, platform);
-  await documentApi(app);
+  await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
+  for (const register of routesOf(platform, metrics))
+    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+  await app.ready();
+  return app;
+}
+
+/** Returns the routes of every resource. */
+function routesOf(platform: Platform, metrics: Metrics): Routes[] {
   const streams = new EventStreams(platform);
-  const routes = [
+  return [
     credentialRoutes,
     enrollmentTokenRoutes,
     eventRoutes(streams),
@@ -123,6 +134,7 @@ export async function createHttpServer(
     metricsRoutes(metrics, streams),
     accountRoutes,
     apiKeyRoutes,
+    auditLogRoutes,
     authRoutes,
     billingRoutes,
     billingSummaryRoutes,
@@ -140,6 +152,9 @@ export async function createHttpServer(
     offerRoutes,
     operatorMachineRoutes,
     operatorMoneyRoutes,
+    organizationContentRoutes,
+    peopleRoutes,
+    suspensionRoutes,
     operatorOfferRoutes,
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
@@ -161,10 +176,6 @@ export async function createHttpServer(
     pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
-  for (const register of routes)
-    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
-  await app.ready();
-  return app;
 }
 
 /** Sets the headers of every answer. */

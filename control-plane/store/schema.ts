@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely';
+import type { ActorKind } from '../domain/act.js';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
@@ -35,6 +36,12 @@ export interface Schema {
     created_at: number;
     balance_low_hours: number | null;
     disks_at_risk_hours: number | null;
+    suspended_at: number | null;
+    suspended_reason: string | null;
+    suspended_keep_days: number | null;
+    disks_kept_until: number | null;
+    suspension_told_hours: number | null;
+    suspension_look_at: number | null;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
   invites: {
@@ -109,6 +116,7 @@ export interface Schema {
     maintenance_ends_at: number | null;
     away_since: number | null;
     browser_host: Generated<string>;
+    noticed_at: number | null;
   };
   gpus: {
     machine_id: string;
@@ -423,6 +431,18 @@ export interface Schema {
     told: Generated<Flag>;
   };
   quarantine_gpus: { quarantine_id: string; gpu_uuid: string };
+  organization_acts: {
+    organization_id: string;
+    number: number;
+    at: number;
+    actor_kind: ActorKind;
+    actor_id: string | null;
+    actor_name: string;
+    address: string | null;
+    action: string;
+    object: string;
+    reason: string | null;
+  };
   audit_log: { id: Generated<number>; at: number; actor_id: string; action: string; subject: string; details: string };
 }
 

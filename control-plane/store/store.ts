@@ -18,6 +18,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   readonly now: number;
   /** The API request that the transaction belongs to; null: none. */
   readonly requestId: string | null;
+  /** The network address that the API request comes from; null: none, or it is unknown. */
+  readonly address: string | null;
   /** Makes the UUID of a new row. */
   id(): string;
   /** Wakes a worker after the commit. */
@@ -59,6 +61,8 @@ export interface StoreOptions {
   onCount?: (counted: MetricEvent) => void;
   /** Returns the id of the API request that is running now. */
   requestId?: () => string | null;
+  /** Returns the network address from which the request comes that is running now. */
+  address?: () => string | null;
   steps?: readonly Migration[];
   /** Runs a function at the end of this turn of the event loop; without it, {@link Store.join} commits each use case alone. */
   deferCommit?: Defer;
@@ -92,7 +96,14 @@ export class Store {
     private readonly clock: Clock,
     { steps = migrations, ...options }: StoreOptions = {},
   ) {
-    this.options = { ids: randomIds, onNudge: () => {}, onCount: () => {}, requestId: () => null, ...options };
+    this.options = {
+      ids: randomIds,
+      onNudge: () => {},
+      onCount: () => {},
+      requestId: () => null,
+      address: () => null,
+      ...options,
+    };
     this.lock = lockFile(`${file}.lock`);
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
@@ -116,11 +127,15 @@ export class Store {
   transact<T>(work: (tx: Tx) => T): T {
     this.unprepared = this.prepare();
     this.group.prepare();
+    const { address } = this.options;
     const nudged = new Set<WorkerName>();
     const committed: (() => void)[] = [];
     const tx: Tx = {
       now: this.clock.now(),
       requestId: this.options.requestId(),
+      get address() {
+        return address();
+      },
       id: () => this.options.ids.uuid(),
       all: (statement) => this.runner.all(statement),
       get: (statement) => this.runner.get(statement),

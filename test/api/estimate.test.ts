@@ -188,10 +188,13 @@ describe('an estimate of what would be refused', () => {
     await world.test.operator.request('PUT', `/v1/operator/machines/${agent.hostId}/maintenance`, window);
     await dispute('POST', renter);
     fill(renter, id);
+    const organization = `/v1/operator/organizations/${renter.organizationId}`;
+    await world.test.operator.post(`${organization}/suspend`, { reason: 'abuse' });
     const ssh_key_id = await world.sshKey(world.stranger);
     const offer_id = await world.test.offer(agent, 1, 3_000_000);
     const said = await estimate({ offer_id, template_id, disk_gb: 50, ssh_key_id }, renter.api);
     expect(said.refusals).toMatchObject([
+      { code: 'ORGANIZATION_SUSPENDED', reason: 'abuse' },
       { code: 'TEMPLATE_COMING_SOON' },
       { code: 'TEMPLATE_ARCH_UNSUPPORTED' },
       { code: 'TEMPLATE_REQUIRES_OWNER' },

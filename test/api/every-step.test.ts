@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ApiClient } from '../../scripts/client.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
+import { query } from '../../control-plane/store/sql.js';
 import type { Store, Tx } from '../../control-plane/store/store.js';
+import { ACTS } from '../../control-plane/domain/act.js';
+import { ROUTES } from '../contract/routes.js';
 import { World } from '../contract/world.js';
 import { makePublicKey } from '../harness/keys.js';
 
@@ -26,6 +29,21 @@ interface Request {
 /** Makes what a request is about, and answers the request. */
 type UseCase = () => Promise<Request> | Request;
 
+interface ActRow {
+  organization_id: string;
+  number: number;
+  actor_kind: string;
+  action: string;
+  address: string | null;
+}
+
+/** The acts that are recorded, of all organizations. */
+const acts = (): ActRow[] =>
+  world.test.core.platform.store.transact((tx) => tx.all(query.selectFrom('organization_acts').selectAll()));
+const keyOf = ({ organization_id, number }: ActRow) => `${organization_id} ${number}`;
+/** Which route was seen to record what. */
+const recorded = new Map<string, string[]>();
+
 const admin = () => world.admin.api;
 const operator = () => world.test.operator;
 const of = (api: ApiClient, operation: string, body?: unknown): Request => {
@@ -36,6 +54,7 @@ const email = () => `somebody-${randomUUID()}@example.com`;
 const anAccount = () => ({ email: email(), password: 'a fine password', name: 'Somebody' });
 const made = async (api: ApiClient, path: string, body: object) => (await api.post<{ id: string }>(path, body)).id;
 const PRICES = { price_per_hour_micro: 1_000_000, storage_price_per_gb_hour_micro: 100 };
+const NO_CAPS = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
 const SCHEDULE = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
 const IN_2040 = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
@@ -200,6 +219,41 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     of(admin(), `POST /v1/webhook-endpoints/${await webhookEndpoint()}/rotate-secret`),
   // The last one: nothing goes on behind the others.
   'delete a webhook endpoint': async () => of(admin(), `DELETE /v1/webhook-endpoints/${await webhookEndpoint()}`),
+  'change an instance': async () => of(admin(), `PATCH /v1/instances/${await instance('stopped')}`, { label: 'x' }),
+  'cap what an organization spends': () => of(admin(), 'PUT /v1/orgs/current/spend-caps', NO_CAPS),
+  'cap what an API key spends': async () =>
+    of(admin(), `PUT /v1/api-keys/${(await world.key()).key.id}/spend-caps`, NO_CAPS),
+  'suspend an organization, which stops what runs': async () => {
+    const renter = await world.test.renter();
+    const { agent, body } = await world.host();
+    await world.running(body, renter.api);
+    agent.automatic = false;
+    return of(operator(), `POST /v1/operator/organizations/${renter.organizationId}/suspend`, { reason: 'abuse' });
+  },
+  'restore an organization': async () => {
+    const { organizationId } = await world.test.renter();
+    await operator().post(`/v1/operator/organizations/${organizationId}/suspend`, { reason: 'abuse' });
+    return of(operator(), `POST /v1/operator/organizations/${organizationId}/restore`, { reason: 'settled' });
+  },
+  'end the sessions of a user, and revoke the keys': async () => {
+    const member = await world.join();
+    await world.key('personal', member);
+    const body = { reason: 'stolen laptop', revoke_api_keys: true };
+    return of(operator(), `POST /v1/operator/users/${member.userId}/end-sessions`, body);
+  },
+  'make a user an operator': async () =>
+    of(operator(), `PUT /v1/operator/users/${(await world.test.renter()).userId}/operator`, { reason: 'a colleague' }),
+  'make an operator an ordinary user': async () => {
+    const { userId } = await world.test.renter();
+    world.test.makeOperator(userId);
+    return of(operator(), `DELETE /v1/operator/users/${userId}/operator`, { reason: 'has left' });
+  },
+  'tell the renters of a machine something': async () => {
+    const { agent, body } = await world.host();
+    await world.running(body);
+    agent.automatic = false;
+    return of(operator(), `POST /v1/operator/machines/${agent.hostId}/notice`, { message: 'a fan is broken' });
+  },
   'make an enrollment token': () => of(operator(), 'POST /v1/operator/enrollment-tokens', {}),
   'revoke an enrollment token': async () =>
     of(
@@ -252,6 +306,58 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
   },
 };
 
+/** Returns the route of a request, as the matrix names it. */
+function routeOf(method: string, path: string): string {
+  const matches = ({ operation }: (typeof ROUTES)[number]) =>
+    new RegExp(`^${operation.replace('{id}', '[^/ ]+')}$`).test(`${method} ${path}`);
+  return ROUTES.find(matches)?.operation ?? `${method} ${path}`;
+}
+
+/** Routes that change nothing of an organization, and why; each other one records an act. */
+const NOT_RECORDED: Readonly<Record<string, string>> = {
+  'POST /v1/auth/sign-in': 'an account is of no organization',
+  'POST /v1/auth/sign-out': 'an account is of no organization',
+  'POST /v1/auth/password': 'an account is of no organization',
+  'DELETE /v1/auth/sessions': 'an account is of no organization',
+  'DELETE /v1/auth/sessions/{id}': 'an account is of no organization',
+  'PATCH /v1/me/mail': 'an account is of no organization',
+  'POST /v1/mail/unsubscribe/{id}': 'an account is of no organization',
+  'POST /v1/ssh-keys': 'an account is of no organization',
+  'DELETE /v1/ssh-keys/{id}': 'an account is of no organization',
+  'POST /v1/instances/estimate': 'it changes nothing',
+  'POST /v1/operator/enrollment-tokens': 'the marketplace itself',
+  'DELETE /v1/operator/enrollment-tokens/{id}': 'the marketplace itself',
+  'POST /v1/operator/machines/{id}/cordon': 'the marketplace itself',
+  'POST /v1/operator/machines/{id}/uncordon': 'the marketplace itself',
+  'POST /v1/operator/machines/{id}/lost': 'the marketplace itself',
+  'POST /v1/operator/machines/{id}/notice': 'the marketplace itself',
+  'PUT /v1/operator/machines/{id}/maintenance': 'the marketplace itself',
+  'DELETE /v1/operator/machines/{id}/maintenance': 'the marketplace itself',
+  'DELETE /v1/operator/machines/{id}/credentials': 'the marketplace itself',
+  'PUT /v1/operator/machines/{id}/disk-quota-waiver': 'the marketplace itself',
+  'DELETE /v1/operator/machines/{id}/disk-quota-waiver': 'the marketplace itself',
+  'DELETE /v1/operator/machines/{id}': 'the marketplace itself',
+  'POST /v1/operator/offers': 'the marketplace itself',
+  'PATCH /v1/operator/offers/{id}': 'the marketplace itself',
+  'DELETE /v1/operator/offers/{id}': 'the marketplace itself',
+  'POST /v1/operator/templates': 'the marketplace itself',
+  'PATCH /v1/operator/templates/{id}': 'the marketplace itself',
+  'PUT /v1/operator/users/{id}/operator': 'the marketplace itself',
+  'DELETE /v1/operator/users/{id}/operator': 'the marketplace itself',
+  'POST /v1/operator/quarantine/{id}/remove': 'it is nobody’s yet',
+  'POST /v1/operator/clock/confirm': 'the marketplace itself',
+};
+/** Routes whose acts test/api/audit-log.test.ts looks at. */
+const RECORDED_ELSEWHERE = [
+  'POST /v1/instances/{id}/start',
+  'POST /v1/webhook-endpoints/{id}/test',
+  'POST /v1/webhook-endpoints/{id}/replay',
+  'POST /v1/webhook-deliveries/{id}/replay',
+  'POST /v1/billing/checkout-session',
+  'DELETE /v1/operator/templates/{id}',
+  'POST /v1/operator/instances/{id}/credit-ignored-stop',
+];
+
 /** The nth statement of what follows fails. Answers how to end that, and how many statements there were. */
 function failAt(store: Store, nth: number): () => number {
   const transact = store.transact.bind(store);
@@ -280,6 +386,7 @@ describe('whatever statement of a use case fails, nothing of it has happened, an
   it.each(Object.entries(USE_CASES))('%s', async (_name, prepare) => {
     const { api, method, path, body } = await prepare();
     const { store } = world.test.core.platform;
+    const known = new Set(acts().map(keyOf));
     for (let nth = 1; ; nth++) {
       const before = world.test.dump();
       const end = failAt(store, nth);
@@ -295,10 +402,25 @@ describe('whatever statement of a use case fails, nothing of it has happened, an
       expect(world.test.dump()).toEqual(before);
       expect(nth).toBeLessThan(MOST);
     }
+    const done = acts().filter((row) => !known.has(keyOf(row)));
+    // Workers act from no address.
+    recorded.set(
+      routeOf(method, path),
+      done.filter(({ address }) => address !== null).map(({ action }) => action),
+    );
+    expect(done.filter(({ action }) => !(ACTS as readonly string[]).includes(action))).toEqual([]);
     // A repeat, as by a client that has not heard the answer: done again, or refused, and then without a trace.
     const before = world.test.dump();
     const again = await api.request(method, path, body);
     expect(again.status).toBeLessThan(500);
     if (again.status >= 400) expect(world.test.dump()).toEqual(before);
   });
+});
+
+it('each route that changes something of an organization records it', () => {
+  const changing = ROUTES.map(({ operation }) => operation).filter((operation) => !operation.startsWith('GET '));
+  const exempt = [...Object.keys(NOT_RECORDED), ...RECORDED_ELSEWHERE];
+  expect(changing.filter((operation) => !exempt.includes(operation) && !recorded.get(operation)?.length)).toEqual([]);
+  expect(exempt.filter((operation) => recorded.get(operation)?.length)).toEqual([]);
+  expect(exempt.filter((operation) => !changing.includes(operation))).toEqual([]);
 });

@@ -75,6 +75,9 @@ describe('a stop that its host ignores', () => {
     const { status, body } = await credit();
     expect(status).toBe(201);
     expect(body.amount_micro).toBe((await read(id)).spend_micro - before);
+    expect(await renter.api.get('/v1/audit-log?action=instance.credit_ignored_stop')).toMatchObject({
+      items: [{ actor_kind: 'operator', object: `instances/${id}`, reason: 'the host did not stop it' }],
+    });
     expect(await credit()).toMatchObject({ status: 409, body: { code: 'INVALID_STATE' } });
     expect(await ignored(id)).toBeUndefined();
   });

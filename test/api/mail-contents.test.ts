@@ -42,7 +42,11 @@ type Mailed =
   | 'billing.disks_at_risk'
   | 'billing.paid'
   | 'billing.payment_failed'
-  | 'billing.spend_cap';
+  | 'billing.spend_cap'
+  | 'organization.suspended'
+  | 'organization.restored'
+  | 'organization.disks_at_risk'
+  | 'machine.notice';
 
 /** As whoever charges organizations records it. */
 function happens<Type extends Mailed>(type: Type, data: EventData[Type], to = renter): void {
@@ -126,6 +130,30 @@ describe('a mail of what has happened', () => {
       /^"Renter's organization" has used up 100 percent of the cap on the month \(UTC\)$/,
       ['the API key KEY has deployed', 'These instances are stopped', 'PUT /v1/api-keys/ID/spend-caps'],
     ],
+    [
+      'organization.suspended',
+      () => ({ reason: 'it attacks others', disks_kept_until: inMs(48 * HOUR_MS) }),
+      /^The organization "Renter's organization" is suspended$/,
+      ['The reason: it attacks others', 'nothing can be deployed or started', 'Disks are kept until 2026-01-0'],
+    ],
+    [
+      'organization.restored',
+      () => ({ reason: 'a mistake' }),
+      /^The organization "Renter's organization" is restored$/,
+      ['The reason: a mistake', 'Nothing has been started', 'POST /v1/instances/ID/start'],
+    ],
+    [
+      'organization.disks_at_risk',
+      () => ({ reason: 'it attacks others', destroyed_at: inMs(6 * HOUR_MS), hours: 6, instances: 2 }),
+      /^Disks of "Renter's organization" will be destroyed in 6 hours$/,
+      ['is suspended', '2 stopped instances will be destroyed with everything on their disks at 2026-01-0'],
+    ],
+    [
+      'machine.notice',
+      () => ({ machine_id: 'm', machine_name: 'node-7', instance_ids: ['i'], message: 'We replace a <fan> tonight' }),
+      /^About the machine "node-7", on which "Renter's organization" has instances$/,
+      ['says of the machine "node-7": We replace a', 'has 1 instance on this machine'],
+    ],
   ])('%s', async (type, data, subject, contains) => {
     happens(type, data());
     const received = await only();
@@ -170,6 +198,14 @@ describe('a mail of what has happened', () => {
     smtp.received.length = 0;
     happens('billing.balance_low', { ...low(), hours: 1 });
     expect((await only()).to).toBe(renter.email);
+  });
+
+  it('of a notice does not go to somebody who wants none, and that of a suspension goes to everybody', async () => {
+    const none = { notices: false, money: false, disks: false, low_balance: false };
+    await renter.api.request('PATCH', '/v1/me/mail', none);
+    happens('machine.notice', { machine_id: 'm', machine_name: 'node-7', instance_ids: ['i'], message: 'a notice' });
+    happens('organization.suspended', { reason: 'abuse', disks_kept_until: inMs(48 * HOUR_MS) });
+    expect((await only()).mail.subject).toContain('is suspended');
   });
 
   it('does not go to somebody who has left meanwhile', async () => {

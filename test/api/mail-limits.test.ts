@@ -216,6 +216,7 @@ describe('what a person has chosen', () => {
     disks: true,
     money: true,
     caps: true,
+    notices: true,
     security: true,
     invites: true,
     sends_mail: true,

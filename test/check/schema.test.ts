@@ -137,11 +137,16 @@ function textsInTypes(): Record<string, string[]> {
   return Object.fromEntries(closed.filter(([, values]) => values.length > 0));
 }
 
+/** Columns whose texts grow with releases: a CHECK of them would recreate the table each time. */
+const GROWING = ['mails.kind', 'mail_preferences.category'];
+
 it('the texts that a column may have are the same in the types and in the database', () => {
   const inSql = textsInSql(migrated(migrations.length));
-  const inTypes = textsInTypes();
-  expect(Object.keys(inTypes).length).toBeGreaterThan(12);
-  expect(inTypes).toEqual(inSql);
+  const inTypes = Object.entries(textsInTypes());
+  const growing = inTypes.filter(([column]) => GROWING.includes(column));
+  expect(growing.map(([column]) => column).sort()).toEqual([...GROWING].sort());
+  expect(inTypes.length).toBeGreaterThan(12);
+  expect(Object.fromEntries(inTypes.filter((one) => !growing.includes(one)))).toEqual(inSql);
 });
 
 it('what the types let an insert leave out has a default in the database', () => {

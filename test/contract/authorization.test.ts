@@ -367,6 +367,9 @@ function bytes({ status, headers, body }: Answer<unknown>): string {
   return JSON.stringify([status, kept, { ...(body as object), request_id: '' }]);
 }
 
+/** What a suspended organization is refused; a deploy and a start only once everything before has been checked. */
+const SUSPENDED = ['POST /v1/orgs/current/invites'];
+
 describe('the authorization matrix', () => {
   let cells = 0;
   afterAll(() => {
@@ -402,5 +405,28 @@ describe('the authorization matrix', () => {
       }
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('of a suspended organization is the same, but for what it is refused', async () => {
+    const [side] = credentials.map((credential) => credential.side);
+    await test.operator.post(`/v1/operator/organizations/${side?.admin.organizationId}/suspend`, { reason: 'abuse' });
+    const restoreSuspended = test.snapshot();
+    const names = ['an admin’s session', 'a member’s session', 'a team key'];
+    const its = credentials.filter((credential) => credential.side === side && names.includes(credential.name));
+    const wrong: string[] = [];
+    for (const route of ROUTES.filter(({ access }) => access !== 'operator' && access !== 'public'))
+      for (const credential of its) {
+        const cell: Cell = { route, credential, target: 'own', header: 'absent' };
+        const answer = await send(cell);
+        cells += 1;
+        const isRefused = answer.body?.code === 'ORGANIZATION_SUSPENDED';
+        const mustBe = SUSPENDED.includes(route.operation) && expected(cell) === 'passes';
+        if (isRefused !== mustBe || expected(cell) !== actual(cell, answer))
+          wrong.push(`${describeCell(cell)}: ${answer.status} ${answer.body?.code}`);
+        if (answer.status < 400 && !route.operation.startsWith('GET')) restoreSuspended();
+      }
+    expect(its).toHaveLength(3);
+    expect(wrong).toEqual([]);
+    restore();
   });
 });

@@ -145,6 +145,10 @@ describe('Errors: deploy refusals', () => {
     };
     const code = async () => (await refused(request, renter.api)).code;
     await dispute('POST', renter);
+    const suspension = `/v1/operator/organizations/${renter.organizationId}`;
+    await world.test.operator.post(`${suspension}/suspend`, { reason: 'abuse' });
+    expect(await code()).toBe('ORGANIZATION_SUSPENDED');
+    await world.test.operator.post(`${suspension}/restore`, { reason: 'settled' });
     expect(await code()).toBe('TEMPLATE_NOT_FOUND');
     request['template_id'] = await template(worst);
     expect(await code()).toBe('TEMPLATE_COMING_SOON');

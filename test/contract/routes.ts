@@ -61,6 +61,9 @@ const webhook = (operation: string, body?: object) =>
 const instance = (operation: string, body?: object) =>
   of('instance', 'INSTANCE_NOT_FOUND', operation, operation.startsWith('GET') ? 'read' : 'member', body);
 const machine = (operation: string, body?: object) => of('machine', 'MACHINE_NOT_FOUND', operation, 'operator', body);
+const organization = (operation: string, body?: object) =>
+  of('organization', 'ORGANIZATION_NOT_FOUND', operation, 'operator', body);
+const WHY = { reason: 'x' };
 const AT_EIGHT = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
 const LATER = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
@@ -135,6 +138,8 @@ export const ROUTES: readonly Route[] = [
   instance('DELETE /v1/instances/{id}/schedule'),
   instance('DELETE /v1/instances/{id}'),
 
+  route('GET /v1/audit-log', 'admin'),
+  route('GET /v1/audit-log.csv', 'admin'),
   route('GET /v1/events', 'read'),
   route('POST /v1/webhook-endpoints', 'admin', { url: 'https://hooks.example' }),
   route('GET /v1/webhook-endpoints', 'admin'),
@@ -185,6 +190,16 @@ export const ROUTES: readonly Route[] = [
   of('organization', 'ORGANIZATION_NOT_FOUND', 'DELETE /v1/operator/organizations/{id}/dispute', 'operator'),
   of('organization', 'ORGANIZATION_NOT_FOUND', 'GET /v1/operator/organizations/{id}/transactions', 'operator'),
   of('organization', 'ORGANIZATION_NOT_FOUND', 'GET /v1/operator/organizations/{id}/users', 'operator'),
+  organization('GET /v1/operator/organizations/{id}'),
+  organization('GET /v1/operator/organizations/{id}/api-keys'),
+  organization('GET /v1/operator/organizations/{id}/templates'),
+  organization('GET /v1/operator/organizations/{id}/machines'),
+  organization('POST /v1/operator/organizations/{id}/suspend', WHY),
+  organization('POST /v1/operator/organizations/{id}/restore', WHY),
+  machine('POST /v1/operator/machines/{id}/notice', { message: 'x' }),
+  of('member', 'USER_NOT_FOUND', 'POST /v1/operator/users/{id}/end-sessions', 'operator', WHY),
+  of('member', 'USER_NOT_FOUND', 'PUT /v1/operator/users/{id}/operator', 'operator', WHY),
+  of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}/operator', 'operator', WHY),
   route('GET /v1/operator/users', 'operator'),
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}', 'operator'),
   route('GET /v1/operator/revenue', 'operator'),

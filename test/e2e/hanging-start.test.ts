@@ -45,6 +45,7 @@ afterAll(async () => {
 
 it('an agent that is started while Docker hangs is connected, says so, and goes on once Docker answers', async () => {
   await real.killAgent();
+  await eventually('its connection to be gone', async () => !(await real.isConnected()));
   hangs = true;
   await real.startAgent();
   expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({

@@ -234,7 +234,7 @@ const ACCOUNTS: readonly Mutant[] = [
   {
     name: 'demotion-keeps-personal-keys',
     file: `${SERVICES}/accounts/members.ts`,
-    before: '      revokeKeysOf(tx, userId, caller.organizationId);\n',
+    before: '      revokeKeysOf(tx, actorOf(caller), userId, caller.organizationId);\n',
     after: '',
     tests: ['test/api/roles.test.ts'],
   },

@@ -71,6 +71,27 @@ describe('logs', () => {
   });
 });
 
+describe('where to report abuse', () => {
+  const parse = (settings: object) => parseConfig({ GPURENT_DATABASE: join(folder, 'gpurent.db'), ...settings }).abuse;
+
+  it('is an address, a page, both or nothing', () => {
+    const [email, url] = ['abuse@gpus.example', 'https://gpus.example/abuse'];
+    expect(parse({})).toEqual({});
+    expect(parse({ GPURENT_ABUSE_EMAIL: email })).toEqual({ email });
+    expect(parse({ GPURENT_ABUSE_EMAIL: email, GPURENT_ABUSE_URL: url })).toEqual({ email, url });
+  });
+
+  it.each([
+    ['GPURENT_ABUSE_EMAIL', 'us', /give one e-mail address/],
+    ['GPURENT_ABUSE_EMAIL', 'a@b.example, c@d.example', /give one e-mail address/],
+    ['GPURENT_ABUSE_URL', 'http://gpus.example/abuse', /give an https address/],
+    ['GPURENT_ABUSE_URL', 'javascript:alert(1)', /give an https address/],
+  ])('%s=%s is refused', (name, value, saying) => {
+    expect(() => parse({ [name]: value })).toThrow(saying);
+    expect(() => parse({ [name]: value })).toThrow(name);
+  });
+});
+
 describe('payments by Stripe', () => {
   const secret = join(folder, 'secret');
   writeFileSync(secret, 'sk_test_1\n');

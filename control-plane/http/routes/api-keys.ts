@@ -32,7 +32,7 @@ export function kindOf(options = {}) {
 const READ_ONLY =
   'Whether the key can only read, without access tokens and values of environments, and estimate deploys';
 const ALLOWED_ADDRESSES = 'The IP addresses and blocks from which the key can be used';
-const ApiKey = Type.Object(
+export const ApiKey = Type.Object(
   {
     id: uuid('The id of the key'),
     name: text('The name of the key'),
@@ -135,7 +135,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   );
 };
 
-function apiKeyView(key: ApiKeyDetails) {
+export function apiKeyView(key: ApiKeyDetails) {
   return {
     ...key,
     read_only: key.read_only === 1,

@@ -43,6 +43,7 @@ export const DeployBody = body({
 });
 
 export const DEPLOY_REFUSALS: readonly RefusalCode[] = [
+  'ORGANIZATION_SUSPENDED',
   'TEMPLATE_NOT_FOUND',
   'TEMPLATE_COMING_SOON',
   'TEMPLATE_ARCH_UNSUPPORTED',
@@ -119,6 +120,7 @@ export const instanceRoutes: Routes = (app, platform) => {
         refusals: [
           'INSTANCE_NOT_FOUND',
           'INVALID_STATE',
+          'ORGANIZATION_SUSPENDED',
           'PAYMENTS_FROZEN',
           'INSUFFICIENT_BALANCE',
           'SPEND_LIMIT_REACHED',

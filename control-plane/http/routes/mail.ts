@@ -14,6 +14,7 @@ const choices = {
     'Whether you are told of payments, if you are an admin, and of instances that were stopped for lack of balance',
   ),
   caps: flag('Whether you are told when 50, 80 and 100 percent of a cap of an organization or an API key are used up'),
+  notices: flag('Whether you are told what the operator says about machines on which you have instances'),
 };
 const MailSettings = Type.Object(
   {

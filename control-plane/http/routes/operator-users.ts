@@ -6,7 +6,7 @@ import { User } from './accounts.js';
 import { Member, memberView } from './organizations.js';
 import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
-const OperatedUser = Type.Object(
+export const OperatedUser = Type.Object(
   { ...User.properties, is_operator: flag('Whether the user can use the routes under /v1/operator') },
   { title: 'OperatedUser' },
 );

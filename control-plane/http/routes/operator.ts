@@ -10,7 +10,7 @@ import {
 } from '../../services/catalogue/template-editing.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
-import { organizationFacts } from './organizations.js';
+import { organizationFacts, suspensionView } from './organizations.js';
 import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
@@ -30,7 +30,7 @@ const TemplateBody = body({
 });
 const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false });
 
-const Organization = Type.Object(
+export const OperatedOrganization = Type.Object(
   {
     ...organizationFacts,
   },
@@ -116,10 +116,10 @@ export const operatorRoutes: Routes = (app, platform) => {
         operationId: 'listOrganizations',
         summary: 'List the organizations, newest first',
         querystring: PageQuery,
-        response: { 200: page(Organization) },
+        response: { 200: page(OperatedOrganization) },
       },
     },
-    (request) => viewPage(listOrganizations(platform, request.query), organizationView),
+    (request) => viewPage(listOrganizations(platform, request.query), operatedOrganizationView),
   );
   app.post(
     '/v1/operator/organizations/:id/credits',
@@ -155,10 +155,10 @@ export const operatorRoutes: Routes = (app, platform) => {
         summary: 'Open a payment dispute of an organization',
         description: 'Freezes the payments of the organization: it can neither deploy nor start instances.',
         params: idOf('organization'),
-        response: { 200: Organization },
+        response: { 200: OperatedOrganization },
       },
     },
-    (request) => organizationView(setDisputed(platform, accountOf(request), request.params.id, true)),
+    (request) => operatedOrganizationView(setDisputed(platform, accountOf(request), request.params.id, true)),
   );
   app.delete(
     '/v1/operator/organizations/:id/dispute',
@@ -168,13 +168,19 @@ export const operatorRoutes: Routes = (app, platform) => {
         operationId: 'closeDispute',
         summary: 'Close the payment dispute of an organization',
         params: idOf('organization'),
-        response: { 200: Organization },
+        response: { 200: OperatedOrganization },
       },
     },
-    (request) => organizationView(setDisputed(platform, accountOf(request), request.params.id, false)),
+    (request) => operatedOrganizationView(setDisputed(platform, accountOf(request), request.params.id, false)),
   );
 };
 
-function organizationView(row: OrganizationRow) {
-  return { ...row, payments_frozen: row.payments_frozen_at !== null, created_at: iso(row.created_at) };
+export function operatedOrganizationView(row: OrganizationRow) {
+  const { payments_frozen_at } = row;
+  return {
+    ...row,
+    payments_frozen: payments_frozen_at !== null,
+    suspension: suspensionView(row),
+    created_at: iso(row.created_at),
+  };
 }

@@ -6,6 +6,7 @@ import {
   removeMember,
   type Member as MemberDetails,
 } from '../../services/accounts/members.js';
+import type { OrganizationRow } from '../../services/accounts/organizations.js';
 import { ACCOUNT, ADMIN, READ_MONEY, accountOf, callerOf, sessionOf } from '../policy.js';
 import {
   body,
@@ -31,15 +32,28 @@ import {
   type OrganizationDetails,
 } from '../../services/billing/organizations.js';
 
+const Suspension = Type.Object(
+  {
+    since: timestamp('When an operator suspended the organization'),
+    reason: text('The reason that the operator gave'),
+    disks_kept_until: timestamp('When its instances are destroyed with their disks, unless it is restored before'),
+  },
+  {
+    description:
+      'Why the organization can neither deploy nor start instances, because an operator has suspended it; null: it is not suspended',
+  },
+);
+
 /** The fields of an organization that both members and operators see. */
 export const organizationFacts = {
   id: uuid('The id of the organization'),
   name: text('The name of the organization'),
   balance_micro: micro('The balance; negative: the organization owes money'),
   payments_frozen: flag('Whether a payment dispute is open: the organization can neither deploy nor start instances'),
+  suspension: nullable(Suspension),
   created_at: timestamp('When the organization was created'),
 };
-const Organization = Type.Object(
+export const Organization = Type.Object(
   {
     ...organizationFacts,
     burn_per_hour_micro: micro('The cost of one hour of all instances and disks that the organization has now'),
@@ -194,7 +208,7 @@ export const inviteRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs/current/invites',
     {
-      config: { policy: ADMIN, refusals: ['ALREADY_MEMBER', 'LIMIT_REACHED'] },
+      config: { policy: ADMIN, refusals: ['ORGANIZATION_SUSPENDED', 'ALREADY_MEMBER', 'LIMIT_REACHED'] },
       schema: {
         operationId: 'createInvite',
         summary: 'Create an invitation for an e-mail address',
@@ -240,13 +254,19 @@ export const inviteRoutes: Routes = (app, platform) => {
   );
 };
 
-function organizationView(organization: OrganizationDetails) {
+export function organizationView(organization: OrganizationDetails) {
   return {
     ...organization,
     payments_frozen: organization.payments_frozen_at !== null,
+    suspension: suspensionView(organization),
     lasts_until: isoOrNull(organization.lasts_until),
     created_at: iso(organization.created_at),
   };
+}
+
+export function suspensionView({ suspended_at, suspended_reason, disks_kept_until }: OrganizationRow) {
+  if (suspended_at === null || disks_kept_until === null) return null;
+  return { since: iso(suspended_at), reason: suspended_reason ?? '', disks_kept_until: iso(disks_kept_until) };
 }
 
 export function memberView(member: MemberDetails) {

@@ -1,3 +1,4 @@
+import { userActor } from '../../domain/act.js';
 import type { AccountCaller, Role } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -6,6 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
 import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
 import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
@@ -41,9 +43,23 @@ export async function signUp(platform: Platform, request: SignUp, origin: Sessio
     const organization: SignedIn['organization'] = invite
       ? joinBy(tx, invite, user.id)
       : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
+    recordSignUp(tx, user, organization, invite, origin.network);
     noteNetwork(platform, tx, user.id, origin.network);
     return { ...openSession(platform, tx, user.id, origin), user, organization };
   });
+}
+
+/** Records what a sign-up did in the organization. Since the password was hashed, only the network of its request is known. */
+function recordSignUp(
+  tx: Tx,
+  { id, email }: Row<'users'>,
+  organization: { id: string },
+  invite: InviteDetails | undefined,
+  network: string,
+): void {
+  const by = userActor(id, email);
+  if (invite) recordAct(tx, organization.id, by, 'invite.accept', `invites/${invite.id}`, null, network);
+  else recordAct(tx, organization.id, by, 'organization.create', `orgs/${organization.id}`, null, network);
 }
 
 function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }: SignUp): InviteDetails | undefined {
@@ -108,7 +124,7 @@ export async function changePassword(
     checkUnchanged(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
     endSessionsBut(tx, caller);
-    if (request.revoke_api_keys === true) revokeKeysOf(tx, user.id);
+    if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
   });
 }
 

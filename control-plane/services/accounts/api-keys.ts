@@ -1,3 +1,4 @@
+import { actorOf, type Actor } from '../../domain/act.js';
 import type { ApiKeyKind, Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -5,6 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
 import { faultOfBlock, readAllowedAddresses } from './allowed-addresses.js';
+import { recordAct } from '../system/acts.js';
 import { checkLimit } from './limits.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -73,11 +75,16 @@ export function createApiKey(
   checkLimit(tx, 'apiKeys', activeKeys(tx, caller.organizationId).select('api_keys.id'));
   tx.run(query.insertInto('api_keys').values(row));
   tell(tx, 'api_key.created', row);
+  recordAct(tx, row.organization_id, actorOf(caller), 'api_key.create', `api-keys/${row.id}`);
   return { key: { ...row, allowed_addresses, creator_email: caller.email, creator_is_member: true }, secret };
 }
 
 /** Lists the active API keys of the caller's organization, newest first. */
-export function listApiKeys(platform: Platform, caller: Caller, request: PageRequest): Page<ApiKeyDetails> {
+export function listApiKeys(
+  platform: Platform,
+  caller: Pick<Caller, 'organizationId'>,
+  request: PageRequest,
+): Page<ApiKeyDetails> {
   const { items, ...rest } = platform.store.transact((tx) =>
     pageOf(
       tx,
@@ -122,7 +129,7 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
         'a member can revoke only their own personal keys; ask an admin of the organization',
       );
     }
-    revoke(tx, [key]);
+    revoke(tx, actorOf(caller), [key]);
   });
 }
 
@@ -133,12 +140,12 @@ export function countKeysOf(platform: Platform, creatorId: string): number {
   return platform.store.transact((tx) => tx.get(active)?.count ?? 0);
 }
 
-/** Revokes the active keys that a user has created: all, or the personal ones in one organization. */
-export function revokeKeysOf(tx: Tx, creatorId: string, personalIn?: string): void {
+/** Revokes the active keys that a user has created: all, or the personal ones in one organization. Returns them. */
+export function revokeKeysOf(tx: Tx, by: Actor, creatorId: string, personalIn?: string): Row<'api_keys'>[] {
   const keys = query.selectFrom('api_keys').selectAll().where('creator_id', '=', creatorId);
   const active = keys.where('revoked_at', 'is', null);
-  if (personalIn === undefined) return revoke(tx, tx.all(active));
-  revoke(tx, tx.all(active.where('organization_id', '=', personalIn).where('kind', '=', 'personal')));
+  if (personalIn === undefined) return revoke(tx, by, tx.all(active));
+  return revoke(tx, by, tx.all(active.where('organization_id', '=', personalIn).where('kind', '=', 'personal')));
 }
 
 /**
@@ -151,18 +158,20 @@ export function expireApiKeys(platform: Platform): { expired: number } {
     const open = query.selectFrom('api_keys').selectAll().where('revoked_at', 'is', null);
     return tx.all(open.where('expires_at', '<=', tx.now).orderBy('expires_at').limit(BATCH));
   });
-  return { expired: forEachInOwnTransaction(platform, due, (tx, key) => end(tx, [key], 'api_key.expired')) };
+  return { expired: forEachInOwnTransaction(platform, due, (tx, key) => end(tx, key, 'api_key.expired')) };
 }
 
-function revoke(tx: Tx, keys: readonly Row<'api_keys'>[]): void {
-  end(tx, keys, 'api_key.revoked');
-}
-
-function end(tx: Tx, keys: readonly Row<'api_keys'>[], type: 'api_key.revoked' | 'api_key.expired'): void {
+function revoke(tx: Tx, by: Actor, keys: Row<'api_keys'>[]): Row<'api_keys'>[] {
   for (const key of keys) {
-    tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', key.id));
-    tell(tx, type, key);
+    end(tx, key, 'api_key.revoked');
+    recordAct(tx, key.organization_id, by, 'api_key.revoke', `api-keys/${key.id}`);
   }
+  return keys;
+}
+
+function end(tx: Tx, key: Row<'api_keys'>, type: 'api_key.revoked' | 'api_key.expired'): void {
+  tx.run(query.updateTable('api_keys').set({ revoked_at: tx.now }).where('id', '=', key.id));
+  tell(tx, type, key);
 }
 
 function tell(tx: Tx, type: 'api_key.created' | 'api_key.revoked' | 'api_key.expired', key: Row<'api_keys'>): void {

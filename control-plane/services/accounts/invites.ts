@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../shared/time.js';
+import { actorOf } from '../../domain/act.js';
 import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -8,8 +9,10 @@ import { recordEvent } from '../events/record.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
 import { checkInvitesADay, mailInvite } from '../mail/invite-mails.js';
+import { recordAct } from '../system/acts.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { checkNotSuspended } from './suspension.js';
 import { hashToken } from './tokens.js';
 
 const INVITE_MS = 7 * DAY_MS;
@@ -18,7 +21,7 @@ export type InviteDetails = Row<'invites'>;
 
 /**
  * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token, and the mail that
- * goes to the address if `mailed` is true. Refuses with ALREADY_MEMBER and LIMIT_REACHED.
+ * goes to the address if `mailed` is true. Refuses with ORGANIZATION_SUSPENDED, ALREADY_MEMBER and LIMIT_REACHED.
  */
 export function createInvite(
   platform: Platform,
@@ -27,6 +30,7 @@ export function createInvite(
 ): InviteDetails & { token: string; mailed: boolean } {
   const token = `inv_${platform.ids.hex(24)}`;
   return platform.store.transact((tx) => {
+    checkNotSuspended(tx, caller.organizationId);
     const member = tx.get(
       query
         .selectFrom('memberships')
@@ -54,6 +58,7 @@ export function createInvite(
     };
     tx.run(query.insertInto('invites').values(row));
     tell(tx, 'invite.created', row);
+    recordAct(tx, row.organization_id, actorOf(caller), 'invite.create', `invites/${row.id}`);
     return { ...row, token, mailed: mailInvite(platform, tx, row, { token, invitedBy: caller.email }) };
   });
 }
@@ -72,6 +77,7 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
     if (!invite) throw inviteNotFound();
     tx.run(query.deleteFrom('invites').where('id', '=', id));
     tell(tx, 'invite.revoked', invite);
+    recordAct(tx, invite.organization_id, actorOf(caller), 'invite.withdraw', `invites/${id}`);
   });
 }
 
@@ -90,7 +96,11 @@ export function acceptInvite(
   caller: AccountCaller,
   token: string,
 ): Row<'organizations'> & { role: Role } {
-  return platform.store.transact((tx) => joinBy(tx, findAcceptable(tx, caller, token), caller.userId));
+  return platform.store.transact((tx) => {
+    const invite = findAcceptable(tx, caller, token);
+    recordAct(tx, invite.organization_id, actorOf(caller), 'invite.accept', `invites/${invite.id}`);
+    return joinBy(tx, invite, caller.userId);
+  });
 }
 
 /** Returns what an invitation offers the caller. Refuses like {@link acceptInvite}. */

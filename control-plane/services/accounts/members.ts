@@ -1,9 +1,11 @@
+import { actorOf, type Act, type Actor } from '../../domain/act.js';
 import { isDemotion, type AccountCaller, type Role, type SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { revokeKeysOf } from './api-keys.js';
 import { recordMember } from './organizations.js';
+import { recordAct } from '../system/acts.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { recordNote } from '../events/timeline.js';
@@ -44,10 +46,11 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
     );
     const changed = { ...member, role };
     if (role !== member.role) recordMember(tx, caller.organizationId, 'member.role_changed', changed);
+    recordAct(tx, caller.organizationId, actorOf(caller), 'member.role', `members/${userId}`);
     if (isDemotion(member.role, role)) {
       const did = `${member.email} has the role ${role} now`;
       tellInstances(tx, caller.organizationId, member, { kind: 'member_demoted', did });
-      revokeKeysOf(tx, userId, caller.organizationId);
+      revokeKeysOf(tx, actorOf(caller), userId, caller.organizationId);
     }
     return changed;
   });
@@ -55,31 +58,32 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
 
 /** Removes a member for an admin. Refuses like {@link changeRole}. */
 export function removeMember(platform: Platform, caller: SessionCaller, userId: string): void {
-  platform.store.transact((tx) => depart(tx, caller.organizationId, userId));
+  platform.store.transact((tx) => depart(tx, actorOf(caller), 'member.remove', caller.organizationId, userId));
 }
 
 /** Ends the caller's own membership. Refuses like {@link changeRole}. */
 export function leave(platform: Platform, caller: AccountCaller, organizationId: string): void {
-  platform.store.transact((tx) => depart(tx, organizationId, caller.userId));
+  platform.store.transact((tx) => depart(tx, actorOf(caller), 'member.leave', organizationId, caller.userId));
 }
 
-function depart(tx: Tx, organizationId: string, userId: string): void {
+function depart(tx: Tx, by: Actor, action: Act, organizationId: string, userId: string): void {
   const member = getMember(tx, organizationId, userId);
   keepAnAdmin(tx, organizationId, member);
-  endMembership(tx, organizationId, member);
+  endMembership(tx, by, action, organizationId, member);
 }
 
 /**
  * Deletes a membership and revokes the member's personal keys. Team keys and instances belong to the organization and stay. Each
  * instance gets an event that advises to replace its access; replacing it here would cut off the work of others.
  */
-export function endMembership(tx: Tx, organizationId: string, member: Member): void {
+export function endMembership(tx: Tx, by: Actor, action: Act, organizationId: string, member: Member): void {
   const { id: userId } = member;
   const did = `${member.email} has left the organization`;
   tellInstances(tx, organizationId, member, { kind: 'member_left', did });
   tx.run(query.deleteFrom('memberships').where('organization_id', '=', organizationId).where('user_id', '=', userId));
   recordMember(tx, organizationId, 'member.left', member);
-  revokeKeysOf(tx, userId, organizationId);
+  recordAct(tx, organizationId, by, action, `members/${userId}`);
+  revokeKeysOf(tx, by, userId, organizationId);
 }
 
 function tellInstances(

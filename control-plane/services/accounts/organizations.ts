@@ -12,7 +12,17 @@ export type OrganizationRow = Row<'organizations'>;
 export function foundOrganization(tx: Tx, userId: string, name: string): Row<'organizations'> {
   const nothing = { balance_micro: 0, payments_frozen_at: null, exhausted_since: null, settle_at: null };
   const warnings = { balance_low_hours: null, disks_at_risk_hours: null };
-  const organization = { id: tx.id(), name, ...nothing, ...warnings, created_at: tx.now };
+  const suspension = { suspended_at: null, suspended_reason: null, suspended_keep_days: null, disks_kept_until: null };
+  const looks = { suspension_told_hours: null, suspension_look_at: null };
+  const organization = {
+    id: tx.id(),
+    name,
+    ...nothing,
+    ...warnings,
+    ...suspension,
+    ...looks,
+    created_at: tx.now,
+  };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');
   return organization;

@@ -1,3 +1,4 @@
+import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -16,6 +17,9 @@ export type UserDetails = Pick<Row<'users'>, 'id' | 'email' | 'name' | 'is_opera
 /** Prefix that replaces the e-mail address of a removed user. No valid address has it, so nobody can sign in or up with it. */
 const REMOVED = 'removed:';
 export const REMOVED_EMAILS = `${REMOVED}%`;
+
+/** Who ends the memberships of a removed user. */
+const BY_REMOVAL = anOperator('the account was removed');
 
 /** Lists, for an operator, the users with an account, newest first, or only the one with this e-mail address. */
 export function listUsers(
@@ -52,27 +56,27 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
     tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
     tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
     forgetMailsOf(tx, id);
-    revokeKeysOf(tx, id);
+    revokeKeysOf(tx, BY_REMOVAL, id);
     const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
     tx.run(query.updateTable('users').set(nobody).where('id', '=', id));
     recordAudit(tx, operator, 'user.remove', id, { email: user.email });
   });
 }
 
-function getUser(tx: Tx, id: string): Row<'users'> {
+export function getUser(tx: Tx, id: string): Row<'users'> {
   const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', id));
   if (!user || user.email.startsWith(REMOVED)) throw new Refusal('USER_NOT_FOUND', 'no user has this id');
   return user;
 }
 
-function membershipsOf(tx: Tx, userId: string): Row<'memberships'>[] {
+export function membershipsOf(tx: Tx, userId: string): Row<'memberships'>[] {
   return tx.all(query.selectFrom('memberships').selectAll().where('user_id', '=', userId));
 }
 
 function endMembershipOf(tx: Tx, { organization_id, role, joined_at }: Row<'memberships'>, user: Row<'users'>): void {
   const member = { id: user.id, email: user.email, name: user.name, role, joined_at };
   if (isLastAdmin(tx, organization_id, member)) refuseWhereInUse(tx, organization_id, user);
-  endMembership(tx, organization_id, member);
+  endMembership(tx, BY_REMOVAL, 'member.remove', organization_id, member);
 }
 
 function refuseWhereInUse(tx: Tx, organizationId: string, { email }: Row<'users'>): void {

@@ -1,8 +1,11 @@
+import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { lookAtSuspension } from '../accounts/suspension.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { findOpenCommand } from '../instances/commands.js';
 import { checkTemplate } from './deploy-checks.js';
@@ -80,6 +83,8 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     tx.run(query.deleteFrom('quarantine').where('id', '=', id));
     const accessible = origin ? renewAccess(tx, instance) : instance;
     recordAudit(tx, operator, 'quarantine.adopt', id, { instance_id: instance.id, organization_id: organization.id });
+    recordAct(tx, organization.id, anOperator(null), 'instance.adopt', `instances/${instance.id}`);
+    lookAtSuspension(tx, organization.id);
     return describeInstance(platform, tx, accessible);
   });
 }

@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
@@ -8,6 +9,7 @@ import { getOwnInstance, type Instance } from '../instances/queries.js';
 import type { Tx } from '../../store/store.js';
 import { amend, type InstanceChanges } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 
@@ -35,6 +37,7 @@ export function changeInstance(
     keepEarlierLimits(tx, instance, changes);
     const changed = amend(tx, instance, changes);
     settleSoon(tx, caller.organizationId);
+    recordAct(tx, caller.organizationId, actorOf(caller), 'instance.update', `instances/${id}`);
     return describeInstance(platform, tx, changed);
   });
 }

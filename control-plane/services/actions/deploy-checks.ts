@@ -127,6 +127,7 @@ type Check = (planned: PlannedDeploy) => Refusal | undefined;
 
 /** Every check of a deploy, in the order of API rule 18. */
 const CHECKS: readonly Check[] = [
+  ({ payer }) => payer.suspension,
   ({ template }) => refusalIn(template),
   ...TEMPLATE_CHECKS.map((check) => ofTemplate((template, { organizationId }) => check(template, organizationId))),
   ({ offer }) => refusalIn(offer),

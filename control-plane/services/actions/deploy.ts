@@ -1,8 +1,10 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import type { EnvEntry } from '../../domain/environment.js';
 import type { InstanceLimits } from '../../domain/instance-limits.js';
 import { findPayer } from '../billing/payer.js';
 import { settleOrganizations } from '../billing/settle.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { recordCommand } from '../instances/commands.js';
 import { findReplayed, idempotencyOf, remember } from '../instances/idempotency.js';
@@ -52,6 +54,7 @@ export function deploy(
     const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
     const message = `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`;
     recordTransition(tx, instance, null, { kind: 'created', message });
+    recordAct(tx, caller.organizationId, actorOf(caller), 'instance.deploy', `instances/${instance.id}`);
     if (idempotency) remember(tx, idempotency, instance.id);
     const accepted = describeInstance(platform, tx, instance);
     const slow = findSlowImage(tx, caller.organizationId, template.image);

@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance } from '../instances/queries.js';
@@ -19,7 +20,7 @@ export function destroy(
     checkAction(instance, 'destroy');
     const repeated = instance.status === 'destroying';
     const message = repeated ? 'destroy requested again' : 'destroy requested';
-    const destroying = requestDestroy(tx, instance, { kind: 'destroy_requested', message });
+    const destroying = requestDestroy(tx, instance, { kind: 'destroy_requested', message }, actorOf(caller));
     return { instance: describeInstance(platform, tx, destroying), repeated };
   });
 }

@@ -1,3 +1,4 @@
+import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
@@ -16,7 +17,7 @@ export function stopForOperator(platform: Platform, operator: Operator, id: stri
     const instance = getInstance(tx, id);
     checkAction(instance, 'stop');
     const message = `an operator stops this instance: ${reason}`;
-    requestStop(tx, instance, { kind: 'stopped_by_operator', message });
+    requestStop(tx, instance, { kind: 'stopped_by_operator', message }, anOperator(reason));
     auditInstance(tx, operator, 'instance.stop', instance, reason);
   });
 }
@@ -34,7 +35,7 @@ export function destroyForOperator(platform: Platform, operator: Operator, id: s
       throw invalidField('reason', `is required because the instance is ${instance.status}; its renter reads it`);
     const why = reason ?? 'it is in error, and its disk can no longer be reached';
     const message = `an operator destroys this instance: ${why}`;
-    requestDestroy(tx, instance, { kind: 'removed_by_operator', message });
+    requestDestroy(tx, instance, { kind: 'removed_by_operator', message }, anOperator(why));
     auditInstance(tx, operator, 'instance.remove', instance, reason);
   });
 }

@@ -1,8 +1,10 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { findAttachableKey } from '../accounts/ssh-keys.js';
 import { findMachineRow } from '../machines/machines.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
@@ -39,6 +41,7 @@ export function replaceAccess(
       access_replacement: 'pending',
     });
     recordNote(tx, id, 'access_requested', requestedWords(after.accessToken !== '', key?.name));
+    recordAct(tx, caller.organizationId, actorOf(caller), 'instance.access', `instances/${id}`);
     return describeInstance(platform, tx, tellHost(tx, replaced));
   });
 }

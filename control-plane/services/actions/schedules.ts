@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { findContradiction, nextOccurrence, type Occurrence, type ScheduleEntry } from '../../domain/schedule.js';
@@ -14,6 +15,7 @@ import {
   type Schedule,
   type ScheduleRow,
 } from '../instances/schedules.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { findZone } from '../system/time-zones.js';
 
@@ -61,6 +63,7 @@ export function replaceSchedule(
     const look_at = start_command === null ? next_at : tx.now;
     const row = { instance_id: id, time_zone, entries: JSON.stringify(entries), next_at, look_at, start_command };
     writeSchedule(tx, row);
+    recordAct(tx, caller.organizationId, actorOf(caller), 'schedule.replace', `instances/${id}`);
     return describe(tx, row);
   });
 }
@@ -70,6 +73,7 @@ export function removeSchedule(platform: Platform, caller: Caller, id: string): 
   platform.store.transact((tx) => {
     getOwnInstance(tx, caller, id);
     dropSchedule(tx, id);
+    recordAct(tx, caller.organizationId, actorOf(caller), 'schedule.remove', `instances/${id}`);
   });
 }
 

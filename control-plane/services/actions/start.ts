@@ -1,3 +1,4 @@
+import { SYSTEM, actorOf, type Actor } from '../../domain/act.js';
 import { burnPerHourMicro } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
@@ -7,11 +8,13 @@ import type { CommandAnswer } from '../connections/pending-commands.js';
 import { findMachineRow } from '../machines/machines.js';
 import { settleOrganizations } from '../billing/settle.js';
 import type { Platform } from '../system/platform.js';
+import { checkNotSuspended } from '../accounts/suspension.js';
 import { reclaimGpus } from '../instances/claims.js';
 import { findCommand, recordCommand, type CommandRow } from '../instances/commands.js';
 import { checkPayment } from '../billing/payment-check.js';
 import { checkOwnLimit, checkSpendCaps } from '../billing/spend-check.js';
 import { findInstance, findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
+import { recordInstanceAct } from '../instances/requests.js';
 import { undoStart } from '../instances/release.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 import { checkAction } from './stop.js';
@@ -24,8 +27,8 @@ export const ANSWER_TIMEOUT_MS = 10_000;
 /**
  * Starts a stopped instance on the same disk and GPUs. It is the only use case that waits for the host, for at most ten seconds, to
  * accept or refuse. After any failure the instance is `stopped` again with its disk. Refuses with INSTANCE_NOT_FOUND,
- * INVALID_STATE, PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, SPEND_LIMIT_REACHED, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, START_REFUSED and
- * START_UNAVAILABLE.
+ * INVALID_STATE, ORGANIZATION_SUSPENDED, PAYMENTS_FROZEN, INSUFFICIENT_BALANCE, SPEND_LIMIT_REACHED, CAPACITY_UNAVAILABLE,
+ * HOST_UNREACHABLE, START_REFUSED and START_UNAVAILABLE.
  */
 export async function start(platform: Platform, caller: Caller, id: string): Promise<InstanceDetails> {
   const { instance, command, answered } = recordStart(platform, caller, id);
@@ -48,7 +51,7 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);
     const reason = { kind: 'start_requested', message: 'start requested' } as const;
-    const { instance: recorded, command } = beginStart(platform, tx, instance, reason);
+    const { instance: recorded, command } = beginStart(platform, tx, instance, reason, actorOf(caller));
     return {
       instance: describeInstance(platform, tx, recorded),
       command,
@@ -66,8 +69,10 @@ export function beginStart(
   tx: Tx,
   instance: Instance,
   reason: Reason,
+  by: Actor = SYSTEM,
 ): { instance: Instance; command: CommandRow } {
   checkAction(instance, 'start');
+  checkNotSuspended(tx, instance.organization_id);
   const live = findLiveRates(tx, instance.organization_id);
   const withThis = live.map((other) => (other.id === instance.id ? { ...other, status: 'starting' as const } : other));
   checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
@@ -76,6 +81,7 @@ export function beginStart(
   checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
   checkHost(platform, tx, instance);
   reclaimGpus(tx, instance);
+  recordInstanceAct(tx, instance, by, 'instance.start', reason);
   return recordCommand(tx, transition(tx, instance, 'starting', reason, staleRelease(instance)), 'start');
 }
 

@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -20,7 +21,7 @@ export function stop(platform: Platform, caller: Caller, id: string): InstanceDe
   return platform.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkAction(instance, 'stop');
-    const stopping = requestStop(tx, instance, { kind: 'stop_requested', message: 'stop requested' });
+    const stopping = requestStop(tx, instance, { kind: 'stop_requested', message: 'stop requested' }, actorOf(caller));
     return describeInstance(platform, tx, stopping);
   });
 }

@@ -1,7 +1,9 @@
+import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { checkChangedBalance } from '../../domain/money.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
 import { appendEntry } from './ledger.js';
@@ -29,6 +31,7 @@ export function grantCredit(
     });
     checkChangedBalance(credit.balance_micro);
     recordAudit(tx, operator, 'organization.credit', organizationId, request);
+    recordAct(tx, organizationId, anOperator(reason), 'credit.grant', `transactions/${credit.id}`);
     return credit;
   });
 }

@@ -1,8 +1,10 @@
+import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization, type OrganizationRow } from '../accounts/organizations.js';
 import { recordEvent } from '../events/record.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { instancesIn } from '../instances/queries.js';
 import { considerRelease } from '../instances/release.js';
@@ -23,7 +25,9 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
       const dispute = { id: tx.id(), organization_id: id, payment_id: null, state: 'open' as const };
       tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
     }
-    recordAudit(tx, operator, disputed ? 'dispute.open' : 'dispute.close', id);
+    const action = disputed ? 'dispute.open' : 'dispute.close';
+    recordAudit(tx, operator, action, id);
+    recordAct(tx, id, anOperator(null), action, `orgs/${id}`);
     return applyDisputeFreeze(tx, organization);
   });
 }

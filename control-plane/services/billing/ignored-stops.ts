@@ -1,9 +1,11 @@
+import { anOperator } from '../../domain/act.js';
 import { charge } from '../../domain/charge.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { findInstance } from '../instances/queries.js';
 import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
@@ -76,6 +78,8 @@ export function creditIgnoredStop(
         .where('after_stop', '=', sql.lit(1)),
     );
     recordAudit(tx, operator, 'instance.credit_ignored_stop', instanceId, { amount_micro: amountMicro, reason });
+    const object = `instances/${instanceId}`;
+    recordAct(tx, organizationId, anOperator(reason), 'instance.credit_ignored_stop', object);
     return appendEntry(platform, tx, {
       organizationId,
       kind: 'credit',

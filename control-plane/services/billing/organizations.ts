@@ -1,4 +1,5 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
+import { actorOf } from '../../domain/act.js';
 import type { AccountCaller, Caller, SessionCaller } from '../../domain/caller.js';
 import { lastsUntil } from '../../domain/settlement.js';
 import { query } from '../../store/sql.js';
@@ -6,6 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { findLiveRates } from '../instances/queries.js';
 import { loadAccounts } from './load-accounts.js';
 import { checkLimit } from '../accounts/limits.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { type OrganizationRow, foundOrganization, getOrganization } from '../accounts/organizations.js';
 
@@ -19,10 +21,11 @@ export type OrganizationDetails = OrganizationRow & {
 
 /** Returns the caller's active organization with its present burn. */
 export function describeOrganization(platform: Platform, caller: Caller): OrganizationDetails {
-  return platform.store.transact((tx) => detailsOf(platform, tx, caller.organizationId));
+  return platform.store.transact((tx) => describeOrganizationOf(platform, tx, caller.organizationId));
 }
 
-function detailsOf(platform: Platform, tx: Tx, id: string): OrganizationDetails {
+/** Returns an organization with its present burn. Refuses with ORGANIZATION_NOT_FOUND. */
+export function describeOrganizationOf(platform: Platform, tx: Tx, id: string): OrganizationDetails {
   const account = loadAccounts(platform, tx, [id]).get(id);
   return {
     ...getOrganization(tx, id),
@@ -41,7 +44,8 @@ export function createOrganization(
     const joined = query.selectFrom('memberships').select('organization_id as id').where('user_id', '=', caller.userId);
     checkLimit(tx, 'organizations', joined);
     const { id } = foundOrganization(tx, caller.userId, request.name);
-    return detailsOf(platform, tx, id);
+    recordAct(tx, id, actorOf(caller), 'organization.create', `orgs/${id}`);
+    return describeOrganizationOf(platform, tx, id);
   });
 }
 
@@ -52,6 +56,8 @@ export function renameOrganization(
 ): OrganizationDetails {
   return platform.store.transact((tx) => {
     tx.run(query.updateTable('organizations').set({ name: request.name }).where('id', '=', caller.organizationId));
-    return detailsOf(platform, tx, caller.organizationId);
+    const { organizationId } = caller;
+    recordAct(tx, organizationId, actorOf(caller), 'organization.rename', `orgs/${organizationId}`);
+    return describeOrganizationOf(platform, tx, organizationId);
   });
 }

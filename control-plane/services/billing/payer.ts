@@ -2,9 +2,11 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { settle, type Account, type Settlement } from '../../domain/settlement.js';
 import { periodAt } from '../../domain/spend-cap.js';
+import type { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findInstance, findLiveRates, instancesIn, type LiveInstance } from '../instances/queries.js';
+import { refusalOfSuspension } from '../accounts/suspension.js';
 import type { Platform } from '../system/platform.js';
 import { chargesFor, endedByLimit } from './after-settlement.js';
 import { isAskedAlready } from './asked-stops.js';
@@ -17,6 +19,8 @@ import { spentIn } from './spent-days.js';
 export interface Payer {
   balanceMicro: number;
   isFrozen: boolean;
+  /** Why an operator has suspended it: the refusal of what it must not do; undefined: it is not suspended. */
+  suspension: Refusal | undefined;
   /** The instances that are not destroyed. */
   live: LiveInstance[];
   /** The API key that deploys; null: a session does. */
@@ -28,10 +32,12 @@ export interface Payer {
 export function findPayer(tx: Tx, caller: Caller): Payer {
   const { organizationId } = caller;
   const apiKeyId = caller.kind === 'api_key' ? caller.keyId : null;
-  const { balance_micro, payments_frozen_at } = getOrganization(tx, organizationId);
+  const organization = getOrganization(tx, organizationId);
+  const { balance_micro, payments_frozen_at } = organization;
   return {
     balanceMicro: balance_micro,
     isFrozen: payments_frozen_at !== null,
+    suspension: refusalOfSuspension(organization),
     live: findLiveRates(tx, organizationId),
     apiKeyId,
     caps: findCaps(tx, { organizationId, apiKeyId }),

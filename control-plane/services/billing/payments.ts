@@ -1,3 +1,4 @@
+import { actorOf } from '../../domain/act.js';
 import type { SessionCaller } from '../../domain/caller.js';
 import { checkChangedBalance } from '../../domain/money.js';
 import type { Checkout, PaymentEvent } from '../../domain/payment.js';
@@ -6,6 +7,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { recordEvent } from '../events/record.js';
+import { recordAct } from '../system/acts.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { applyDisputeFreeze } from './disputes.js';
@@ -24,9 +26,21 @@ export async function openCheckout(
   idempotencyKey?: string,
 ): Promise<Checkout> {
   const { organizationId } = caller;
-  const { balance_micro } = platform.store.transact((tx) => getOrganization(tx, organizationId));
-  checkChangedBalance(balance_micro + request.amount_micro);
-  return platform.payments.openCheckout({ organizationId, amountMicro: request.amount_micro, idempotencyKey });
+  const { balanceMicro, address } = platform.store.transact((tx) => ({
+    balanceMicro: getOrganization(tx, organizationId).balance_micro,
+    address: tx.address,
+  }));
+  checkChangedBalance(balanceMicro + request.amount_micro);
+  const checkout = await platform.payments.openCheckout({
+    organizationId,
+    amountMicro: request.amount_micro,
+    idempotencyKey,
+  });
+  if (!checkout.replayed)
+    platform.store.transact((tx) =>
+      recordAct(tx, organizationId, actorOf(caller), 'checkout.create', `orgs/${organizationId}`, null, address),
+    );
+  return checkout;
 }
 
 /** Checks and applies a webhook event of the payment provider. Refuses with SIGNATURE_INVALID and VALIDATION_FAILED. */

@@ -1,4 +1,5 @@
 import { burnPerHourMicro } from '../../domain/burn.js';
+import { actorOf } from '../../domain/act.js';
 import type { Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
@@ -9,6 +10,7 @@ import { findLiveRates, instancesIn } from '../instances/queries.js';
 import { undoStart } from '../instances/release.js';
 import { transition } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
+import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { keepEarlierLimit } from './earlier-limits.js';
 import { settleOrganizations } from './settle.js';
@@ -54,6 +56,8 @@ export function setSpendCaps(
     replaceCaps(tx, owner, caps);
     undoStarts(tx, organizationId);
     settleSoon(tx, organizationId);
+    const object = apiKeyId === null ? `orgs/${organizationId}` : `api-keys/${apiKeyId}`;
+    recordAct(tx, organizationId, actorOf(caller), 'spend_caps.replace', object);
     return describe(tx, owner);
   });
 }

@@ -1,13 +1,15 @@
 import { validatePorts } from '../../domain/template-port.js';
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../../shared/image-reference.js';
-import type { Caller, Operator, SessionCaller } from '../../domain/caller.js';
+import { actorOf, anOperator, type Act, type Actor } from '../../domain/act.js';
+import type { Caller, Operator } from '../../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER } from '../../domain/environment.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { lookOf } from '../../domain/template-name.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { checkLimit } from '../accounts/limits.js';
 import type { Platform } from '../system/platform.js';
@@ -48,14 +50,14 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
 };
 
 /** The owner whose templates are edited: an organization, or, for an operator, the system. */
-type Owner = { organizationId: string } | { organizationId: null; operator: Operator };
+type Owner = { organizationId: string; by: Actor } | { organizationId: null; operator: Operator };
 
 export function systemBy(operator: Operator): Owner {
   return { organizationId: null, operator };
 }
 
-export function ownOf({ organizationId }: Pick<SessionCaller, 'organizationId'>): Owner {
-  return { organizationId };
+export function ownOf(caller: Caller): Owner {
+  return { organizationId: caller.organizationId, by: actorOf(caller) };
 }
 
 /** Creates a template. Refuses with VALIDATION_FAILED and LIMIT_REACHED. */
@@ -101,10 +103,11 @@ function isSameRegistry(before: string, after: string | undefined): boolean {
  */
 export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
   platform.store.transact((tx) => {
-    if ('operator' in owner) findActive(tx, id);
-    else findOwn(tx, owner, id);
+    const { organization_id } = 'operator' in owner ? findActive(tx, id) : findOwn(tx, owner, id);
     tx.run(query.updateTable('templates').set({ deactivated_at: tx.now }).where('id', '=', id));
     audit(tx, owner, 'template.deactivate', id);
+    if ('operator' in owner && organization_id !== null)
+      recordAct(tx, organization_id, anOperator(null), 'template.deactivate', `templates/${id}`);
   });
 }
 
@@ -122,7 +125,13 @@ export function duplicateTemplate(platform: Platform, caller: Caller, id: string
   });
 }
 
-function insert(platform: Platform, tx: Tx, owner: Owner, action: string, content: TemplateContent): TemplateDetails {
+function insert(
+  platform: Platform,
+  tx: Tx,
+  owner: Owner,
+  action: TemplateAct,
+  content: TemplateContent,
+): TemplateDetails {
   if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
   const row: Row<'templates'> = {
     id: tx.id(),
@@ -174,8 +183,11 @@ function activeOf(organizationId: string) {
     .where('deactivated_at', 'is', null);
 }
 
-function audit(tx: Tx, owner: Owner, action: string, id: string): void {
+type TemplateAct = Extract<Act, `template.${string}`>;
+
+function audit(tx: Tx, owner: Owner, action: TemplateAct, id: string): void {
   if ('operator' in owner) recordAudit(tx, owner.operator, action, id);
+  else recordAct(tx, owner.organizationId, owner.by, action, `templates/${id}`);
 }
 
 function findOwn(tx: Tx, owner: Owner, id: string): Row<'templates'> {

@@ -76,6 +76,12 @@ const liveRatesOf = compileOnce(({ organizationId }: { organizationId: string })
     .where('status', '<>', sql.lit('destroyed')),
 );
 
+/** Returns the machine of each instance of an organization that is not destroyed. */
+export function liveMachineIds(tx: Tx, organizationId: string): string[] {
+  const live = query.selectFrom('instances').select('machine_id').where('organization_id', '=', organizationId);
+  return tx.all(live.where('status', '<>', sql.lit('destroyed'))).map(({ machine_id }) => machine_id);
+}
+
 /** Returns the UUIDs of the instance's GPUs, whether it holds or has released them. */
 export function gpusOf(tx: Tx, instanceId: string): string[] {
   return tx.all(gpusOfInstance({ instanceId })).map((row) => row.gpu_uuid);

@@ -51,7 +51,7 @@ function timesOf({ startsAt, endsAt }: Maintenance): { starts_at: string; ends_a
 }
 
 /** Returns the organizations with instances on a machine, and these instances. */
-function rentersOf(tx: Tx, machineId: string): ReadonlyMap<string, string[]> {
+export function rentersOf(tx: Tx, machineId: string): ReadonlyMap<string, string[]> {
   const renters = new Map<string, string[]>();
   for (const { id, organization_id } of tx.all(liveOn({ machineId })))
     renters.set(organization_id, [...(renters.get(organization_id) ?? []), id]);

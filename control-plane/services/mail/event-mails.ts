@@ -22,7 +22,11 @@ type MailedType =
   | 'billing.disks_at_risk'
   | 'billing.paid'
   | 'billing.payment_failed'
-  | 'billing.spend_cap';
+  | 'billing.spend_cap'
+  | 'organization.suspended'
+  | 'organization.restored'
+  | 'organization.disks_at_risk'
+  | 'machine.notice';
 
 /** What a mail says of an event, besides its organization; and who is told: all who can do something about it, or those who can pay. */
 const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (data: EventData[Type]) => Told } } = {
@@ -62,6 +66,37 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     read: ({ api_key_id, period, percent, limit_micro, spent_micro }) => ({
       kind: 'spend_cap',
       ...{ api_key_id, period, percent, limit_micro, spent_micro },
+    }),
+  },
+  'organization.suspended': {
+    to: ['admin', 'billing', 'member'],
+    read: ({ reason, disks_kept_until }) => ({
+      kind: 'suspended',
+      reason,
+      disks_kept_until: Date.parse(disks_kept_until),
+    }),
+  },
+  'organization.restored': {
+    to: ['admin', 'billing', 'member'],
+    read: ({ reason }) => ({ kind: 'restored', reason }),
+  },
+  'organization.disks_at_risk': {
+    to: ['admin', 'billing', 'member'],
+    read: ({ reason, destroyed_at, hours, instances }) => ({
+      kind: 'suspended_disks',
+      reason,
+      destroyed_at: Date.parse(destroyed_at),
+      hours,
+      instances,
+    }),
+  },
+  'machine.notice': {
+    to: ['admin', 'billing', 'member'],
+    read: ({ machine_name: machine, message, instance_ids }) => ({
+      kind: 'notice',
+      machine,
+      message,
+      instances: instance_ids.length,
     }),
   },
 };

@@ -36,7 +36,13 @@ export function isSwitchedOff(tx: Tx, userId: string, category: MailChoice): boo
 
 function choicesOf(tx: Tx, userId: string): MailChoices {
   const isOn = (category: MailChoice) => !isSwitchedOff(tx, userId, category);
-  return { low_balance: isOn('low_balance'), disks: isOn('disks'), money: isOn('money'), caps: isOn('caps') };
+  return {
+    low_balance: isOn('low_balance'),
+    disks: isOn('disks'),
+    money: isOn('money'),
+    caps: isOn('caps'),
+    notices: isOn('notices'),
+  };
 }
 
 function choose(tx: Tx, userId: string, category: MailChoice, isOn: boolean | undefined): void {

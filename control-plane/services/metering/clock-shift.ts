@@ -32,6 +32,12 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
       .set({ exhausted_since: shifted('exhausted_since') })
       .where('exhausted_since', 'is not', null),
   );
+  tx.run(
+    query
+      .updateTable('organizations')
+      .set({ disks_kept_until: shifted('disks_kept_until'), suspension_look_at: tx.now })
+      .where('suspension_look_at', 'is not', null),
+  );
   tx.run(query.updateTable('organizations').set({ settle_at: tx.now }).where('settle_at', 'is not', null));
 }
 

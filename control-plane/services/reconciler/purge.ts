@@ -6,6 +6,7 @@ import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeNetworks } from '../mail/sign-in-mails.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
+import { ACTS_A_RUN, purgeActs } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { purgeWebhooks } from '../webhooks/purge.js';
 
@@ -15,7 +16,7 @@ const EVERY_MS = MINUTE_MS;
 
 /**
  * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks, finished mails,
- * networks of old sign-ins, and events, the oldest first, once a minute. It returns the number deleted.
+ * networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
@@ -25,17 +26,20 @@ export function purgerOf(platform: Platform): () => { purged: number } {
     const events = purgeEvents();
     if (clock.monotonic() < dueAt) return { purged: events };
     dueAt = clock.monotonic() + EVERY_MS;
-    return store.transact((tx) => ({
-      purged:
-        events +
+    return store.transact((tx) => {
+      const acts = purgeActs(tx);
+      // There may be more: they do not wait for the next minute.
+      if (acts === ACTS_A_RUN) dueAt = clock.monotonic();
+      const others =
         purgeExpired(tx, 'sessions') +
         purgeExpired(tx, 'invites') +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
         purgeMails(tx, BATCH) +
-        purgeNetworks(tx, BATCH),
-    }));
+        purgeNetworks(tx, BATCH);
+      return { purged: events + acts + others };
+    });
   };
 }
 

@@ -35,6 +35,8 @@ export interface Platform {
   signUpMode: SignUpMode;
   /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
   publicUrl: string | null;
+  /** Where abuse is to be reported; empty: the operator has named nothing. */
+  abuse: { email?: string; url?: string };
   /** Forbidden networks that webhooks can reach all the same, because the operator allows them. */
   webhookNetworks: readonly string[];
   /** Sends mails; null: this control plane sends none. With it, there is a public address. */

@@ -8,7 +8,7 @@ import { eventsExpired, expiredTo, newestNumber, numberOf } from '../events/read
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { eventOf } from './claim.js';
-import { ownEndpoint, requireEnabled } from './endpoints.js';
+import { ownEndpoint, recordWebhookAct, requireEnabled } from './endpoints.js';
 import { trimLog } from './fan-out.js';
 import { MOST_PENDING, countPending, reschedule } from './schedule.js';
 import { changedStreamsOf } from './streams.js';
@@ -54,6 +54,7 @@ export function sendTest(platform: Platform, caller: SessionCaller, endpointId: 
     tx.run(query.insertInto('webhook_deliveries').values(delivery));
     trimLog(tx, endpointId);
     endPause(tx, endpointId);
+    recordWebhookAct(tx, caller, 'webhook.test', endpointId);
     return delivery;
   });
 }
@@ -74,6 +75,7 @@ export function replayDelivery(platform: Platform, caller: SessionCaller, id: st
     }
     tx.run(updateRows('webhook_deliveries', { next_attempt_at: AT_ONCE }, { id }));
     endPause(tx, delivery.endpoint_id);
+    recordWebhookAct(tx, caller, 'webhook.replay', delivery.endpoint_id);
     return ownDelivery(tx, caller, id);
   });
 }
@@ -105,6 +107,7 @@ export function replaySince(
       updateRows('webhook_endpoints', { delivered_to, missed_to: expiredTo(tx, organizationId) }, { id: endpointId }),
     );
     endPause(tx, endpointId);
+    recordWebhookAct(tx, caller, 'webhook.replay', endpointId);
     tx.afterCommit(() => changedStreamsOf(platform).note(organizationId));
     return { events: newest - number };
   });

@@ -1,3 +1,4 @@
+import { actorOf, type Act } from '../../domain/act.js';
 import type { SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -5,6 +6,7 @@ import { query, rowById, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from '../accounts/limits.js';
 import { newestNumber } from '../events/read.js';
+import { recordAct } from '../system/acts.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { disableEndpoint } from './disable.js';
@@ -62,6 +64,7 @@ export function createEndpoint(platform: Platform, caller: SessionCaller, settin
       next_attempt_at: null,
     };
     tx.run(query.insertInto('webhook_endpoints').values(endpoint));
+    recordWebhookAct(tx, caller, 'webhook.create', endpoint.id);
     return { endpoint, secret };
   });
 }
@@ -101,6 +104,7 @@ export function changeEndpoint(
     if (url !== undefined) reschedule(tx, id);
     if (enabled === false && endpoint.disabled_at === null) disableEndpoint(tx, endpoint, 'renter');
     if (enabled === true && endpoint.disabled_at !== null) enableEndpoint(tx, endpoint);
+    recordWebhookAct(tx, caller, 'webhook.update', id);
     return ownEndpoint(tx, caller, id);
   });
 }
@@ -111,6 +115,7 @@ export function deleteEndpoint(platform: Platform, caller: SessionCaller, id: st
     ownEndpoint(tx, caller, id);
     tx.run(query.deleteFrom('webhook_deliveries').where('endpoint_id', '=', id));
     tx.run(query.deleteFrom('webhook_endpoints').where('id', '=', id));
+    recordWebhookAct(tx, caller, 'webhook.delete', id);
   });
 }
 
@@ -123,8 +128,19 @@ export function rotateSecret(platform: Platform, caller: SessionCaller, id: stri
   return platform.store.transact((tx) => {
     const changes = rotated(platform.encryption, ownEndpoint(tx, caller, id), secret, tx.now);
     tx.run(updateRows('webhook_endpoints', changes, { id }));
+    recordWebhookAct(tx, caller, 'webhook.rotate_secret', id);
     return { endpoint: ownEndpoint(tx, caller, id), secret };
   });
+}
+
+/** Records what a member has done to an endpoint. */
+export function recordWebhookAct(
+  tx: Tx,
+  caller: SessionCaller,
+  action: Extract<Act, `webhook.${string}`>,
+  id: string,
+): void {
+  recordAct(tx, caller.organizationId, actorOf(caller), action, `webhook-endpoints/${id}`);
 }
 
 /** Returns an endpoint of the caller's organization. Refuses any other id with WEBHOOK_ENDPOINT_NOT_FOUND. */

@@ -22,6 +22,7 @@ import { idleStop } from './0021-idle-stop.js';
 import { earlierLimits } from './0022-earlier-limits.js';
 import { keysAndRoles } from './0023-keys-and-roles.js';
 import { browserSessions } from './0024-browser-sessions.js';
+import { operatorsAct } from './0025-operators-act.js';
 
 export interface Migration {
   name: string;
@@ -54,4 +55,5 @@ export const migrations: readonly Migration[] = [
   { name: '0022-earlier-limits', sql: earlierLimits },
   { name: '0023-keys-and-roles', sql: keysAndRoles },
   { name: '0024-browser-sessions', sql: browserSessions },
+  { name: '0025-operators-act', sql: operatorsAct },
 ];
