@@ -213,4 +213,18 @@ describe('at a name at which instances are reached', () => {
     await test.restart({ publicUrl: 'https://gpus.example' });
     expect(await me({ ...cookie(), ...SAME })).toMatchObject(refused);
   });
+
+  it('the configured name is refused as the address of a host that did not have it before', async () => {
+    const own = await TestControlPlane.start();
+    const before = await own.host({ publicAddress: 'gpus.example' });
+    const liar = await own.host({ publicAddress: 'gpu2.example' });
+    await own.restart({ publicUrl: 'https://gpus.example:8443' });
+    await before.connect();
+    await expect(own.host({ publicAddress: 'GPUS.example' })).rejects.toThrow(/is the name of the control plane itself/);
+    liar.inventory['publicAddress'] = 'Gpus.example';
+    const machines = own.dump()['machines'];
+    await expect(liar.connect()).rejects.toThrow(/is the name of the control plane itself/);
+    expect(own.dump()['machines']).toEqual(machines);
+    await own.stop();
+  });
 });

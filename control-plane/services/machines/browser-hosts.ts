@@ -1,3 +1,6 @@
+import { browserHost } from '../../domain/browser-host.js';
+import { invalidField } from '../../domain/refusal.js';
+import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Platform } from '../system/platform.js';
 
@@ -17,3 +20,21 @@ const machineAt = compileOnce(({ host }: { host: string }) =>
     .where('removed_at', 'is', null)
     .limit(sql.lit(1)),
 );
+
+/**
+ * Refuses with VALIDATION_FAILED a host that takes the configured name of this control plane as its address: nobody could sign in there
+ * in a browser. A machine that has had this address before keeps it.
+ */
+export function refuseOwnName(
+  { publicUrl }: Pick<Platform, 'publicUrl'>,
+  publicAddress: string,
+  known?: Pick<Row<'machines'>, 'browser_host'>,
+): void {
+  const host = browserHost(publicAddress);
+  if (publicUrl === null || host === undefined || host === known?.browser_host) return;
+  if (host !== browserHost(new URL(publicUrl).host)) return;
+  throw invalidField(
+    'public_address',
+    `${host} is the name of the control plane itself, and browsers would show its cookies to instances; set GPURENT_AGENT_PUBLIC_ADDRESS to another name or to the IP address of this host`,
+  );
+}

@@ -10,6 +10,7 @@ import { recordAudit } from '../system/audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
 import { requireNewMachine, type Belongings } from './gpu-owners.js';
 import { validateEarlierHosts, validateInventory } from './message-validation.js';
+import { refuseOwnName } from './browser-hosts.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -164,9 +165,11 @@ function register(platform: Platform, newcomer: Newcomer, hostId: string, creden
     if (known === null) {
       // Since the first check another enrollment can have recorded the same GPUs.
       requireNewMachine(platform, tx, belongingsOf(newcomer));
+      refuseOwnName(platform, inventory.publicAddress);
       saveInventory(tx, hostId, inventory);
     } else {
       const machine = findMachine(tx, known);
+      refuseOwnName(platform, inventory.publicAddress, machine);
       revoke(tx, known);
       updateInventory(tx, machine, inventory);
       tx.afterCommit(() => platform.connections.close(known, 'this host has enrolled again'));

@@ -10,6 +10,7 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { tellDisksBack } from './lost-disks.js';
+import { refuseOwnName } from '../machines/browser-hosts.js';
 import { updateInventory } from '../machines/inventory.js';
 import { validateHello } from '../machines/message-validation.js';
 import { reconcileLeftover, reconcileExpected } from './reconcile.js';
@@ -36,6 +37,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
   return platform.store.transact((tx) => {
     // An operator can have removed the machine after the stream was opened.
     const machine = findMachine(tx, machineId);
+    if (hello.inventory) refuseOwnName(platform, hello.inventory.publicAddress, machine);
     const areStored = hello.inventory !== undefined && updateInventory(tx, machine, hello.inventory);
     noteHello(tx, machine, hello);
     const quarantined = hello.unseen ? [] : reconcile(tx, machine, hello.instances);
