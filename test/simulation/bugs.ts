@@ -200,7 +200,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 3,
+    seed: 33,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -236,7 +236,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 5,
+    seed: 13,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -274,7 +274,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 19,
+    seed: 11,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
@@ -325,7 +325,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a stop is left out',
-    seed: 7,
+    seed: 12,
     changes: [
       [
         'control-plane/domain/schedule',

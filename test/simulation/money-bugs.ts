@@ -60,7 +60,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 3,
+    seed: 13,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
@@ -114,13 +114,13 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 4,
+    seed: 13,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 4,
+    seed: 5,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
@@ -147,7 +147,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged after the time to stop',
     bug: 'a settlement does not know when an instance is to stop',
-    seed: 13,
+    seed: 5,
     hasLimits: true,
     changes: [withoutLimits(['stop_at'])],
   },
@@ -175,7 +175,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'what was not measured counts as idle',
-    seed: 8,
+    seed: 26,
     hasLimits: true,
     changes: [
       [
