@@ -28,7 +28,11 @@ type InitParam<Init> = RequiredKeysOf<Init> extends never ? [init?: Init] : [ini
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 type DataOf<Operation, Init> =
-  FetchResponse<Operation extends Record<string | number, unknown> ? Operation : never, Init, 'application/json'> extends infer Answer
+  FetchResponse<
+    Operation extends Record<string | number, unknown> ? Operation : never,
+    Init,
+    'application/json'
+  > extends infer Answer
     ? Answer extends { data: infer Data; error?: never }
       ? [Data] extends [never]
         ? undefined
@@ -100,7 +104,9 @@ export function connect(options: ConnectOptions): Gpurent {
       if (!response.ok) throw await errorOf(response);
     },
     onError: ({ error }) =>
-      error instanceof UnreachableError || !(error instanceof TypeError) ? undefined : new UnreachableError(baseUrl, error),
+      error instanceof UnreachableError || !(error instanceof TypeError)
+        ? undefined
+        : new UnreachableError(baseUrl, error),
   });
   const request = api.request as (method: HttpMethod, path: string, init?: object) => Promise<{ data?: unknown }>;
   const call =

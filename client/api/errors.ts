@@ -57,7 +57,9 @@ export class EventsExpiredError extends Error {
   override readonly name = 'EventsExpiredError';
 
   constructor() {
-    super('events were deleted before they were read; read the state of the instances, then follow the events from now on');
+    super(
+      'events were deleted before they were read; read the state of the instances, then follow the events from now on',
+    );
   }
 }
 

@@ -5,8 +5,7 @@ import type { paths } from './gen/schema.js';
 import type { Wait } from './retries.js';
 
 /** An event of an organization, with the fields of CloudEvents. */
-export type GpurentEvent =
-  paths['/v1/events']['get']['responses'][200]['content']['application/json']['items'][number];
+export type GpurentEvent = paths['/v1/events']['get']['responses'][200]['content']['application/json']['items'][number];
 
 export interface FollowOptions {
   /** The id of the last event that is known: it begins with the one after it. Without one it begins with what happens from now on. */
@@ -31,10 +30,13 @@ export async function* followEvents(
   { after, types, instanceId, signal = new AbortController().signal }: FollowOptions,
 ): AsyncGenerator<GpurentEvent, void, undefined> {
   let last = after;
-  for (let failures = 0; !signal.aborted; ) {
+  for (let failures = 0; !signal.aborted;) {
     try {
       last ??= await newestId(api, signal);
-      const query = { ...(types && { type: types.join(',') }), ...(instanceId !== undefined && { instance_id: instanceId }) };
+      const query = {
+        ...(types && { type: types.join(',') }),
+        ...(instanceId !== undefined && { instance_id: instanceId }),
+      };
       for await (const { id, event } of streamOf(api, query, last, signal)) {
         failures = 0;
         last = id;

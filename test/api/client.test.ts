@@ -11,6 +11,7 @@ import {
   type GpurentEvent,
 } from '../../client/api/index.js';
 import { WITH_IDEMPOTENCY_KEY } from '../../client/api/connect.js';
+import { realWait } from '../../client/api/retries.js';
 import { statusIs, TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { Cuttable } from '../harness/cuttable.js';
@@ -121,8 +122,9 @@ describe('what is sent again', () => {
   ): Promise<{ url: string; seen: { method: string; key: string | undefined }[] }> {
     const seen: { method: string; key: string | undefined }[] = [];
     const listener: RequestListener = (request, response) => {
-      const [status, headers = {}, body = '{"code":"UNAVAILABLE","message":"later","request_id":"r"}'] =
-        answers[Math.min(seen.length, answers.length - 1)] ?? [0];
+      const [status, headers = {}, body = '{"code":"UNAVAILABLE","message":"later","request_id":"r"}'] = answers[
+        Math.min(seen.length, answers.length - 1)
+      ] ?? [0];
       seen.push({ method: request.method ?? '', key: request.headers['idempotency-key'] as string | undefined });
       if (status === 0) return void request.socket.destroy();
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
@@ -178,6 +180,25 @@ describe('what is sent again', () => {
     const call = connect({ url, wait }).get('/v1/me', { signal: ending.signal });
     await expect(call).rejects.toThrow('enough');
     expect(seen).toHaveLength(1);
+    const during = new AbortController();
+    let sent = 0;
+    const fetch = async ({ signal }: Request): Promise<Response> => {
+      sent += 1;
+      during.abort(new Error('enough of it'));
+      return Promise.reject(signal.reason as Error);
+    };
+    const other = impatient({ url, fetch });
+    await expect(other.client.get('/v1/me', { signal: during.signal })).rejects.toThrow('enough of it');
+    expect([sent, other.waits]).toEqual([1, []]);
+  });
+
+  it('waits in real time, and no longer than it is wanted', async () => {
+    await realWait(1, new AbortController().signal);
+    const ending = new AbortController();
+    const waiting = realWait(1e9, ending.signal);
+    ending.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await expect(realWait(1e9, ending.signal)).rejects.toThrow('enough');
   });
 
   it('a page of a proxy is an error that says what to look at', async () => {
@@ -232,6 +253,26 @@ describe('events', () => {
     expect(received.length).toBeGreaterThanOrEqual(seen + 2);
     ending.abort();
     expect(await over).toBeUndefined();
+    relay.close();
+  });
+
+  it('of a connection that was lost before the first one are not missed', async () => {
+    const relay = await Cuttable.to(test.url);
+    const ending = new AbortController();
+    let isOpen = false;
+    const fetch = async (request: Request) => {
+      const response = await globalThis.fetch(request);
+      isOpen = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+      return response;
+    };
+    const wait = async () => void (await create('meanwhile'));
+    const other = connect({ url: relay.url, token: renter.api.token ?? '', fetch, wait });
+    const { received, over } = following(other.events({ signal: ending.signal }));
+    await eventually('the stream', () => isOpen);
+    relay.cut();
+    await eventually('what was missed', () => namesOf(received).includes('meanwhile'));
+    ending.abort();
+    await over;
     relay.close();
   });
 
