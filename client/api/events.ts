@@ -43,18 +43,20 @@ export async function* followEvents(
         yield event;
       }
     } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof EventsExpiredError || isFinal(error)) throw error;
+      const reason = whyItEnds(error);
+      if (reason) throw reason;
     }
     failures += 1;
     await wait(Math.min(AGAIN_MS * 2 ** (failures - 1), LONGEST_WAIT_MS), signal).catch(() => undefined);
   }
 }
 
-function isFinal(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  if (error.is('EVENTS_EXPIRED')) throw new EventsExpiredError();
-  return error.status < 500 && error.status !== 429;
+/** Returns the error with which nobody can follow the events any more; undefined: a later connection can. */
+function whyItEnds(error: unknown): Error | undefined {
+  if (error instanceof EventsExpiredError) return error;
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.is('EVENTS_EXPIRED')) return new EventsExpiredError();
+  return error.status < 500 && error.status !== 429 ? error : undefined;
 }
 
 /** Returns the id after which events are still to happen: a connection that is lost before the first one misses none. */

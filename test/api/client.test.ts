@@ -265,7 +265,9 @@ describe('events', () => {
       isOpen = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
       return response;
     };
-    const wait = async () => void (await create('meanwhile'));
+    const wait = async () => {
+      await create('meanwhile');
+    };
     const other = connect({ url: relay.url, token: renter.api.token ?? '', fetch, wait });
     const { received, over } = following(other.events({ signal: ending.signal }));
     await eventually('the stream', () => isOpen);
