@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
   // The programs in test/fixtures/clients are compiled beside clients that a test generates.
-  { ignores: ['dist/', 'shared/gen/', '.local/', 'node_modules/', 'test/fixtures/clients/'] },
+  { ignores: ['dist/', 'shared/gen/', 'client/api/gen/', '.local/', 'node_modules/', 'test/fixtures/clients/'] },
   js.configs.recommended,
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,

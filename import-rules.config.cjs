@@ -6,7 +6,7 @@ const mayOnlySee = (part, others) => ({
   severity: 'error',
   from: { path: `^${part}/` },
   to: {
-    path: '^(shared|control-plane|agent|test|scripts)/',
+    path: '^(shared|client|control-plane|agent|test|scripts)/',
     pathNot: [part, ...others].map((path) => `^${path}(/|\\.)`),
   },
 });
@@ -47,7 +47,8 @@ module.exports = {
       to: { dependencyTypes: ['core', 'npm', 'npm-dev'] },
     },
     mayOnlySee('shared', []),
-    mayOnlySee('scripts', ['shared']),
+    mayOnlySee('client', []),
+    mayOnlySee('scripts', ['shared', 'client']),
     mayOnlySee('control-plane', ['shared']),
     mayOnlySee('agent', ['shared']),
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ApiClient, ApiError } from './client.js';
+import { ApiError, connect, UnreachableError, type TemplateOfOperator } from '../client/api/index.js';
 
 const FOLDER = fileURLToPath(new URL('../../templates/', import.meta.url));
 
@@ -12,13 +12,13 @@ interface Options {
 
 /** Creates the system templates of `templates/` on a control plane, except those whose names exist there. */
 async function addTemplates({ api, images }: Options, token: string): Promise<void> {
-  const client = new ApiClient(api, token);
-  const { items } = await client.get<{ items: { name: string }[] }>('/v1/templates?tab=system');
+  const client = connect({ url: api, token });
+  const { items } = await client.get('/v1/templates', { params: { query: { tab: 'system' } } });
   for (const name of readdirSync(FOLDER)) {
     const text = readFileSync(`${FOLDER}/${name}/template.json`, 'utf8').replaceAll('{images}', images);
-    const template = JSON.parse(text) as { name: string; image: string };
+    const template = JSON.parse(text) as TemplateOfOperator;
     const isThere = items.some(({ name }) => name === template.name);
-    if (!isThere) await client.post('/v1/operator/templates', template);
+    if (!isThere) await client.post('/v1/operator/templates', { body: template });
     process.stdout.write(`${template.name}: ${isThere ? 'is there already' : template.image}\n`);
   }
 }
@@ -32,7 +32,7 @@ const program = new Command('add-templates')
   .action(async (options: Options) => {
     const token = process.env['GPURENT_OPERATOR_TOKEN'] ?? '';
     await addTemplates(options, token).catch((error: unknown) => {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
       process.stderr.write(`add-templates: ${error.message}\n`);
       process.exitCode = 1;
     });

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../shared/coded-error.js';
-import { ApiClient } from './client.js';
+import { ApiError, connect, type Gpurent } from '../client/api/index.js';
 import { eventually } from './eventually.js';
 
 const FOLDER = '.local/dev';
@@ -24,9 +24,6 @@ interface Account {
 interface Accounts {
   operator: Account;
   renter: Account;
-}
-interface Items<T> {
-  items: T[];
 }
 
 const { values: options } = parseArgs({
@@ -49,7 +46,8 @@ const env = {
   GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
   GPURENT_AGENT_GPUS: `simulated:${GPUS}`,
 };
-const api = new ApiClient(`http://${HTTP}`);
+const url = `http://${HTTP}`;
+const anybody = connect({ url });
 const children: ChildProcess[] = [];
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
@@ -82,26 +80,28 @@ function accounts(): Accounts {
   return made;
 }
 
-async function signIn(account: Account): Promise<ApiClient> {
-  return api.as((await api.post<{ token: string }>('/v1/auth/sign-in', account)).token);
+async function signIn(account: Account): Promise<string> {
+  return (await anybody.post('/v1/auth/sign-in', { body: account })).token;
 }
 
-/** Signs the renter in. Creates the account, with credit, if it does not exist. */
-async function renterOf(account: Account, operator: ApiClient): Promise<ApiClient> {
-  const signedUp = await api.request<{ token: string; organization: { id: string } }>('POST', '/v1/auth/sign-up', {
-    ...account,
-    name: 'Renter',
-  });
-  if (signedUp.status !== 201) return signIn(account);
-  const { token, organization } = signedUp.body;
-  const credit = { amount_micro: CREDIT_MICRO, reason: 'for trying out' };
-  await operator.post(`/v1/operator/organizations/${organization.id}/credits`, credit);
-  return api.as(token);
+/** Signs the renter in. Creates the account, with credit, if it does not exist. Returns the token of the session. */
+async function renterOf(account: Account, operator: Gpurent): Promise<string> {
+  try {
+    const { token, organization } = await anybody.post('/v1/auth/sign-up', { body: { ...account, name: 'Renter' } });
+    await operator.post('/v1/operator/organizations/{id}/credits', {
+      params: { path: { id: organization?.id ?? '' } },
+      body: { amount_micro: CREDIT_MICRO, reason: 'for trying out' },
+    });
+    return token;
+  } catch (error) {
+    if (error instanceof ApiError && error.is('EMAIL_TAKEN')) return signIn(account);
+    throw error;
+  }
 }
 
-async function startHosts(operator: ApiClient): Promise<void> {
+async function startHosts(operator: Gpurent): Promise<void> {
   const token = async (max_uses: number) =>
-    (await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', { max_uses })).token;
+    (await operator.post('/v1/operator/enrollment-tokens', { body: { max_uses } })).token;
   const count = options['fake-hosts'];
   if (count !== undefined) {
     const fake = ['--control-plane', GRPC, '--hosts', count, '--gpus', String(GPUS), '--state', path('hosts.json')];
@@ -116,25 +116,26 @@ async function startHosts(operator: ApiClient): Promise<void> {
 }
 
 /** Creates an offer for each machine without one, and a template if there is none. */
-async function openMarket(operator: ApiClient): Promise<void> {
+async function openMarket(operator: Gpurent): Promise<void> {
   const machines = await eventually(
     'a host to connect',
     async () => {
-      const { items } = await operator.get<Items<{ id: string; connected: boolean }>>('/v1/operator/machines');
+      const { items } = await operator.get('/v1/operator/machines');
       return items.some(({ connected }) => connected) && items;
     },
     PATIENCE_MS,
   );
-  const { items: offers } = await operator.get<Items<{ machine: { id: string } }>>('/v1/operator/offers');
+  const { items: offers } = await operator.get('/v1/operator/offers');
   for (const { id } of machines.filter(({ id }) => !offers.some(({ machine }) => machine.id === id))) {
-    await operator.request('PUT', `/v1/operator/machines/${id}/disk-quota-waiver`);
+    await operator.put('/v1/operator/machines/{id}/disk-quota-waiver', { params: { path: { id } } });
     const prices = { price_per_hour_micro: 1_200_000, storage_price_per_gb_hour_micro: 100 };
-    await operator.post('/v1/operator/offers', { machine_id: id, num_gpus: 1, ...prices });
+    await operator.post('/v1/operator/offers', { body: { machine_id: id, num_gpus: 1, ...prices } });
   }
-  const { items: templates } = await operator.get<Items<unknown>>('/v1/templates');
+  const { items: templates } = await operator.get('/v1/templates');
   if (templates.length === 0) {
     const command = ['sh', '-c', 'while :; do date; sleep 10; done'];
-    await operator.post('/v1/operator/templates', { name: 'Sample', image: options.image, command, mode: ['ssh'] });
+    const body = { name: 'Sample', image: options.image, command, mode: ['ssh' as const] };
+    await operator.post('/v1/operator/templates', { body });
   }
 }
 
@@ -149,15 +150,16 @@ async function main(): Promise<void> {
       () => false,
     );
   await eventually('the control plane', isReady, PATIENCE_MS);
-  const operator = await signIn(operatorAccount);
-  const renter = await renterOf(renterAccount, operator);
+  const operatorToken = await signIn(operatorAccount);
+  const operator = connect({ url, token: operatorToken });
+  const renterToken = await renterOf(renterAccount, operator);
   await startHosts(operator);
   await openMarket(operator);
   process.stdout.write(
     `\nAPI:       ${SHOWN}/v1, described at ${SHOWN}/docs\n` +
       `Sign in:   ${SHOWN}/sign-in, with an account in ${path('accounts.json')}\n` +
-      `operator:  ${String(operator.token)}\nrenter:    ${String(renter.token)}\n` +
-      `Try:       curl -H 'Authorization: Bearer ${String(renter.token)}' ${SHOWN}/v1/offers\n\n`,
+      `operator:  ${operatorToken}\nrenter:    ${renterToken}\n` +
+      `Try:       curl -H 'Authorization: Bearer ${renterToken}' ${SHOWN}/v1/offers\n\n`,
   );
   if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { randomBytes } from 'node:crypto';
-import { ApiClient, type InstanceBody } from './client.js';
+import { connect, type Gpurent, type Instance } from '../client/api/index.js';
 import { Daemon } from './daemon.js';
 import { eventually } from './eventually.js';
 import { messageOf } from '../shared/coded-error.js';
@@ -63,8 +63,8 @@ function untilInterrupted(): Promise<void> {
 }
 
 interface Stage {
-  api: ApiClient;
-  renter: ApiClient;
+  renter: Gpurent;
+  token: string;
   apiUrl: string;
   password: string;
   keyFile: string;
@@ -118,59 +118,55 @@ async function startAgent(grpc: string, token: string): Promise<string> {
 
 async function prepare(): Promise<Stage & { offerId: string; templateId: string; sshKeyId: string }> {
   const { http, grpc, operatorPassword } = await step('control plane up', startControlPlane);
-  const api = new ApiClient(`http://${http}`);
-  const operator = api.as(
-    (
-      await api.post<{ token: string }>('/v1/auth/sign-in', {
-        email: 'operator@localhost.test',
-        password: operatorPassword,
-      })
-    ).token,
-  );
+  const url = `http://${http}`;
+  const anybody = connect({ url });
+  const operatorAccount = { email: 'operator@localhost.test', password: operatorPassword };
+  const operator = connect({ url, token: (await anybody.post('/v1/auth/sign-in', { body: operatorAccount })).token });
   const machineId = await step(`agent enrolled and connected (${gpus})`, async () => {
-    const { token } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    const { token } = await operator.post('/v1/operator/enrollment-tokens', { body: {} });
     const id = await startAgent(grpc, token);
     await until('the agent to connect', async () => {
-      const { connected } = await operator.get<{ connected: boolean }>(`/v1/operator/machines/${id}`);
+      const { connected } = await operator.get('/v1/operator/machines/{id}', { params: { path: { id } } });
       return connected || undefined;
     });
     // An ordinary file system cannot limit each renter's disk to its size, so the quickstart waives that.
-    await operator.request('PUT', `/v1/operator/machines/${id}/disk-quota-waiver`);
+    await operator.put('/v1/operator/machines/{id}/disk-quota-waiver', { params: { path: { id } } });
     return id;
   });
   return step('account, credit, offer, template and SSH key', async () => {
     const password = randomBytes(12).toString('hex');
-    const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
-      email: RENTER,
-      password,
-      name: 'Renter',
+    const { token, organization } = await anybody.post('/v1/auth/sign-up', {
+      body: { email: RENTER, password, name: 'Renter' },
     });
-    const renter = api.as(account.token);
-    await operator.post(`/v1/operator/organizations/${account.organization.id}/credits`, {
-      amount_micro: 10_000_000,
-      reason: 'quickstart',
+    const renter = connect({ url, token });
+    await operator.post('/v1/operator/organizations/{id}/credits', {
+      params: { path: { id: organization?.id ?? '' } },
+      body: { amount_micro: 10_000_000, reason: 'quickstart' },
     });
-    const offer = await operator.post<{ id: string }>('/v1/operator/offers', {
-      machine_id: machineId,
-      num_gpus: 1,
-      price_per_hour_micro: HOUR_PRICE_MICRO,
-      storage_price_per_gb_hour_micro: 100,
+    const offer = await operator.post('/v1/operator/offers', {
+      body: {
+        machine_id: machineId,
+        num_gpus: 1,
+        price_per_hour_micro: HOUR_PRICE_MICRO,
+        storage_price_per_gb_hour_micro: 100,
+      },
     });
-    const template = await operator.post<{ id: string }>('/v1/operator/templates', {
-      name: 'Sample',
-      description: 'A static shell; prints the time to its log',
-      image,
-      command: ['sh', '-c', `echo "${GREETING}"; while :; do date; sleep 10; done`],
+    const template = await operator.post('/v1/operator/templates', {
+      body: {
+        name: 'Sample',
+        description: 'A static shell; prints the time to its log',
+        image,
+        command: ['sh', '-c', `echo "${GREETING}"; while :; do date; sleep 10; done`],
+      },
     });
     const keyFile = join(folder, 'id_ed25519');
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'quickstart', '-f', keyFile]);
-    const key = await renter.post<{ id: string }>('/v1/ssh-keys', {
-      name: 'quickstart',
-      public_key: readFileSync(`${keyFile}.pub`, 'utf8'),
+    const key = await renter.post('/v1/ssh-keys', {
+      body: { name: 'quickstart', public_key: readFileSync(`${keyFile}.pub`, 'utf8') },
     });
     return {
-      api,
       renter,
+      token,
       // Another name than that of the instances, which browsers would show the cookie of a session there.
       apiUrl: `http://${http.replace('127.0.0.1', 'localhost')}`,
       password,
@@ -182,39 +178,39 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
   });
 }
 
-function statusIs(renter: ApiClient, id: string, wanted: string): Promise<InstanceBody> {
+function statusIs(renter: Gpurent, id: string, wanted: string): Promise<Instance> {
   return until(`the instance to be ${wanted}`, async () => {
-    const instance = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+    const instance = await renter.get('/v1/instances/{id}', { params: { path: { id } } });
     if (instance.status === 'error') throw new Error(`the instance failed: ${instance.error_message}`);
     return instance.status === wanted ? instance : undefined;
   });
 }
 
-function sshArguments(keyFile: string, instance: InstanceBody): string[] {
+function sshArguments(keyFile: string, instance: Instance): string[] {
   const quiet = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'IdentitiesOnly=yes'];
   const target = `${instance.ssh_user}@${instance.ssh_host}`;
   return [...quiet.flatMap((option) => ['-o', option]), '-i', keyFile, '-p', String(instance.ssh_port), target];
 }
 
-async function ssh(keyFile: string, instance: InstanceBody, command: string): Promise<string> {
+async function ssh(keyFile: string, instance: Instance, command: string): Promise<string> {
   return (await run('ssh', [...sshArguments(keyFile, instance), command], { timeout: 30_000 })).stdout.trim();
 }
 
 async function tour({ renter, keyFile }: Stage, id: string): Promise<void> {
-  const running = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+  const running = await renter.get('/v1/instances/{id}', { params: { path: { id } } });
   await step('SSH in, write a file', () => ssh(keyFile, running, 'echo kept > /root/file'));
   await step('read the log', () =>
     until('the greeting in the log', async () => {
-      const { lines } = await renter.get<{ lines: string[] }>(`/v1/instances/${id}/logs`);
+      const { lines } = await renter.get('/v1/instances/{id}/logs', { params: { path: { id } } });
       return lines.includes(GREETING) || undefined;
     }),
   );
   await step('stop', async () => {
-    await renter.post(`/v1/instances/${id}/stop`);
+    await renter.post('/v1/instances/{id}/stop', { params: { path: { id } } });
     await statusIs(renter, id, 'stopped');
   });
   const again = await step('start again', async () => {
-    await renter.post(`/v1/instances/${id}/start`);
+    await renter.post('/v1/instances/{id}/start', { params: { path: { id } } });
     return statusIs(renter, id, 'running');
   });
   await step('SSH in, the file is still there', async () => {
@@ -223,8 +219,8 @@ async function tour({ renter, keyFile }: Stage, id: string): Promise<void> {
   });
 }
 
-async function destroy(renter: ApiClient, id: string): Promise<void> {
-  await renter.delete(`/v1/instances/${id}`);
+async function destroy(renter: Gpurent, id: string): Promise<void> {
+  await renter.delete('/v1/instances/{id}', { params: { path: { id } } });
   await statusIs(renter, id, 'destroyed');
 }
 
@@ -235,7 +231,8 @@ async function main(): Promise<void> {
   let id: string | undefined;
   try {
     const instance = await step('instance deployed and running', async () => {
-      ({ id } = await renter.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: 10 }));
+      const body = { offer_id, template_id, ssh_key_id, disk_gb: 10 };
+      ({ id } = await renter.post('/v1/instances', { body }));
       return statusIs(renter, id, 'running');
     });
     if (once) {
@@ -245,7 +242,7 @@ async function main(): Promise<void> {
       console.log(`API:        ${stage.apiUrl}/v1`);
       console.log(`Sign in:    ${stage.apiUrl}/sign-in as ${RENTER} with the password ${stage.password}`);
       console.log(
-        `Its state:  curl -H 'Authorization: Bearer ${renter.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
+        `Its state:  curl -H 'Authorization: Bearer ${stage.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );
       console.log(`Logs:       ${folder}\nCtrl-C stops everything.`);
       await Promise.race([untilInterrupted(), ...daemons.map((daemon) => daemon.untilEnded())]);

@@ -1,0 +1,88 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { Client } from 'openapi-fetch';
+import { ApiError, EventsExpiredError } from './errors.js';
+import type { paths } from './gen/schema.js';
+import type { Wait } from './retries.js';
+
+/** An event of an organization, with the fields of CloudEvents. */
+export type GpurentEvent = paths['/v1/events']['get']['responses'][200]['content']['application/json']['items'][number];
+
+export interface FollowOptions {
+  /** The id of the last event that is known: it begins with the one after it. Without one it begins with what happens from now on. */
+  after?: string;
+  /** Only events of these types. */
+  types?: readonly GpurentEvent['type'][];
+  /** Only events about this instance. */
+  instanceId?: string;
+  signal?: AbortSignal;
+}
+
+const AGAIN_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/**
+ * Yields events as they happen. After a lost connection it goes on where it was, and misses none. Ends when the signal is aborted. Throws
+ * EventsExpiredError if events were deleted meanwhile, and ApiError for a credential that has ended.
+ */
+export async function* followEvents(
+  api: Client<paths, 'application/json'>,
+  wait: Wait,
+  { after, types, instanceId, signal = new AbortController().signal }: FollowOptions,
+): AsyncGenerator<GpurentEvent, void, undefined> {
+  let last = after;
+  for (let failures = 0; !signal.aborted;) {
+    try {
+      last ??= await newestId(api, signal);
+      const query = {
+        ...(types && { type: types.join(',') }),
+        ...(instanceId !== undefined && { instance_id: instanceId }),
+      };
+      for await (const { id, event } of streamOf(api, query, last, signal)) {
+        failures = 0;
+        last = id;
+        yield event;
+      }
+    } catch (error) {
+      const reason = whyItEnds(error);
+      if (reason) throw reason;
+    }
+    failures += 1;
+    await wait(Math.min(AGAIN_MS * 2 ** (failures - 1), LONGEST_WAIT_MS), signal).catch(() => undefined);
+  }
+}
+
+/** Returns the error with which nobody can follow the events any more; undefined: a later connection can. */
+function whyItEnds(error: unknown): Error | undefined {
+  if (error instanceof EventsExpiredError) return error;
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.is('EVENTS_EXPIRED')) return new EventsExpiredError();
+  return error.status < 500 && error.status !== 429 ? error : undefined;
+}
+
+/** Returns the id after which events are still to happen: a connection that is lost before the first one misses none. */
+async function newestId(api: Client<paths, 'application/json'>, signal: AbortSignal): Promise<string | undefined> {
+  const { data } = await api.GET('/v1/events', { params: { query: { limit: 1 } }, signal });
+  return data?.last_id ?? undefined;
+}
+
+interface Received {
+  id: string;
+  event: GpurentEvent;
+}
+
+async function* streamOf(
+  api: Client<paths, 'application/json'>,
+  query: { type?: string; instance_id?: string },
+  after: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Received> {
+  const headers = { Accept: 'text/event-stream', ...(after !== undefined && { 'Last-Event-ID': after }) };
+  const { data } = await api.GET('/v1/events', { params: { query }, headers, parseAs: 'stream', signal });
+  if (!data) return;
+  const messages = data.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { id, event, data: text } of messages) {
+    if (event === 'expired') throw new EventsExpiredError();
+    if (id === undefined || id === '') continue;
+    yield { id, event: JSON.parse(text) as GpurentEvent };
+  }
+}
