@@ -38,6 +38,7 @@ import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
 import { forgetEncrypted } from './services/instances/forget-secrets.js';
 import { reencrypt } from './services/secrets/key-rotation.js';
+import { linkSenderOf } from './services/accounts/send-links.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
@@ -262,6 +263,7 @@ function jobsOf(
     logs: () => platform.logs.expire(),
     measurements: () => keepMeasurements(platform),
     'event-mails': mails.make,
+    'account-links': linkSenderOf(platform),
     mail: mails.send,
     purge: purgerOf(platform),
     webhooks: () => webhooks.run(),

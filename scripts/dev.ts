@@ -87,7 +87,9 @@ async function signIn(account: Account): Promise<string> {
 /** Signs the renter in. Creates the account, with credit, if it does not exist. Returns the token of the session. */
 async function renterOf(account: Account, operator: Gpurent): Promise<string> {
   try {
-    const { token, organization } = await anybody.post('/v1/auth/sign-up', { body: { ...account, name: 'Renter' } });
+    const signedUp = await anybody.post('/v1/auth/sign-up', { body: { ...account, name: 'Renter' } });
+    if (!('token' in signedUp)) throw new Error('this control plane mails links, and asks for them at a sign-up');
+    const { token, organization } = signedUp;
     await operator.post('/v1/operator/organizations/{id}/credits', {
       params: { path: { id: organization?.id ?? '' } },
       body: { amount_micro: CREDIT_MICRO, reason: 'for trying out' },

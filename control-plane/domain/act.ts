@@ -21,6 +21,7 @@ export const ACTS = [
   'invite.withdraw',
   'member.end_sessions',
   'member.leave',
+  'member.password_reset',
   'member.remove',
   'member.role',
   'organization.create',

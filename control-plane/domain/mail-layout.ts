@@ -49,7 +49,7 @@ function textOf({ subject, happened, means, todo, command }: MailWords, isPart: 
 
 function htmlOf({ subject, happened, means, todo, command }: MailWords, isPart: boolean): string {
   const head = isPart ? `<h2 style="font-size:16px">${escapeHtml(subject)}</h2>` : '';
-  const list = `<ul>${todo.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ul>`;
+  const list = `<ul>${todo.map((line) => `<li>${linked(line)}</li>`).join('')}</ul>`;
   const box = 'background:#f4f4f4;padding:8px;white-space:pre-wrap;word-break:break-all';
   const code = command === undefined ? '' : `<pre style="${box}">${escapeHtml(command)}</pre>`;
   return `${head}${paragraph(happened)}${paragraph(means)}<p>What you can do:</p>${list}${code}`;

@@ -1,4 +1,4 @@
-/** Every address that a mail links to. There is no page for people yet: the description of the API says how each call is made. */
+/** Every address that a mail links to. */
 export interface MailLinks {
   /** The description of all calls. */
   docs: string;
@@ -6,6 +6,13 @@ export interface MailLinks {
   api: string;
   /** Returns the address that ends a category of mails; its token says for whom. */
   unsubscribe: (token: string) => string;
+  /** Returns the page that sets a new password. */
+  resetPassword: (token: string) => string;
+  /** Returns the page that confirms the address of a new account. */
+  confirmAddress: (token: string) => string;
+  /** The page to ask for a new password, and to sign in. */
+  forgotPassword: string;
+  signIn: string;
 }
 
 /** Returns the links of a control plane that people reach at `publicUrl`. */
@@ -13,6 +20,10 @@ export function mailLinks(publicUrl: string): MailLinks {
   return {
     docs: `${publicUrl}/docs`,
     api: publicUrl,
+    resetPassword: (token) => `${publicUrl}/reset-password?token=${token}`,
+    confirmAddress: (token) => `${publicUrl}/confirm-address?token=${token}`,
+    forgotPassword: `${publicUrl}/forgot-password`,
+    signIn: `${publicUrl}/sign-in`,
     unsubscribe: (token) => `${publicUrl}/v1/mail/unsubscribe/${token}`,
   };
 }

@@ -37,12 +37,17 @@ function plain(text: string): string {
 
 const quoted = (name: string) => `"${oneLine(name)}"`;
 
+type Link = Extract<MailItem, { token: string; kind: 'password_reset' | 'sign_up' }>;
+
+const DO_NOT_PASS_ON = 'Do not pass this mail on: whoever has it can do the same.';
+
 const PAY = [
   'Pay by card, as an admin of the organization or with the role billing: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
 ];
 
 /** Returns what a mail says about one thing. */
-export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
+export function wordsOf(item: MailItem, links: MailLinks): MailWords {
+  const { api } = links;
   switch (item.kind) {
     case 'invite':
       return inviteWords(item, api);
@@ -126,6 +131,14 @@ export function wordsOf(item: MailItem, { api }: MailLinks): MailWords {
         means: `The organization ${quoted(item.organization)} has ${count(item.instances, 'instance')} on this machine.`,
         todo: ['Your instances: GET /v1/instances.'],
       };
+    case 'password_reset':
+      return passwordResetWords(item, links);
+    case 'password_changed':
+      return passwordChangedWords(item, links);
+    case 'sign_up':
+      return signUpWords(item, links);
+    case 'sign_up_exists':
+      return signUpExistsWords(links);
   }
 }
 
@@ -179,6 +192,60 @@ function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }): Mai
     todo: [
       'If it was not you, change the password now: POST /v1/auth/password. That ends all other sessions.',
       'Then look for API keys that you have not made (GET /v1/api-keys) and revoke them, and for SSH keys that are not yours (GET /v1/ssh-keys).',
+    ],
+  };
+}
+
+function passwordResetWords({ token, expires_at }: Link, { api, resetPassword }: MailLinks): MailWords {
+  return {
+    subject: 'Set a new password',
+    happened: `Somebody has asked for a new password of your account at ${api}.`,
+    means: `The link works once, until ${at(expires_at)}. With the new password, all your sessions end.`,
+    todo: [
+      `Set a new password: ${resetPassword(token)}`,
+      'If it was not you who asked, you need not do anything: your password stays as it is.',
+      DO_NOT_PASS_ON,
+    ],
+  };
+}
+
+function passwordChangedWords(
+  { at: time }: MailItem & { kind: 'password_changed' },
+  { forgotPassword }: MailLinks,
+): MailWords {
+  return {
+    subject: 'Your password was changed',
+    happened: `At ${at(time)}, the password of your account was changed.`,
+    means: 'If that was you, everything is in order.',
+    todo: [
+      `If it was not you, ask for a new password now: ${forgotPassword}`,
+      'Then look for API keys that you have not made (GET /v1/api-keys), and revoke them.',
+    ],
+  };
+}
+
+function signUpWords({ token, expires_at }: Link, { api, confirmAddress }: MailLinks): MailWords {
+  return {
+    subject: 'Confirm your e-mail address',
+    happened: `Somebody has signed up with this e-mail address at ${api}.`,
+    means: `The account is created once the address is confirmed, with the password of the sign-up. The link works once, until ${at(expires_at)}.`,
+    todo: [
+      `Confirm the address: ${confirmAddress(token)}`,
+      'If it was not you, ignore this mail: there will be no account.',
+      DO_NOT_PASS_ON,
+    ],
+  };
+}
+
+function signUpExistsWords({ api, signIn, forgotPassword }: MailLinks): MailWords {
+  return {
+    subject: 'You have an account already',
+    happened: `Somebody has signed up with your e-mail address at ${api}, and you have an account there already.`,
+    means: 'Your account stays as it is.',
+    todo: [
+      `If it was you, sign in: ${signIn}`,
+      `If you do not know the password, ask for a new one: ${forgotPassword}`,
+      'If it was not you, you need not do anything.',
     ],
   };
 }

@@ -1,3 +1,4 @@
+import type { LinkPurpose } from './account-link.js';
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { Role } from './caller.js';
 import type { Period } from './spend-cap.js';
@@ -27,6 +28,10 @@ export const MAIL_KINDS = [
   'restored',
   'suspended_disks',
   'notice',
+  'password_reset',
+  'password_changed',
+  'sign_up',
+  'sign_up_exists',
   'digest',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -76,7 +81,11 @@ export type MailItem =
       instances: number;
     })
   | (OfOrganization & { kind: 'notice'; machine: string; message: string; instances: number })
-  | { kind: 'sign_in'; network: string; at: number };
+  | { kind: 'sign_in'; network: string; at: number }
+  | { kind: LinkPurpose; token: string; expires_at: number }
+  /** Somebody has signed up with the address of an account. */
+  | { kind: 'sign_up_exists' }
+  | { kind: 'password_changed'; at: number };
 
 interface OfOrganization {
   organization_id: string;
@@ -100,6 +109,10 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   restored: 'suspension',
   suspended_disks: 'disks',
   notice: 'notices',
+  password_reset: 'security',
+  password_changed: 'security',
+  sign_up: 'security',
+  sign_up_exists: 'security',
 };
 
 export function categoryOf({ kind }: MailItem): MailCategory {

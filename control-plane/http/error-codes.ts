@@ -34,6 +34,10 @@ const limit = integer('The limit');
 
 /** Every error of the API. Both the server's answers and the OpenAPI document use this table. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
+  ACCESS_DENIED: {
+    status: 400,
+    meaning: 'The sign-in of this program was denied, or the session that has approved it has ended.',
+  },
   ACCESS_UNSUPPORTED: {
     status: 409,
     meaning: "The agent of the instance's machine is too old to replace the instance's access; deploy again.",
@@ -53,6 +57,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 403,
     meaning: 'The API key can only read; use a key that is not read-only, or sign in.',
   },
+  AUTHORIZATION_PENDING: { status: 400, meaning: 'Nobody has approved the sign-in of this program yet.' },
   CAPACITY_UNAVAILABLE: {
     status: 409,
     meaning: "The instance's GPUs were released and another renter now uses one of them.",
@@ -65,6 +70,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 403,
     meaning:
       'The request has the cookie of a browser as its credential, and does not prove that a page of this control plane has sent it; or instances are reached at the same name. The message says which, and what to do.',
+  },
+  DEVICE_CODE_INVALID: {
+    status: 404,
+    meaning: 'No program waits with this code, or it was not typed in this session.',
   },
   DISK_TOO_LARGE: {
     status: 422,
@@ -79,6 +88,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
       oldest_id: nullable(text('The id of the oldest event that is followed by all later ones; null: there is none')),
     },
   },
+  EXPIRED_TOKEN: { status: 400, meaning: 'The code of the program is wrong, or it was used or has expired.' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
   IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },
@@ -116,6 +126,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'The user or the organization has reached the limit for this kind of object.',
     extra: { limit },
   },
+  LINK_INVALID: { status: 404, meaning: 'The link of a mail is wrong, or it was used or has expired.' },
   MACHINE_DISK_EXHAUSTED: {
     status: 409,
     meaning:
@@ -136,6 +147,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
       'The machine is connected, so it cannot be declared lost. Or it has instances or workloads in quarantine and was not declared lost, so it cannot be removed. The message says which, and what to do.',
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
+  MAIL_OFF: { status: 409, meaning: 'This control plane sends no mail.' },
   MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },
   MALFORMED_REQUEST: { status: 400, meaning: 'This is not HTTP.' },
   MEMBER_NOT_FOUND: { status: 404, meaning: 'No member of the organization has this id.' },
@@ -182,6 +194,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   SIGNATURE_INVALID: {
     status: 400,
     meaning: 'The webhook event was not signed with the configured secret, or was signed too long ago.',
+  },
+  SLOW_DOWN: {
+    status: 400,
+    meaning: 'The program asks too often whether its sign-in was approved.',
+    extra: { interval: integer('How many seconds to wait between two questions from now on') },
   },
   SPEND_LIMIT_REACHED: {
     status: 402,

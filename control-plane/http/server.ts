@@ -21,6 +21,8 @@ import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
+import { accountLinkRoutes } from './routes/account-links.js';
+import { deviceCodeRoutes } from './routes/device-codes.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { auditLogRoutes } from './routes/audit-log.js';
@@ -136,6 +138,8 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     apiKeyRoutes,
     auditLogRoutes,
     authRoutes,
+    accountLinkRoutes,
+    deviceCodeRoutes,
     billingRoutes,
     billingSummaryRoutes,
     estimateRoutes,

@@ -1,3 +1,5 @@
+import type { LinkPurpose } from '../domain/account-link.js';
+import type { DeviceCodeState } from '../domain/device-code.js';
 import type { Generated, Selectable } from 'kysely';
 import type { ActorKind } from '../domain/act.js';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
@@ -14,7 +16,30 @@ type Flag = 0 | 1;
 
 export interface Schema {
   meta: { key: string; value: string };
-  users: { id: string; email: string; name: string; password_hash: string; is_operator: Flag; created_at: number };
+  users: {
+    id: string;
+    email: string;
+    name: string;
+    password_hash: string;
+    is_operator: Flag;
+    created_at: number;
+    email_verified_at: number | null;
+  };
+  link_requests: {
+    id: string;
+    purpose: LinkPurpose;
+    address: string;
+    name: string | null;
+    password_hash: string | null;
+    invite_id: string | null;
+    user_id: string | null;
+    made_by: string | null;
+    token_hash: string | null;
+    tries: number;
+    created_at: number;
+    expires_at: number;
+    handled_at: number | null;
+  };
   sessions: {
     id: string;
     user_id: string;
@@ -25,6 +50,26 @@ export interface Schema {
     device: string | null;
     last_used_at: number | null;
     last_network: string | null;
+    name: string | null;
+  };
+  device_codes: {
+    id: string;
+    device_hash: string;
+    user_hash: Buffer;
+    name: string;
+    device: string | null;
+    network: string;
+    state: DeviceCodeState;
+    user_id: string | null;
+    session_id: string | null;
+    tries: number;
+    created_at: number;
+    expires_at: number;
+  };
+  device_code_guesses: {
+    id: string;
+    user_id: string;
+    expires_at: number;
   };
   organizations: {
     id: string;

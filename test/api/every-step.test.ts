@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient } from '../../scripts/client.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { Store, Tx } from '../../control-plane/store/store.js';
 import { ACTS } from '../../control-plane/domain/act.js';
 import { ROUTES } from '../contract/routes.js';
 import { World } from '../contract/world.js';
+import { failEachStatement, type TestedRequest } from '../harness/failing-statements.js';
 import { makePublicKey } from '../harness/keys.js';
-
-/** More statements than any request has. */
-const MOST = 200;
 
 let world: World;
 
@@ -19,15 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-interface Request {
-  api: ApiClient;
-  method: string;
-  path: string;
-  body?: unknown;
-}
-
 /** Makes what a request is about, and answers the request. */
-type UseCase = () => Promise<Request> | Request;
+type UseCase = () => Promise<TestedRequest> | TestedRequest;
 
 interface ActRow {
   organization_id: string;
@@ -46,7 +36,7 @@ const recorded = new Map<string, string[]>();
 
 const admin = () => world.admin.api;
 const operator = () => world.test.operator;
-const of = (api: ApiClient, operation: string, body?: unknown): Request => {
+const of = (api: ApiClient, operation: string, body?: unknown): TestedRequest => {
   const [method = '', path = ''] = operation.split(' ');
   return { api, method, path, body };
 };
@@ -119,6 +109,17 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await api.post('/v1/api-keys', { name: 'k' });
     const change = { current_password: 'a renter password', new_password: 'another password' };
     return of(api, 'POST /v1/auth/password', { ...change, revoke_api_keys: true });
+  },
+  'make a link to a new password': async () =>
+    of(operator(), `POST /v1/operator/users/${(await world.test.renter()).userId}/password-reset`, { reason: 'x' }),
+  'set a new password by it': async () => {
+    const { api, userId } = await world.test.renter();
+    await api.post('/v1/api-keys', { name: 'k' });
+    const { token } = await operator().post<{ token: string }>(`/v1/operator/users/${userId}/password-reset`, {
+      reason: 'x',
+    });
+    const change = { token, new_password: 'another password', revoke_api_keys: true };
+    return of(world.test.api, 'POST /v1/auth/password-reset/confirm', change);
   },
   'end a session': async () => {
     const { api, email } = await world.test.renter();
@@ -317,6 +318,13 @@ function routeOf(method: string, path: string): string {
 const NOT_RECORDED: Readonly<Record<string, string>> = {
   'POST /v1/auth/sign-in': 'an account is of no organization',
   'POST /v1/auth/sign-out': 'an account is of no organization',
+  'POST /v1/auth/password-reset': 'an account is of no organization',
+  'POST /v1/auth/password-reset/confirm': 'an account is of no organization',
+  'POST /v1/auth/device': 'an account is of no organization',
+  'POST /v1/auth/device/token': 'an account is of no organization',
+  'POST /v1/me/device-codes': 'an account is of no organization',
+  'POST /v1/me/device-codes/{id}/approve': 'an account is of no organization',
+  'POST /v1/me/device-codes/{id}/deny': 'an account is of no organization',
   'POST /v1/auth/password': 'an account is of no organization',
   'DELETE /v1/auth/sessions': 'an account is of no organization',
   'DELETE /v1/auth/sessions/{id}': 'an account is of no organization',
@@ -349,6 +357,7 @@ const NOT_RECORDED: Readonly<Record<string, string>> = {
 };
 /** Routes whose acts test/api/audit-log.test.ts looks at. */
 const RECORDED_ELSEWHERE = [
+  'POST /v1/auth/sign-up/confirm',
   'POST /v1/instances/{id}/start',
   'POST /v1/webhook-endpoints/{id}/test',
   'POST /v1/webhook-endpoints/{id}/replay',
@@ -358,62 +367,21 @@ const RECORDED_ELSEWHERE = [
   'POST /v1/operator/instances/{id}/credit-ignored-stop',
 ];
 
-/** The nth statement of what follows fails. Answers how to end that, and how many statements there were. */
-function failAt(store: Store, nth: number): () => number {
-  const transact = store.transact.bind(store);
-  let statements = 0;
-  const failing = (tx: Tx): Tx => {
-    const counted =
-      <Args extends unknown[], Result>(run: (...args: Args) => Result) =>
-      (...args: Args): Result => {
-        statements += 1;
-        if (statements === nth) throw new Error('the disk is on fire');
-        return run(...args);
-      };
-    return { ...tx, all: counted(tx.all), get: counted(tx.get), run: counted(tx.run) };
-  };
-  store.transact = (work) => transact((tx) => work(failing(tx)));
-  const compare = vi.spyOn(world.test, 'checkMemory').mockReturnValue();
-  return () => {
-    store.transact = transact;
-    compare.mockRestore();
-    world.test.checkMemory();
-    return statements;
-  };
-}
-
 describe('whatever statement of a use case fails, nothing of it has happened, and it can be done again:', () => {
   it.each(Object.entries(USE_CASES))('%s', async (_name, prepare) => {
-    const { api, method, path, body } = await prepare();
-    const { store } = world.test.core.platform;
+    const request = await prepare();
     const known = new Set(acts().map(keyOf));
-    for (let nth = 1; ; nth++) {
-      const before = world.test.dump();
-      const end = failAt(store, nth);
-      const answer = await api.request<{ code?: string }>(method, path, body);
-      const statements = end();
-      // All of its statements are through; what fails then is a worker's that it has woken.
-      if (answer.status < 300) {
-        expect(nth).toBeGreaterThan(1);
-        break;
-      }
-      expect(statements).toBe(nth);
-      expect(answer).toMatchObject({ status: 500, body: { code: 'INTERNAL' } });
-      expect(world.test.dump()).toEqual(before);
-      expect(nth).toBeLessThan(MOST);
-    }
-    const done = acts().filter((row) => !known.has(keyOf(row)));
+    let done: ActRow[] = [];
+    const onDone = () => {
+      done = acts().filter((row) => !known.has(keyOf(row)));
+    };
+    await failEachStatement(world.test, request, { onDone });
     // Workers act from no address.
     recorded.set(
-      routeOf(method, path),
+      routeOf(request.method, request.path),
       done.filter(({ address }) => address !== null).map(({ action }) => action),
     );
     expect(done.filter(({ action }) => !(ACTS as readonly string[]).includes(action))).toEqual([]);
-    // A repeat, as by a client that has not heard the answer: done again, or refused, and then without a trace.
-    const before = world.test.dump();
-    const again = await api.request(method, path, body);
-    expect(again.status).toBeLessThan(500);
-    if (again.status >= 400) expect(world.test.dump()).toEqual(before);
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -50,6 +51,12 @@ describe.each([false, true])('a page elsewhere, in an older browser: %s', (isOld
       ['/account/sessions/end-others', {}],
       ['/account/password', { current_password: PASSWORD, new_password: 'of the attacker' }],
       ['/accept-invite', { token: 'inv_1' }],
+      ['/device', { user_code: 'BCDF-GHJK' }],
+      ['/device/approve', { code_id: randomUUID(), password: PASSWORD }],
+      ['/device/deny', { code_id: randomUUID() }],
+      ['/forgot-password', { email: victim.email }],
+      ['/reset-password', { token: 'rst_1', new_password: 'of the attacker' }],
+      ['/confirm-address', { token: 'new_1', password: 'of the attacker' }],
     ];
     const before = test.dump();
     for (const [path, fields] of attacks) {
@@ -239,10 +246,17 @@ describe('markup', () => {
 
   it('in an address stays text', async () => {
     const search = new URLSearchParams({ return_to: `/${MARKUP}`, done: MARKUP, token: MARKUP, invite_token: MARKUP });
-    for (const path of ['/sign-in', '/sign-up', '/accept-invite'])
+    for (const path of [
+      '/sign-in',
+      '/sign-up',
+      '/accept-invite',
+      '/forgot-password',
+      '/reset-password',
+      '/confirm-address',
+    ])
       isHarmless(await browser.open(`${path}?${search.toString()}`));
     await signIn();
-    for (const path of ['/account', '/account/password', '/accept-invite'])
+    for (const path of ['/account', '/account/password', '/accept-invite', '/device', '/device/approve'])
       isHarmless(await browser.open(`${path}?${search.toString()}`));
     for (const done of ['__proto__', 'constructor', 'toString'])
       expect((await browser.open(`/account?done=${done}`)).text).not.toContain('role="status"');

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Benchmark } from './benchmark.js';
+import { accountTiming } from './account-timing.js';
 import { agent } from './agent.js';
 import { agentLogs } from './agent-logs.js';
 import { agentMeasurements } from './agent-measurements.js';
@@ -14,6 +15,7 @@ import { settlement } from './settlement.js';
 import { writes } from './writes.js';
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  'account-timing': accountTiming,
   agent,
   'agent-logs': agentLogs,
   'agent-measurements': agentMeasurements,

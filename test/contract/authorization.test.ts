@@ -113,9 +113,15 @@ async function makeSide(): Promise<Side> {
     webhook_delivery: delivery.id,
     webhook_endpoint: endpoint.id,
     unsubscribe_token: makeUnsubscribeToken(test.core.platform.encryption, third.userId, ['disks']),
+    device_code: await typedDeviceCode(third),
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };
+}
+
+async function typedDeviceCode({ api }: Renter): Promise<string> {
+  const { user_code } = await test.api.post<{ user_code: string }>('/v1/auth/device', { name: 'program' });
+  return (await api.post<{ id: string }>('/v1/me/device-codes', { user_code })).id;
 }
 
 /** A session that nobody uses. */
@@ -321,6 +327,8 @@ function found(
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
   if (object === 'invite_token') return missing;
+  // A code is for the session in which it was typed, which is none of these.
+  if (object === 'device_code') return missing;
   if (object === 'organization' && kind === 'no_organization') return missing;
   return 'passes';
 }

@@ -18,6 +18,7 @@ export type Access =
 /** What `{id}` names. */
 export type ObjectKind =
   | 'api_key'
+  | 'device_code'
   | 'instance'
   | 'invite'
   | 'invite_token'
@@ -75,6 +76,14 @@ export const ROUTES: readonly Route[] = [
   route('GET /metrics', 'public'),
   route('POST /v1/auth/sign-up', 'public', { email: 'nobody' }),
   route('POST /v1/auth/sign-in', 'public', { email: 'nobody' }),
+  route('POST /v1/auth/sign-up/confirm', 'public', { token: 1 }),
+  route('POST /v1/auth/password-reset', 'public', { email: 'nobody' }),
+  route('POST /v1/auth/password-reset/confirm', 'public', { token: 1 }),
+  route('POST /v1/auth/device', 'public', { name: 1 }),
+  route('POST /v1/auth/device/token', 'public', { device_code: 1 }),
+  route('POST /v1/me/device-codes', 'account', { user_code: 1 }),
+  of('device_code', 'DEVICE_CODE_INVALID', 'POST /v1/me/device-codes/{id}/approve', 'account', { password: 'x' }),
+  of('device_code', 'DEVICE_CODE_INVALID', 'POST /v1/me/device-codes/{id}/deny', 'account'),
   route('POST /v1/auth/sign-out', 'account'),
   route('POST /v1/auth/password', 'account', { current_password: 1 }),
   route('GET /v1/auth/sessions', 'account'),
@@ -202,6 +211,7 @@ export const ROUTES: readonly Route[] = [
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}/operator', 'operator', WHY),
   route('GET /v1/operator/users', 'operator'),
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}', 'operator'),
+  of('member', 'USER_NOT_FOUND', 'POST /v1/operator/users/{id}/password-reset', 'operator', WHY),
   route('GET /v1/operator/revenue', 'operator'),
   route('GET /v1/operator/payments', 'operator'),
   route('GET /v1/operator/payouts/{id}/entries', 'operator'),

@@ -44,6 +44,7 @@ const LIVE_INDEXES = [
   'instances_live_by_status',
   'instances_to_release',
   'machines_present',
+  'link_requests_new',
   'mails_held',
   'mails_open',
   'mails_queued',

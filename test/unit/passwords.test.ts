@@ -33,3 +33,12 @@ it('an unknown address is verified again after a crowd, though it was turned awa
   await Promise.all(crowd);
   expect(await passwords.verify('x', undefined)).toBe(false);
 });
+
+it('an account without a password takes as long as one with another', async () => {
+  const passwords = new Passwords(CHEAP);
+  const crowd = Array.from({ length: 102 }, () => passwords.hash('x'));
+  // It waits for its turn like every other.
+  await expect(passwords.verify('', '')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  await Promise.all(crowd);
+  expect(await passwords.verify('', '')).toBe(false);
+});

@@ -69,8 +69,9 @@ function sessionsOf(view: View, caller: AccountCaller): Part {
   ];
 }
 
-function describe({ device, network, created_at, last_used_at }: SessionDetails): Part {
-  return html`<strong>${deviceName(device)}</strong>${network !== null && `, from ${network}`}. Last used
+function describe({ name, device, network, created_at, last_used_at }: SessionDetails): Part {
+  return html`<strong>${name ?? deviceName(device)}</strong
+    >${name !== null && ` (${deviceName(device)})`}${network !== null && `, from ${network}`}. Last used
     ${timeOf(last_used_at)}, signed in ${timeOf(created_at)}.`;
 }
 
@@ -78,15 +79,16 @@ function deviceName(device: string | null): string {
   return device ?? 'An unknown device';
 }
 
-function timeOf(at: number): Part {
+/** Returns a time as people read it. */
+export function timeOf(at: number): Part {
   const text = new Date(at).toISOString();
   return html`<time datetime="${text}">${text.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 
 const SESSION_ID: Field = { name: 'session_id', label: null, wrong: 'This is no session of yours.' };
 
-function endButton(view: View, { id, device, network }: SessionDetails): Part {
-  const about = `${deviceName(device)}${network === null ? '' : `, from ${network}`}`;
+function endButton(view: View, { id, name, device, network }: SessionDetails): Part {
+  const about = `${name ?? deviceName(device)}${network === null ? '' : `, from ${network}`}`;
   const form = { action: END_SESSION, fields: [SESSION_ID], button: 'End', isQuiet: true, about } as const;
   return formOf(form, { ...view, values: { session_id: id } });
 }

@@ -3,9 +3,14 @@ import type { View } from './pages.js';
 
 /** What a page says after something was done, by the word in its address: no text of the address is shown. */
 const NOTICES: ReadonlyMap<string, string> = new Map([
+  ['address-mailed', 'A mail with a link is on its way: open it to confirm the address and create the account.'],
+  ['device-approved', 'The program is signed in within seconds. It is among your sessions, where you can end it.'],
+  ['device-denied', 'The program was denied, and cannot sign in.'],
   ['joined', 'You are a member of the organization now.'],
+  ['link-mailed', 'If the address has an account, a mail with a link is on its way. It works for an hour.'],
   ['password', 'Your password is changed. All your other sessions are ended.'],
   ['password-and-keys', 'Your password is changed. All your other sessions are ended, and your API keys are revoked.'],
+  ['password-reset', 'Your password is changed, and all your sessions are ended. Sign in with the new one.'],
   ['session-ended', 'The session is ended.'],
   ['sessions-ended', 'All your other sessions are ended.'],
   ['signed-out', 'You are signed out.'],

@@ -2,13 +2,16 @@ import type { FastifyInstance } from 'fastify';
 import type { Platform } from '../../services/system/platform.js';
 import { acceptInviteForm, acceptInvitePage } from './accept-invite.js';
 import { accountPage, endOthersForm, endSessionForm, passwordForm, passwordPage, signOutForm } from './account.js';
+import { approveDeviceForm, approveDevicePage, denyDeviceForm, deviceForm, devicePage } from './device.js';
+import { confirmForm, confirmPage, forgotForm, forgotPage, resetForm, resetPage } from './links.js';
 import { addForm, addPage, servePages } from './pages.js';
 import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
 
 /** Routes for people with a browser: pages without script. They are not part of the API. */
 export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   servePages(app, platform);
-  for (const page of [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage])
+  const others = [forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
+  for (const page of [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage, ...others])
     addPage(app, platform, page);
   addForm(app, platform, signInForm);
   addForm(app, platform, signUpForm);
@@ -17,4 +20,10 @@ export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   addForm(app, platform, endOthersForm);
   addForm(app, platform, passwordForm);
   addForm(app, platform, acceptInviteForm);
+  addForm(app, platform, forgotForm);
+  addForm(app, platform, resetForm);
+  addForm(app, platform, confirmForm);
+  addForm(app, platform, deviceForm);
+  addForm(app, platform, approveDeviceForm);
+  addForm(app, platform, denyDeviceForm);
 }

@@ -15,7 +15,7 @@ const SIGN_UP = '/sign-up';
 /** Where to go after a sign-in that leads nowhere else. */
 export const HOME = '/account';
 
-const EMAIL: Field = {
+export const EMAIL: Field = {
   ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
   wrong: 'Give an e-mail address, such as you@example.com.',
 };
@@ -43,6 +43,7 @@ export const signInPage: PageSpec = {
     content: [
       noticeOf(view),
       formOf({ action: SIGN_IN, fields: SIGN_IN_FIELDS, button: 'Sign in' }, returning(view)),
+      html`<p><a href="/forgot-password">Forgot your password?</a></p>`,
       view.platform.signUpMode === 'open' &&
         html`<p>No account yet? <a href="${signUpPath(view.values['return_to'])}">Create one</a>.</p>`,
     ],
@@ -75,7 +76,7 @@ export const signInForm: FormSpec<typeof signInBody> = {
 };
 
 /** Hands the session to the browser, instead of one that it had before, and returns where to go. */
-function enter({ platform, request, reply }: Visit, { token }: SignedIn, return_to: string | undefined): string {
+export function enter({ platform, request, reply }: Visit, { token }: SignedIn, return_to: string | undefined): string {
   const before = signedIn(platform, request);
   if (before) signOut(platform, before.sessionId);
   setSessionCookie(reply, token);
@@ -105,7 +106,7 @@ export const signUpPage: PageSpec = {
   operation: 'showSignUp',
   summary: 'The page to create an account',
   needs: 'nobody',
-  reads: ['return_to', 'invite_token'],
+  reads: ['return_to', 'invite_token', 'done'],
   render: (view) => {
     const isAsked = view.platform.signUpMode === 'invitation' || view.values['invite_token'] !== undefined;
     const fields = SIGN_UP_FIELDS.filter((field) => field !== INVITE || isAsked);
@@ -113,6 +114,7 @@ export const signUpPage: PageSpec = {
     return {
       title: 'Create an account',
       content: [
+        noticeOf(view),
         view.platform.signUpMode === 'invitation' &&
           html`<p>New accounts need an invitation for the same e-mail address.</p>`,
         formOf({ action: SIGN_UP, fields, button: 'Create the account' }, returning(view)),
@@ -136,10 +138,14 @@ export const signUpForm: FormSpec<typeof signUpBody> = {
   fields: SIGN_UP_FIELDS,
   body: signUpBody,
   guessable: 'per address',
-  words: { INVITATION_REQUIRED: 'New accounts need an invitation: give its code' },
+  words: {
+    INVITATION_REQUIRED: 'New accounts need an invitation: give its code',
+    LIMIT_REACHED: 'Three links in an hour are the limit for an address. Use the newest one, or try again later',
+  },
   submit: async ({ return_to, ...account }, visit) => {
     const { invite_token, ...rest } = account;
     const request = { ...rest, ...(invite_token === undefined ? {} : { invite_token }) };
-    return enter(visit, await signUp(visit.platform, request, sessionOrigin(visit.request)), return_to);
+    const session = await signUp(visit.platform, request, sessionOrigin(visit.request));
+    return session ? enter(visit, session, return_to) : pathTo(SIGN_UP, { done: 'address-mailed' });
   },
 };

@@ -33,6 +33,7 @@ export function emailOf(whose: string) {
   return text(`The e-mail address of ${whose}`, { format: 'email', maxLength: 254 });
 }
 export const newPassword = text('The password: at least 12 characters', { minLength: 12, maxLength: 256 });
+export const linkToken = text('The token of the link', { maxLength: 128 });
 export const presentPassword = text('The current password', { maxLength: 256 });
 const WHAT_ROLES_DO =
   '`admin` can do everything; `member` uses and changes instances and templates, and makes API keys; `viewer` only reads, without secrets; `billing` reads about money, pays and sets caps. A later release can add roles';
@@ -53,7 +54,7 @@ const Organization = Type.Object({
   name: text('The name of the organization'),
   role: roleOf('the user in the organization'),
 });
-const Session = Type.Object(
+export const Session = Type.Object(
   {
     token: text('The session token: send it as `Authorization: Bearer`'),
     expires_at: timestamp('When the session ends, unless it is used before then'),
@@ -62,6 +63,18 @@ const Session = Type.Object(
   },
   { title: 'Session' },
 );
+/** What a request answers that may lead to a mail: the same for every address. */
+export const Mailed = Type.Object(
+  {
+    mailed: choice(
+      ['if_possible'],
+      'A mail goes to the address, if it is one that gets it; nothing tells whether it is',
+    ),
+  },
+  { title: 'Mailed' },
+);
+export const MAILED = { mailed: 'if_possible' as const };
+
 const Membership = Type.Object({
   organization_id: uuid('The id of the organization'),
   name: text('The name of the organization'),
@@ -89,13 +102,13 @@ export const authRoutes: Routes = (app, platform) => {
       config: {
         policy: PUBLIC,
         guessable: 'per address',
-        refusals: ['EMAIL_TAKEN', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND'],
+        refusals: ['EMAIL_TAKEN', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND', 'LIMIT_REACHED'],
       },
       schema: {
         operationId: 'signUp',
         summary: 'Create an account and an organization for it',
         description:
-          'With `invite_token`, the account joins the organization of that invitation instead. A control plane that allows new accounts only by invitation requires it.',
+          'With `invite_token`, the account joins the organization of that invitation instead. A control plane that allows new accounts only by invitation requires it. A control plane that sends mail answers 202 to every address and creates the account once its link is confirmed; at most three are sent to an address in an hour.',
         body: body({
           email: emailOf('the new user'),
           password: newPassword,
@@ -104,12 +117,13 @@ export const authRoutes: Routes = (app, platform) => {
             invite_token: text('The token of an invitation for this e-mail address', { maxLength: 128 }),
           }),
         }),
-        response: { 201: Session },
+        response: { 201: Session, 202: Mailed },
       },
     },
     async (request, reply) => {
-      void reply.code(201);
-      return sessionView(await signUp(platform, request.body, sessionOrigin(request)));
+      const signedIn = await signUp(platform, request.body, sessionOrigin(request));
+      void reply.code(signedIn ? 201 : 202);
+      return signedIn ? sessionView(signedIn) : MAILED;
     },
   );
 
@@ -226,6 +240,6 @@ export const accountRoutes: Routes = (app, platform) => {
   );
 };
 
-function sessionView({ token, expiresAt, user, organization }: SignedIn) {
+export function sessionView({ token, expiresAt, user, organization }: SignedIn) {
   return { token, expires_at: iso(expiresAt), user: { ...user, created_at: iso(user.created_at) }, organization };
 }

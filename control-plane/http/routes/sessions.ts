@@ -9,6 +9,7 @@ import { answerList } from './whole-list.js';
 const ActiveSession = Type.Object(
   {
     id: uuid('The id of the session'),
+    name: nullable(text('What the program calls it that has asked for it; null: a person has signed in')),
     device: nullable(
       text('The browser or program that opened it, as it has described itself, such as `Firefox on Windows`'),
     ),
@@ -77,9 +78,9 @@ export const sessionRoutes: Routes = (app, platform) => {
   );
 };
 
-function sessionView({ id, device, network, created_at, last_used_at, isCurrent }: SessionDetails) {
+function sessionView({ id, name, device, network, created_at, last_used_at, isCurrent }: SessionDetails) {
   return {
-    ...{ id, device, address: network, created_at: iso(created_at), last_used_at: iso(last_used_at) },
+    ...{ id, name, device, address: network, created_at: iso(created_at), last_used_at: iso(last_used_at) },
     is_current: isCurrent,
   };
 }

@@ -10,6 +10,8 @@ import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
+import { endLinks, requestLink } from './link-requests.js';
+import { tellChanged } from './password-reset.js';
 import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
 
 export interface SignedIn {
@@ -31,22 +33,45 @@ export interface SignUp {
 /**
  * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
- * must not learn which addresses have accounts.
+ * must not learn which addresses have accounts. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
+ * with LIMIT_REACHED after three of them in an hour.
  */
-export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn> {
-  const { store } = platform;
+export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn | null> {
+  const { store, mail } = platform;
   store.transact((tx) => checkInvited(platform, tx, request));
   const passwordHash = await platform.passwords.hash(request.password);
   return store.transact((tx) => {
     const invite = checkInvited(platform, tx, request);
-    const user = createUser(tx, tx.id(), { ...request, passwordHash, isOperator: false });
-    const organization: SignedIn['organization'] = invite
-      ? joinBy(tx, invite, user.id)
-      : { ...foundOrganization(tx, user.id, `${request.name}'s organization`), role: 'admin' };
-    recordSignUp(tx, user, organization, invite, origin.network);
-    noteNetwork(platform, tx, user.id, origin.network);
-    return { ...openSession(platform, tx, user.id, origin), user, organization };
+    const { email, name } = request;
+    if (mail) {
+      const invite_id = invite?.id ?? null;
+      requestLink(tx, { purpose: 'sign_up', address: email, name, password_hash: passwordHash, invite_id });
+      return null;
+    }
+    const account = createAccount(
+      tx,
+      { email, name, passwordHash, isOperator: false, email_verified_at: null },
+      invite,
+      origin.network,
+    );
+    noteNetwork(platform, tx, account.user.id, origin.network);
+    return { ...openSession(platform, tx, account.user.id, origin), ...account };
   });
+}
+
+/** Creates a user, who joins the organization of an invitation or becomes the admin of a new one. Refuses with EMAIL_TAKEN. */
+export function createAccount(
+  tx: Tx,
+  account: NewUser,
+  invite: InviteDetails | undefined,
+  network: string,
+): Pick<SignedIn, 'user' | 'organization'> {
+  const user = createUser(tx, tx.id(), account);
+  const organization: SignedIn['organization'] = invite
+    ? joinBy(tx, invite, user.id)
+    : { ...foundOrganization(tx, user.id, `${account.name}'s organization`), role: 'admin' };
+  recordSignUp(tx, user, organization, invite, network);
+  return { user, organization };
 }
 
 /** Records what a sign-up did in the organization. Since the password was hashed, only the network of its request is known. */
@@ -74,7 +99,7 @@ export async function createOperator(platform: Platform, request: { email: strin
   platform.store.transact((tx) => {
     const name = request.email.split('@')[0] ?? request.email;
     const id = tx.id();
-    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true });
+    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true, email_verified_at: null });
     foundOrganization(tx, id, 'Operators');
   });
 }
@@ -98,7 +123,7 @@ export async function signIn(
 }
 
 /** Refuses with INVALID_CREDENTIALS if the password was changed while it was being checked. */
-function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
+export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
   const now = tx.get(query.selectFrom('users').select('password_hash').where('id', '=', id));
   if (now?.password_hash !== password_hash) {
     throw new Refusal('INVALID_CREDENTIALS', 'the password was changed during this request; sign in again');
@@ -106,8 +131,8 @@ function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): void {
 }
 
 /**
- * Sets a new password and ends every other session of the user; with `revoke_api_keys` also every API key that the user has created, in
- * any organization. Refuses with INVALID_CREDENTIALS.
+ * Sets a new password and ends every other session of the user, and all links to a new password; with `revoke_api_keys` also every API key
+ * that the user has created, in any organization. Refuses with INVALID_CREDENTIALS.
  */
 export async function changePassword(
   platform: Platform,
@@ -124,7 +149,9 @@ export async function changePassword(
     checkUnchanged(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
     endSessionsBut(tx, caller);
+    endLinks(tx, 'password_reset', user.email);
     if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
+    tellChanged(platform, tx, user);
   });
 }
 
@@ -132,11 +159,15 @@ export function signOut(platform: Platform, sessionId: string): void {
   platform.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));
 }
 
-function createUser(
-  tx: Tx,
-  id: string,
-  user: { email: string; name: string; passwordHash: string; isOperator: boolean },
-): Row<'users'> {
+interface NewUser {
+  email: string;
+  name: string;
+  passwordHash: string;
+  isOperator: boolean;
+  email_verified_at: number | null;
+}
+
+function createUser(tx: Tx, id: string, user: NewUser): Row<'users'> {
   const taken = tx.get(query.selectFrom('users').select('id').where('email', '=', user.email));
   if (taken) throw new Refusal('EMAIL_TAKEN', 'an account with this e-mail address exists; sign in instead');
   const row: Row<'users'> = {
@@ -146,12 +177,14 @@ function createUser(
     password_hash: user.passwordHash,
     is_operator: user.isOperator ? 1 : 0,
     created_at: tx.now,
+    email_verified_at: user.email_verified_at,
   };
   tx.run(query.insertInto('users').values(row));
   return row;
 }
 
-function firstOrganization(tx: Tx, userId: string): SignedIn['organization'] | undefined {
+/** Returns the organization that a user joined first; undefined: the user belongs to none. */
+export function firstOrganization(tx: Tx, userId: string): SignedIn['organization'] | undefined {
   return tx.get(
     query
       .selectFrom('memberships')

@@ -149,7 +149,7 @@ export function joinBy(tx: Tx, invite: InviteDetails, userId: string): Row<'orga
   return { ...getOrganization(tx, invite.organization_id), role: invite.role };
 }
 
-function inviteNotFound(): Refusal {
+export function inviteNotFound(): Refusal {
   return new Refusal(
     'INVITE_NOT_FOUND',
     'you have no such invitation: it may be accepted already, withdrawn or expired',

@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
 import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, insertRow, query } from '../../store/sql.js';
+import { compileOnce, insertRow, query, rowById } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -20,6 +20,8 @@ export interface SessionOrigin {
   network: string;
   /** What the client says of itself, in the words of `deviceOf`. */
   device: string | null;
+  /** What a program calls the session that it has asked for; absent: a person has signed in. */
+  name?: string;
 }
 
 /**
@@ -30,7 +32,7 @@ export function openSession(
   platform: Pick<Platform, 'ids' | 'lastUsed'>,
   tx: Tx,
   userId: string,
-  { network, device }: SessionOrigin,
+  { network, device, name = null }: Omit<SessionOrigin, 'name'> & { name?: string | null },
 ): { token: string; expiresAt: number } {
   const token = PREFIX + platform.ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
@@ -38,7 +40,7 @@ export function openSession(
   tx.run(
     insertRow('sessions', {
       ...{ id: platform.ids.uuid(), user_id: userId, token_hash: hashToken(token) },
-      ...{ created_at: tx.now, expires_at: expiresAt, network, device, last_used_at: null, last_network: null },
+      ...{ created_at: tx.now, expires_at: expiresAt, network, device, name, last_used_at: null, last_network: null },
     }),
   );
   return { token, expiresAt };
@@ -64,6 +66,8 @@ const sessionsOf = compileOnce(({ userId }: { userId: string }) =>
 
 export interface SessionDetails {
   id: string;
+  /** What the program calls it that has asked for it; null: a person has signed in. */
+  name: string | null;
   device: string | null;
   /** The network of the last use, or of the sign-in; null: unknown. */
   network: string | null;
@@ -82,13 +86,19 @@ export function listSessions(platform: Platform, caller: AccountCaller, request:
   const sessions = items.map((row) => {
     const use = platform.lastUsed.latestOfSession(row.id);
     return {
-      ...{ id: row.id, device: row.device, created_at: row.created_at },
+      ...{ id: row.id, name: row.name, device: row.device, created_at: row.created_at },
       network: use?.network ?? row.last_network ?? row.network,
       last_used_at: use?.at ?? storedUseOf(row),
       isCurrent: row.id === caller.sessionId,
     };
   });
   return { ...rest, items: sessions };
+}
+
+/** Returns the network from which a session was last used; undefined: it has ended. */
+export function networkOfSession({ lastUsed }: Pick<Platform, 'lastUsed'>, tx: Tx, id: string): string | undefined {
+  const row = tx.get(rowById('sessions', id));
+  return lastUsed.latestOfSession(id)?.network ?? row?.last_network ?? row?.network ?? undefined;
 }
 
 /** Ends a session of the caller, also the one that it uses. Refuses with SESSION_NOT_FOUND. */

@@ -9,6 +9,7 @@ import { recordAudit } from '../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
+import { forgetLinksOf } from './link-requests.js';
 import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
 import { getOrganization } from './organizations.js';
 
@@ -56,6 +57,7 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
     tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
     tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
     forgetMailsOf(tx, id);
+    forgetLinksOf(tx, id);
     revokeKeysOf(tx, BY_REMOVAL, id);
     const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
     tx.run(query.updateTable('users').set(nobody).where('id', '=', id));
@@ -63,6 +65,7 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
   });
 }
 
+/** Returns a user who has an account. Refuses with USER_NOT_FOUND. */
 export function getUser(tx: Tx, id: string): Row<'users'> {
   const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', id));
   if (!user || user.email.startsWith(REMOVED)) throw new Refusal('USER_NOT_FOUND', 'no user has this id');

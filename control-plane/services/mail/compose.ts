@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { messageOf } from '../../../shared/coded-error.js';
 import { categoryOf, isChoice, itemsOf, type Mail, type MailContent, type MailItem } from '../../domain/mail.js';
 import { layOut } from '../../domain/mail-layout.js';
@@ -53,9 +54,15 @@ function wanted(tx: Tx, userId: string | null, content: MailContent): MailConten
 
 function isWanted(tx: Tx, userId: string | null, item: MailItem): boolean {
   if (item.kind === 'invite') return isOpen(tx, item.invite_id);
-  if (item.kind === 'sign_in' || userId === null) return true;
+  if (item.kind === 'password_reset' || item.kind === 'sign_up') return isLinkOpen(tx, item.token);
+  if (!('organization_id' in item) || userId === null) return true;
   const category = categoryOf(item);
   return isMember(tx, userId, item.organization_id) && !(isChoice(category) && isSwitchedOff(tx, userId, category));
+}
+
+function isLinkOpen(tx: Tx, token: string): boolean {
+  const link = query.selectFrom('link_requests').select('id').where('token_hash', '=', hash('sha256', token));
+  return tx.get(link.where('expires_at', '>', tx.now)) !== undefined;
 }
 
 function isOpen(tx: Tx, inviteId: string): boolean {

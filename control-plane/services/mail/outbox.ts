@@ -71,10 +71,14 @@ export function finishMail(tx: Tx, id: string, state: Exclude<MailState, 'queued
 
 /** Returns which mails count together against too many in an hour: a flood of others must not hold up those about security. */
 function queueOf({ userId, address, item }: NewMail): string {
+  // Of links there are few to an address, and none may wait for others.
+  if (LINKS.includes(item.kind)) return `${address.toLowerCase()}/${item.kind}`;
   const category = categoryOf(item);
   const queue = category === 'security' || category === 'invites' ? category : 'others';
   return `${userId ?? address.toLowerCase()}/${queue}`;
 }
+
+const LINKS: readonly MailKind[] = ['password_reset', 'sign_up', 'sign_up_exists'];
 
 /** Returns how many invitations were mailed to this address in the last 24 hours, at most `most`. */
 export function countInvitesTo(tx: Tx, address: string, most: number): number {

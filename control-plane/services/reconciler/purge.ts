@@ -15,8 +15,8 @@ const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, idempotency keys, slow images, deliveries of webhooks, finished mails,
- * networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number deleted.
+ * Makes the worker that deletes expired sessions, invitations, links, device codes, idempotency keys, slow images, deliveries of webhooks,
+ * finished mails, networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
@@ -33,6 +33,9 @@ export function purgerOf(platform: Platform): () => { purged: number } {
       const others =
         purgeExpired(tx, 'sessions') +
         purgeExpired(tx, 'invites') +
+        purgeExpired(tx, 'link_requests') +
+        purgeExpired(tx, 'device_codes') +
+        purgeExpired(tx, 'device_code_guesses') +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
@@ -43,7 +46,9 @@ export function purgerOf(platform: Platform): () => { purged: number } {
   };
 }
 
-function purgeExpired(tx: Tx, table: 'sessions' | 'invites'): number {
+type Expiring = 'sessions' | 'invites' | 'link_requests' | 'device_codes' | 'device_code_guesses';
+
+function purgeExpired(tx: Tx, table: Expiring): number {
   const expired = query.selectFrom(table).select('id').where('expires_at', '<=', tx.now);
   const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
   if (ids.length > 0) tx.run(query.deleteFrom(table).where('id', 'in', ids));

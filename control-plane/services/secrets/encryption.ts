@@ -29,7 +29,7 @@ export class Encryption {
    * Returns 16 bytes that nobody without the key can make for this text. Each purpose has a key of its own, which is derived from this
    * one.
    */
-  authenticate(purpose: 'mail.unsubscribe', text: string): Buffer {
+  authenticate(purpose: 'mail.unsubscribe' | 'device.user_code', text: string): Buffer {
     const key = Buffer.from(hkdfSync('sha256', this.key, '', purpose, KEY_BYTES));
     return createHmac('sha256', key).update(text).digest().subarray(0, MAC_BYTES);
   }

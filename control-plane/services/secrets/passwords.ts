@@ -43,15 +43,19 @@ export class Passwords {
     return stored(this.cost, salt, await this.inTurn(() => stretch(password, salt, HASH_BYTES, this.cost)));
   }
 
-  /** Tells whether a password matches. Without a stored hash (unknown e-mail address) it takes as long, and returns false. */
+  /**
+   * Tells whether a password matches. Without a stored hash (unknown e-mail address, account without a password) it takes as long, and
+   * returns false.
+   */
   async verify(password: string, known: string | undefined): Promise<boolean> {
-    const [, n, r, p, salt, hash] = (known ?? this.nobodysHash).split('$');
+    const hasPassword = known !== undefined && known !== '';
+    const [, n, r, p, salt, hash] = (hasPassword ? known : this.nobodysHash).split('$');
     if (!salt || !hash) return false;
     const expected = Buffer.from(hash, 'base64');
     const cost = { N: Number(n), r: Number(r), p: Number(p) };
     const derive = () => stretch(password, Buffer.from(salt, 'base64'), expected.length, cost);
     const actual = await this.inTurn(derive);
-    return timingSafeEqual(actual, expected) && known !== undefined;
+    return timingSafeEqual(actual, expected) && hasPassword;
   }
 
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ CREATE TABLE mails (
   address TEXT NOT NULL,
   -- The organization that an invitation is to.
   organization_id TEXT REFERENCES organizations (id),
-  kind TEXT NOT NULL CHECK (kind IN ('invite', 'balance_low', 'balance_exhausted', 'disks_at_risk', 'paid', 'payment_failed', 'sign_in', 'digest')),
+  kind TEXT NOT NULL CHECK (kind IN ('invite', 'balance_low', 'balance_exhausted', 'disks_at_risk', 'paid', 'payment_failed', 'sign_in', 'password_reset', 'password_changed', 'sign_up', 'sign_up_exists', 'digest')),
   -- The person, and what counts together against too many mails.
   queue TEXT NOT NULL,
   -- The event, invitation or sign-in: nobody is told of it twice.

@@ -23,6 +23,8 @@ import { earlierLimits } from './0022-earlier-limits.js';
 import { keysAndRoles } from './0023-keys-and-roles.js';
 import { browserSessions } from './0024-browser-sessions.js';
 import { operatorsAct } from './0025-operators-act.js';
+import { accountLinks } from './0026-account-links.js';
+import { deviceCodes } from './0027-device-codes.js';
 
 export interface Migration {
   name: string;
@@ -56,4 +58,6 @@ export const migrations: readonly Migration[] = [
   { name: '0023-keys-and-roles', sql: keysAndRoles },
   { name: '0024-browser-sessions', sql: browserSessions },
   { name: '0025-operators-act', sql: operatorsAct },
+  { name: '0026-account-links', sql: accountLinks },
+  { name: '0027-device-codes', sql: deviceCodes },
 ];

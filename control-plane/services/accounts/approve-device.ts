@@ -1,0 +1,138 @@
+import type { AccountCaller } from '../../domain/caller.js';
+import { DEVICE_CODE_LIMITS, DEVICE_CODE_MS, typedCode } from '../../domain/device-code.js';
+import { Refusal } from '../../domain/refusal.js';
+import { compileOnce, insertRow, query, rowById, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import type { Platform } from '../system/platform.js';
+import { checkUnchanged, describeUser } from './accounts.js';
+import { changeCode, findByUserCode, findTypedIn, getTypedIn, invalidCode, type DeviceCode } from './device-codes.js';
+import { networkOfSession } from './sessions.js';
+
+/** What a program asks for whose code a person has typed. */
+export interface DeviceRequest {
+  id: string;
+  /** What the program calls itself: a text of a stranger. */
+  name: string;
+  /** What it says of itself, in the words of `deviceOf`. */
+  device: string | null;
+  /** The network from which it asks. */
+  network: string;
+  /** Whether the person's own session was last used from the same network. */
+  isSameNetwork: boolean;
+  created_at: number;
+  expires_at: number;
+}
+
+/**
+ * Returns what the program asks for whose code the caller has typed, and lets this session alone approve or deny it. Refuses with
+ * DEVICE_CODE_INVALID, the same for a code that is wrong, expired, used, or was typed by somebody else; and with RATE_LIMITED after five of
+ * these within ten minutes, or while too many are typed by all users.
+ */
+export function typeDeviceCode(platform: Platform, caller: AccountCaller, typed: string): DeviceRequest {
+  const letters = typedCode(typed);
+  // It can be no code, so it is no guess.
+  if (letters === undefined) throw invalidCode();
+  const found = platform.store.transact((tx) => {
+    checkGuesses(tx, caller.userId);
+    const code = findByUserCode(platform, tx, letters);
+    if (code && (code.user_id === null || code.user_id === caller.userId)) {
+      leaveOthers(tx, caller);
+      changeCode(tx, code.id, { user_id: caller.userId, session_id: caller.sessionId });
+      return describe(platform, tx, caller, code);
+    }
+    noteGuess(tx, caller.userId);
+    return undefined;
+  });
+  if (!found) throw invalidCode();
+  return found;
+}
+
+/** Returns what the program asks for whose code was typed in the caller's session; undefined: none was. */
+export function typedDeviceRequest(platform: Platform, caller: AccountCaller): DeviceRequest | undefined {
+  return platform.store.transact((tx) => {
+    const code = findTypedIn(tx, caller.sessionId);
+    return code && describe(platform, tx, caller, code);
+  });
+}
+
+/**
+ * Lets a program sign in as the caller, who proves it with the password. Refuses with DEVICE_CODE_INVALID, also after five tries, and with
+ * INVALID_CREDENTIALS.
+ */
+export async function approveDevice(
+  platform: Platform,
+  caller: AccountCaller,
+  { id, password }: { id: string; password: string },
+): Promise<void> {
+  const { store, passwords } = platform;
+  const { user } = describeUser(platform, caller.userId);
+  store.transact((tx) => countTry(tx, caller, id));
+  if (!(await passwords.verify(password, user.password_hash))) {
+    store.transact((tx) => denyAfterTries(tx, id));
+    throw new Refusal('INVALID_CREDENTIALS', 'the password is wrong');
+  }
+  store.transact((tx) => {
+    checkUnchanged(tx, user);
+    changeCode(tx, getTypedIn(tx, caller.sessionId, id).id, { state: 'approved' });
+  });
+}
+
+/** Counts a try before the password is looked at, so that many at once count, too. */
+function countTry(tx: Tx, { sessionId }: AccountCaller, id: string): void {
+  const { tries } = getTypedIn(tx, sessionId, id);
+  if (tries >= DEVICE_CODE_LIMITS.tries) throw invalidCode();
+  changeCode(tx, id, { tries: tries + 1 });
+}
+
+function denyAfterTries(tx: Tx, id: string): void {
+  const code = tx.get(rowById('device_codes', id));
+  if (code?.state === 'pending' && code.tries >= DEVICE_CODE_LIMITS.tries) changeCode(tx, id, { state: 'denied' });
+}
+
+/** Refuses a program whose code was typed in the caller's session. Refuses with DEVICE_CODE_INVALID. */
+export function denyDevice(platform: Platform, { sessionId }: AccountCaller, id: string): void {
+  platform.store.transact((tx) => changeCode(tx, getTypedIn(tx, sessionId, id).id, { state: 'denied' }));
+}
+
+/** A session shows one request at a time, so that the approval is for the one that is shown. */
+function leaveOthers(tx: Tx, { sessionId }: AccountCaller): void {
+  const typed = findTypedIn(tx, sessionId);
+  if (typed) changeCode(tx, typed.id, { session_id: null });
+}
+
+function describe(platform: Platform, tx: Tx, { sessionId }: AccountCaller, code: DeviceCode): DeviceRequest {
+  const { id, name, device, network, created_at, expires_at } = code;
+  const isSameNetwork = networkOfSession(platform, tx, sessionId) === network;
+  return { id, name, device, network, isSameNetwork, created_at, expires_at };
+}
+
+function checkGuesses(tx: Tx, userId: string): void {
+  const now = tx.now;
+  const { wrongOfUser, wrongOfAll } = DEVICE_CODE_LIMITS;
+  if (tx.all(guessesOf({ userId, now })).length < wrongOfUser && tx.all(guesses({ now })).length < wrongOfAll) return;
+  const seconds = DEVICE_CODE_MS / 1_000;
+  throw new Refusal('RATE_LIMITED', `too many wrong codes were typed; try again in ${seconds} s`, {
+    retry_after_seconds: seconds,
+  });
+}
+
+function noteGuess(tx: Tx, userId: string): void {
+  tx.run(insertRow('device_code_guesses', { id: tx.id(), user_id: userId, expires_at: tx.now + DEVICE_CODE_MS }));
+}
+
+const guessesOf = compileOnce(({ userId, now }: { userId: string; now: number }) =>
+  query
+    .selectFrom('device_code_guesses')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .limit(sql.lit(DEVICE_CODE_LIMITS.wrongOfUser)),
+);
+
+const guesses = compileOnce(({ now }: { now: number }) =>
+  query
+    .selectFrom('device_code_guesses')
+    .select('id')
+    .where('expires_at', '>', now)
+    .limit(sql.lit(DEVICE_CODE_LIMITS.wrongOfAll)),
+);
