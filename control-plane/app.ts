@@ -13,6 +13,8 @@ import { HostTls, type Identities } from './grpc/host-tls.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
+import { issuerFetcher } from './outbound/fetch-issuer.js';
+import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { ownMade } from './own-certificate.js';
 import { SmtpTransport } from './mail/smtp.js';
@@ -175,6 +177,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
     mail: config.mail ? new SmtpTransport(config.mail, clock) : null,
+    openId: openIdOf(config, clock, logger, overrides),
     logs: new LogRelay(clock, ids, connections),
     payments: config.payments?.() ?? manualPayments,
     defer,
@@ -279,6 +282,15 @@ function shiftStoredTimes(tx: Tx, ms: number): void {
 
 function errorExpiryOf(platform: Platform, { destroyErrorsAfterMs }: Config): () => { destroyed: number } {
   return destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
+}
+
+function openIdOf(
+  { webhookNetworks = [] }: Config,
+  clock: Clock,
+  logger: Logger,
+  { webhooks }: Overrides,
+): OpenIdClient {
+  return new OpenIdClient(issuerFetcher({ allowed: webhookNetworks, ...webhooks }), clock, logger);
 }
 
 function senderOf(platform: Platform, logger: Logger, { webhooks }: Overrides): WebhookSender {

@@ -20,6 +20,7 @@ export const ACTS = [
   'invite.create',
   'invite.withdraw',
   'member.end_sessions',
+  'member.join',
   'member.leave',
   'member.password_reset',
   'member.remove',

@@ -11,6 +11,8 @@ type Headed = Pick<FastifyRequest, 'headers'>;
 export const SESSION_COOKIE = '__Host-gpurent';
 /** The cookie with the secret of the forms of a visitor who is not signed in. */
 export const FORM_COOKIE = '__Host-gpurent-form';
+/** The cookie by which a sign-in at a company comes back to the browser that has begun it. */
+export const COMPANY_COOKIE = '__Host-gpurent-company';
 /** The header that only scripts can send: see {@link Provenance}. */
 export const MARK = 'x-same-origin';
 
@@ -18,6 +20,8 @@ const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax';
 /** 400 days, the longest time for which browsers keep a cookie. The session itself ends 30 days after its last use. */
 const SESSION_COOKIE_S = 400 * 86_400;
 const SESSION_TOKEN = /^ses_[0-9a-f]{64}$/;
+/** As long as a sign-in at a company may take, and then the decision to link accounts. */
+const COMPANY_COOKIE_S = 1_200;
 const FORM_SECRET = /^[0-9a-f]{32}$/;
 
 /** Returns the values of the cookies with this name. Only spaces and tabs are cut off a name: servers that cut off more can be deceived. */
@@ -45,6 +49,15 @@ export function sessionCookie(request: Headed): string | undefined {
 /** Returns the secret of the visitor's forms. */
 export function formCookie(request: Headed): string | undefined {
   return onlyCookie(request, FORM_COOKIE, FORM_SECRET);
+}
+
+/** Returns the secret by which a browser is known that has begun a sign-in at a company. */
+export function companyCookie(request: Headed): string | undefined {
+  return onlyCookie(request, COMPANY_COOKIE, FORM_SECRET);
+}
+
+export function setCompanyCookie(reply: FastifyReply, secret: string): void {
+  void reply.header('Set-Cookie', `${COMPANY_COOKIE}=${secret}; Max-Age=${COMPANY_COOKIE_S}; ${ATTRIBUTES}`);
 }
 
 export function setSessionCookie(reply: FastifyReply, token: string): void {

@@ -66,6 +66,16 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 409,
     meaning: 'This marketplace accepts no card payments; its operator grants credit.',
   },
+  COMPANY_SIGN_IN_INVALID: {
+    status: 400,
+    meaning:
+      "The return from a company's sign-in proves nothing: it was used or has expired, was begun in another browser, or the company's answer is not valid. Begin the sign-in again.",
+  },
+  COMPANY_SIGN_IN_REFUSED: {
+    status: 403,
+    meaning:
+      "The company's sign-in has not verified the e-mail address, may not speak for its domain, or belongs to an account that cannot be linked. The message says which, and what to do.",
+  },
   COOKIE_REFUSED: {
     status: 403,
     meaning:
@@ -92,6 +102,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
   IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },
+  IDENTITY_NOT_FOUND: { status: 404, meaning: 'The user has no linked account with this id.' },
+  IDENTITY_TAKEN: { status: 409, meaning: "This account at the company is linked to another user's account." },
   INSTANCE_LIMIT_REACHED: {
     status: 409,
     meaning: 'The organization has reached its limit of instances; those that are not destroyed count.',
@@ -119,8 +131,15 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'Only invited users can create an account in this marketplace: sign up with invite_token.',
   },
   INVITE_NOT_FOUND: { status: 404, meaning: 'No open invitation has this id or token.' },
+  ISSUER_NOT_FOUND: { status: 404, meaning: "No company's sign-in has this id, or speaks for this domain." },
+  ISSUER_TAKEN: {
+    status: 409,
+    meaning: "Another company's sign-in has the same issuer, or may speak for one of the domains.",
+  },
+  ISSUER_UNAVAILABLE: { status: 503, meaning: "The company's sign-in does not answer; try again shortly." },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
   LAST_OPERATOR: { status: 409, meaning: 'The marketplace would be left without an operator.' },
+  LAST_SIGN_IN: { status: 409, meaning: 'Without this linked account, the user could not sign in any more.' },
   LIMIT_REACHED: {
     status: 409,
     meaning: 'The user or the organization has reached the limit for this kind of object.',
@@ -172,6 +191,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { reason: text('Why the operator has suspended it') },
   },
   OWN_ACCOUNT: { status: 409, meaning: 'Operators do not remove their own accounts; another operator can.' },
+  PASSWORD_OFF: {
+    status: 403,
+    meaning: "The company has switched passwords off for this e-mail address: sign in with the company's sign-in.",
+  },
   PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is too large.' },
   PAYMENTS_FROZEN: { status: 402, meaning: 'A payment dispute on the organization is open.' },
   QUARANTINE_NOT_FOUND: { status: 404, meaning: 'No workload in quarantine has this id.' },

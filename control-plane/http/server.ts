@@ -31,6 +31,7 @@ import { billingSummaryRoutes } from './routes/billing-summary.js';
 import { estimateRoutes } from './routes/estimate.js';
 import { eventRoutes } from './routes/events.js';
 import { healthRoutes } from './routes/health.js';
+import { identityRoutes } from './routes/identities.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes } from './routes/instance-reads.js';
 import { instanceSettingsRoutes } from './routes/instance-settings.js';
@@ -47,6 +48,7 @@ import {
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
 import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
+import { issuerRoutes } from './routes/operator-issuers.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
@@ -143,6 +145,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     billingRoutes,
     billingSummaryRoutes,
     estimateRoutes,
+    identityRoutes,
     instanceAccessRoutes,
     instanceReadingRoutes,
     instanceRoutes,
@@ -150,6 +153,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     instanceScheduleRoutes,
     instanceUseRoutes,
     inviteRoutes,
+    issuerRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,
     memberRoutes,

@@ -24,10 +24,10 @@ export interface OutboundOptions {
 }
 
 /** Most addresses of a name that are vetted and tried: a name can have any number. */
-const MOST_ADDRESSES = 8;
+export const MOST_ADDRESSES = 8;
 /** How long one address is tried before the next one; the last one is tried to the end of the attempt. */
-const ONE_ADDRESS_MS = 3_000;
-const MOST_HEADER_BYTES = 16 * 1024;
+export const ONE_ADDRESS_MS = 3_000;
+export const MOST_HEADER_BYTES = 16 * 1024;
 /** Most answers with a status below 200 that can come before the real one. */
 const MOST_INFORMATIONAL = 8;
 const MOST_TLS_SESSIONS = 500;
@@ -63,7 +63,7 @@ export function webhookPoster({
 }
 
 /** Made at the first use: it reads every authority that Node knows. */
-function agentThatTrusts(authorities: readonly string[] | undefined): Agent {
+export function agentThatTrusts(authorities: readonly string[] | undefined): Agent {
   return new Agent({
     keepAlive: false,
     // A session that is resumed spares both sides most of a handshake.
@@ -73,7 +73,7 @@ function agentThatTrusts(authorities: readonly string[] | undefined): Agent {
 }
 
 /** Rejects with the reason of the signal as soon as it is aborted. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
@@ -83,7 +83,7 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Answers every question of the socket with the addresses that were vetted. */
-function answering(addresses: readonly string[]): LookupFunction {
+export function answering(addresses: readonly string[]): LookupFunction {
   const answers: LookupAddress[] = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_name, { all }, callback) => {
     const [first = { address: '', family: 0 }] = answers;

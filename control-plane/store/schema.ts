@@ -3,6 +3,7 @@ import type { DeviceCodeState } from '../domain/device-code.js';
 import type { Generated, Selectable } from 'kysely';
 import type { ActorKind } from '../domain/act.js';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
+import type { DomainRole } from '../domain/company.js';
 import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
 import type { OnLimit } from '../domain/instance-limits.js';
@@ -39,6 +40,31 @@ export interface Schema {
     created_at: number;
     expires_at: number;
     handled_at: number | null;
+  };
+  issuers: {
+    id: string;
+    name: string;
+    url: string;
+    client_id: string;
+    client_secret_encrypted: Buffer | null;
+    is_listed: Flag;
+    created_at: number;
+  };
+  issuer_domains: {
+    domain: string;
+    issuer_id: string;
+    organization_id: string | null;
+    role: DomainRole;
+    passwords_off: Flag;
+  };
+  identities: {
+    id: string;
+    user_id: string;
+    issuer: string;
+    subject: string;
+    email: string;
+    created_at: number;
+    last_used_at: number | null;
   };
   sessions: {
     id: string;

@@ -5,6 +5,7 @@ import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscr
 import { query } from '../../control-plane/store/sql.js';
 import { ACTS } from '../../control-plane/domain/act.js';
 import { ROUTES } from '../contract/routes.js';
+import { linkedAccount, setCompany } from '../harness/companies.js';
 import { World } from '../contract/world.js';
 import { failEachStatement, type TestedRequest } from '../harness/failing-statements.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -46,6 +47,7 @@ const made = async (api: ApiClient, path: string, body: object) => (await api.po
 const PRICES = { price_per_hour_micro: 1_000_000, storage_price_per_gb_hour_micro: 100 };
 const NO_CAPS = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
 const SCHEDULE = { time_zone: 'UTC', entries: [{ action: 'stop', days: ['monday'], at: '08:00' }] };
+const ISSUER = { name: 'Acme', issuer: 'https://acme.example', client_id: 'c', client_secret: 's' };
 const IN_2040 = { starts_at: '2040-01-01T00:00:00.000Z', ends_at: '2040-01-02T00:00:00.000Z' };
 
 /** An instance whose host says nothing more, so that nothing happens behind the test. */
@@ -126,6 +128,23 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
     const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
     return of(api, `DELETE /v1/auth/sessions/${items.find(({ is_current }) => !is_current)?.id}`);
+  },
+  'unlink an account at a company': async () => {
+    const renter = await world.test.renter();
+    return of(renter.api, `DELETE /v1/me/identities/${linkedAccount(world.test, renter)}`);
+  },
+  'set an issuer': () => {
+    const domains = [{ domain: 'acme.example', organization_id: world.admin.organizationId }];
+    return of(operator(), 'PUT /v1/operator/issuers/acme', { ...ISSUER, domains });
+  },
+  'change an issuer': async () => {
+    await setCompany(world.test, ISSUER.issuer, { id: 'acme' });
+    const domains = [{ domain: 'acme.example' }, { domain: 'acme.test' }];
+    return of(operator(), 'PATCH /v1/operator/issuers/acme', { name: 'New', client_secret: 'new', domains });
+  },
+  'remove an issuer': async () => {
+    await setCompany(world.test, ISSUER.issuer, { id: 'acme' });
+    return of(operator(), 'DELETE /v1/operator/issuers/acme');
   },
   'end all other sessions': async () => {
     const { api, email } = await world.test.renter();
@@ -322,6 +341,7 @@ const NOT_RECORDED: Readonly<Record<string, string>> = {
   'POST /v1/auth/password-reset/confirm': 'an account is of no organization',
   'POST /v1/auth/device': 'an account is of no organization',
   'POST /v1/auth/device/token': 'an account is of no organization',
+  'DELETE /v1/me/identities/{id}': 'an account is of no organization',
   'POST /v1/me/device-codes': 'an account is of no organization',
   'POST /v1/me/device-codes/{id}/approve': 'an account is of no organization',
   'POST /v1/me/device-codes/{id}/deny': 'an account is of no organization',
@@ -351,6 +371,9 @@ const NOT_RECORDED: Readonly<Record<string, string>> = {
   'POST /v1/operator/templates': 'the marketplace itself',
   'PATCH /v1/operator/templates/{id}': 'the marketplace itself',
   'PUT /v1/operator/users/{id}/operator': 'the marketplace itself',
+  'PUT /v1/operator/issuers/{id}': 'the marketplace itself',
+  'PATCH /v1/operator/issuers/{id}': 'the marketplace itself',
+  'DELETE /v1/operator/issuers/{id}': 'the marketplace itself',
   'DELETE /v1/operator/users/{id}/operator': 'the marketplace itself',
   'POST /v1/operator/quarantine/{id}/remove': 'it is nobody’s yet',
   'POST /v1/operator/clock/confirm': 'the marketplace itself',

@@ -8,6 +8,7 @@ import { makePublicKey } from '../harness/keys.js';
 import { INSTANCE_ORDER, liveIdsOf } from '../../control-plane/services/instances/queries.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
+import { linkedAccount, setCompany } from '../harness/companies.js';
 import { World } from '../contract/world.js';
 
 interface Item {
@@ -39,6 +40,8 @@ beforeAll(async () => {
     await test.api.post('/v1/auth/sign-in', { email: admin.email, password: 'a renter password' });
     await admin.api.post('/v1/orgs/current/invites', { email: `guest${count}@example.com` });
     await world.join();
+    linkedAccount(test, admin);
+    await setCompany(test, `https://issuer${count}.example`, { id: `issuer${count}`, domains: [] });
     const hooks = { url: 'https://hooks.example' };
     endpointId = (await admin.api.post<{ endpoint: Item }>('/v1/webhook-endpoints', hooks)).endpoint.id;
     await test.host({ gpus: 1 });
@@ -95,7 +98,7 @@ const isAlwaysPaged = (path: string) =>
   (path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path));
 
 it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
-  expect(lists()).toHaveLength(35);
+  expect(lists()).toHaveLength(37);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);

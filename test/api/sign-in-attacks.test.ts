@@ -4,6 +4,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
 import { Browser, exchange, hiddenFieldsOf, textOf, type Shown } from '../harness/browser.js';
+import { linkedAccount } from '../harness/companies.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -57,6 +58,9 @@ describe.each([false, true])('a page elsewhere, in an older browser: %s', (isOld
       ['/forgot-password', { email: victim.email }],
       ['/reset-password', { token: 'rst_1', new_password: 'of the attacker' }],
       ['/confirm-address', { token: 'new_1', password: 'of the attacker' }],
+      ['/account/companies/link', { token: '1' }],
+      ['/account/companies/unlink', { identity_id: linkedAccount(test, victim) }],
+      ['/sign-in/company/claim', { token: '1' }],
     ];
     const before = test.dump();
     for (const [path, fields] of attacks) {

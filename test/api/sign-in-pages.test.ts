@@ -9,6 +9,7 @@ const PAGES = [
   ...['/sign-in', '/sign-up', '/account', '/account/password', '/forgot-password', '/reset-password?token=rst_1'],
   ...['/confirm-address?token=new_1', '/device', '/device/approve', '/accept-invite?token=inv_1'],
 ];
+const COMPANY_PAGES = ['/sign-in/company', '/account/companies', '/sign-in/company/nothing/start'];
 
 let test: TestControlPlane;
 let renter: Renter;
@@ -275,7 +276,8 @@ describe('the account', () => {
 describe('every page', () => {
   it('can be read by people who hear it, on a phone, and in the dark', async () => {
     await signIn();
-    for (const path of PAGES.filter((each) => !each.startsWith('/accept-invite'))) {
+    const needsNoInvite = PAGES.filter((each) => !each.startsWith('/accept-invite'));
+    for (const path of [...needsNoInvite, ...COMPANY_PAGES.slice(0, 2)]) {
       const { text, headers } = await browser.open(path);
       expect(headers['content-type']).toBe('text/html; charset=utf-8');
       expect(text).toMatch(/^<!doctype html>\s*<html lang="en">/);
@@ -294,7 +296,7 @@ describe('every page', () => {
 
   it('has no script, no embedding, no cache, and tells its address to nobody', async () => {
     await signIn();
-    for (const path of [...PAGES, '/sign-in/nothing']) {
+    for (const path of [...PAGES, ...COMPANY_PAGES, '/sign-in/nothing']) {
       const { text, headers, status } = await browser.open(path);
       if (status === 404 && !path.startsWith('/accept-invite')) continue;
       const policy = String(headers['content-security-policy']);

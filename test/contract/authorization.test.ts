@@ -3,6 +3,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
+import { linkedAccount, setCompany } from '../harness/companies.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -17,8 +18,8 @@ interface Side {
   admin: Renter;
   member: Renter;
   things: Record<ObjectKind, string>;
-  /** The API key, the SSH key and a session of each user, which are nobody else's. */
-  ofUser: Map<string, { api_key: string; ssh_key: string; session: string }>;
+  /** The API key, the SSH key, a session and a linked account of each user, which are nobody else's. */
+  ofUser: Map<string, { api_key: string; identity: string; ssh_key: string; session: string }>;
 }
 
 interface Credential {
@@ -75,7 +76,8 @@ async function makeSide(): Promise<Side> {
     const key = await inOrg(user).post<{ key: { id: string } }>('/v1/api-keys', { name: 'own' });
     const added = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
     const sshKey = await user.api.post<{ id: string }>('/v1/ssh-keys', added);
-    ofUser.set(user.userId, { api_key: key.key.id, ssh_key: sshKey.id, session: await idleSession(user) });
+    const identity = linkedAccount(test, user);
+    ofUser.set(user.userId, { api_key: key.key.id, identity, ssh_key: sshKey.id, session: await idleSession(user) });
   }
   const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
     name: 'own',
@@ -95,12 +97,16 @@ async function makeSide(): Promise<Side> {
     url: 'https://hooks.example',
   });
   const delivery = await admin.api.post<{ id: string }>(`/v1/webhook-endpoints/${endpoint.id}/test`);
+  const issuer = `issuer-${admin.userId.slice(0, 8)}`;
+  await setCompany(test, `https://${issuer}.example`, { id: issuer, domains: [] });
   const things: Side['things'] = {
     api_key: ofUser.get(admin.userId)?.api_key ?? '',
     ssh_key: ofUser.get(admin.userId)?.ssh_key ?? '',
+    identity: ofUser.get(admin.userId)?.identity ?? '',
     instance,
     invite: invite.invite.id,
     invite_token: invite.token,
+    issuer,
     machine: agent.hostId,
     member: third.userId,
     offer,
@@ -250,7 +256,11 @@ function idOf({ route, credential, target }: Cell): string {
   const side = target === 'own' ? credential.side : credential.other;
   const own = side.ofUser.get(credential.userId);
   const { object } = route;
-  if (target === 'own' && own && (object === 'api_key' || object === 'ssh_key' || object === 'session'))
+  if (
+    target === 'own' &&
+    own &&
+    (object === 'api_key' || object === 'identity' || object === 'ssh_key' || object === 'session')
+  )
     return own[object];
   return side.things[route.object];
 }
@@ -322,7 +332,8 @@ function found(
   if (!object || (target === 'foreign' && everybodys)) return 'passes';
   const missing = `404 ${notFound}`;
   if (target !== 'own') return missing;
-  if (object === 'ssh_key' || object === 'session') return side.ofUser.has(userId) ? 'passes' : missing;
+  if (object === 'identity' || object === 'ssh_key' || object === 'session')
+    return side.ofUser.has(userId) ? 'passes' : missing;
   if (object === 'api_key' && access === 'credentials')
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.

@@ -19,9 +19,11 @@ export type Access =
 export type ObjectKind =
   | 'api_key'
   | 'device_code'
+  | 'identity'
   | 'instance'
   | 'invite'
   | 'invite_token'
+  | 'issuer'
   | 'machine'
   | 'member'
   | 'offer'
@@ -90,6 +92,8 @@ export const ROUTES: readonly Route[] = [
   of('session', 'SESSION_NOT_FOUND', 'DELETE /v1/auth/sessions/{id}', 'account'),
   route('DELETE /v1/auth/sessions', 'account'),
   route('GET /v1/me', 'account'),
+  route('GET /v1/me/identities', 'account'),
+  of('identity', 'IDENTITY_NOT_FOUND', 'DELETE /v1/me/identities/{id}', 'account'),
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),
   of('unsubscribe_token', 'NOT_FOUND', 'GET /v1/mail/unsubscribe/{id}', 'public'),
@@ -212,6 +216,10 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/operator/users', 'operator'),
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}', 'operator'),
   of('member', 'USER_NOT_FOUND', 'POST /v1/operator/users/{id}/password-reset', 'operator', WHY),
+  route('GET /v1/operator/issuers', 'operator'),
+  route('PUT /v1/operator/issuers/{id}', 'operator', {}),
+  of('issuer', 'ISSUER_NOT_FOUND', 'PATCH /v1/operator/issuers/{id}', 'operator', { name: 'renamed' }),
+  of('issuer', 'ISSUER_NOT_FOUND', 'DELETE /v1/operator/issuers/{id}', 'operator'),
   route('GET /v1/operator/revenue', 'operator'),
   route('GET /v1/operator/payments', 'operator'),
   route('GET /v1/operator/payouts/{id}/entries', 'operator'),

@@ -1,7 +1,7 @@
 import type { Answer, Inspect } from '../../scripts/client.js';
 import { createLogger, type Logger } from '../../shared/logger.js';
 
-const SECRET = /^(secret|(\w+_)?token|(\w+_)?password)$/;
+const SECRET = /^((\w+_)?secret|(\w+_)?token|(\w+_)?password)$/;
 /** Shorter words may stand in any line by chance. */
 const SHORTEST = 12;
 

@@ -293,8 +293,8 @@ const SIGN_INS: readonly Mutant[] = [
   {
     name: 'no-hash-for-an-unknown-address',
     file: `${SERVICES}/accounts/accounts.ts`,
-    before: 'const matches = await passwords.verify(request.password, user?.password_hash);',
-    after: 'const matches = user !== undefined && (await passwords.verify(request.password, user.password_hash));',
+    before: 'const matches = await passwords.verify(request.password, passwordOf(user));',
+    after: 'const matches = user !== undefined && (await passwords.verify(request.password, passwordOf(user)));',
     tests: ['test/api/account-timing.test.ts'],
   },
   {
@@ -348,6 +348,80 @@ const SIGN_INS: readonly Mutant[] = [
   },
 ];
 
+/** Of the control plane: what a company's sign-in may do. */
+const COMPANIES: readonly Mutant[] = [
+  {
+    name: 'company-nonce-not-checked',
+    file: 'control-plane/outbound/openid.ts',
+    before: 'expectedNonce: begun.nonce',
+    after: 'expectedNonce: undefined as never',
+    tests: ['test/api/company-lies.test.ts'],
+  },
+  {
+    name: 'company-signature-not-checked',
+    file: 'control-plane/outbound/openid.ts',
+    before: '    library.enableNonRepudiationChecks(configuration);\n',
+    after: '',
+    tests: ['test/api/company-lies.test.ts'],
+  },
+  {
+    name: 'company-return-in-any-browser',
+    file: 'control-plane/services/accounts/short-lived.ts',
+    before: ' || entry.value.browser !== browser',
+    after: '',
+    tests: ['test/api/company-sign-in.test.ts'],
+  },
+  {
+    name: 'company-return-counts-again',
+    file: 'control-plane/services/accounts/company-sign-in.ts',
+    before: '.take(state, browser)',
+    after: '.get(state, browser)',
+    tests: ['test/api/company-sign-in.test.ts'],
+  },
+  {
+    name: 'company-asserts-any-domain',
+    file: 'control-plane/domain/company.ts',
+    before: 'domain === undefined || !domains.includes(domain)',
+    after: 'domain === undefined',
+    tests: ['test/api/company-sign-in.test.ts'],
+  },
+  {
+    name: 'company-claims-confirmed-account',
+    file: 'control-plane/services/accounts/claim-account.ts',
+    before: ' && user.email_verified_at === null',
+    after: '',
+    tests: ['test/api/company-accounts.test.ts'],
+  },
+  {
+    name: 'company-claim-keeps-access',
+    file: 'control-plane/services/accounts/claim-account.ts',
+    before: '    endAccess(tx, user, BY_CLAIM);\n',
+    after: '',
+    tests: ['test/api/company-accounts.test.ts'],
+  },
+  {
+    name: 'company-links-another-account',
+    file: 'control-plane/services/accounts/asserted-accounts.ts',
+    before: '  checkIsFor(asserted, caller);\n',
+    after: '',
+    tests: ['test/api/company-accounts.test.ts'],
+  },
+  {
+    name: 'password-off-not-checked',
+    file: 'control-plane/services/accounts/accounts.ts',
+    before: '    if (user.id !== linking) checkPasswordOn(tx, user);\n',
+    after: '',
+    tests: ['test/api/company-accounts.test.ts'],
+  },
+  {
+    name: 'issuer-leads-anywhere',
+    file: 'control-plane/outbound/fetch-issuer.ts',
+    before: 'isChosen || addresses.every',
+    after: 'addresses.some(() => true) || addresses.every',
+    tests: ['test/api/company-lies.test.ts'],
+  },
+];
+
 export const MUTANTS: readonly Mutant[] = [
   ...INSTANCES,
   ...SCHEDULES,
@@ -355,5 +429,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...ACCOUNTS,
   ...BROWSERS,
   ...SIGN_INS,
+  ...COMPANIES,
   ...AGENT,
 ];

@@ -2,10 +2,12 @@ import { Type } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
 import { changePassword, describeUser, signOut } from '../../services/accounts/accounts.js';
 import { countKeysOf } from '../../services/accounts/api-keys.js';
+import { hasIssuers } from '../../services/accounts/issuers.js';
 import { endOtherSessions, endSession, listSessions, type SessionDetails } from '../../services/accounts/sessions.js';
 import { clearSessionCookie } from '../cookies.js';
 import { newPassword, presentPassword } from '../routes/accounts.js';
 import { choice, optional, uuid } from '../schemas.js';
+import { COMPANIES } from './company-links.js';
 import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';
 import { noticeOf } from './notices.js';
@@ -48,6 +50,9 @@ export const accountPage: PageSpec = {
             </ul>`,
         html`<h2>Password</h2>
           <p><a href="${PASSWORD}">Change the password</a></p>`,
+        hasIssuers(view.platform) &&
+          html`<h2>Accounts at companies</h2>
+            <p><a href="${COMPANIES}">Link an account at a company, to sign in with it</a></p>`,
         sessionsOf(view, caller),
       ],
     };

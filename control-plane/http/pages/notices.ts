@@ -6,6 +6,8 @@ const NOTICES: ReadonlyMap<string, string> = new Map([
   ['address-mailed', 'A mail with a link is on its way: open it to confirm the address and create the account.'],
   ['device-approved', 'The program is signed in within seconds. It is among your sessions, where you can end it.'],
   ['device-denied', 'The program was denied, and cannot sign in.'],
+  ['company-linked', 'The accounts are linked: you can sign in at the company from now on.'],
+  ['company-unlinked', 'The account at the company is not linked any more.'],
   ['joined', 'You are a member of the organization now.'],
   ['link-mailed', 'If the address has an account, a mail with a link is on its way. It works for an hour.'],
   ['password', 'Your password is changed. All your other sessions are ended.'],

@@ -3,6 +3,8 @@ import type { Platform } from '../../services/system/platform.js';
 import { acceptInviteForm, acceptInvitePage } from './accept-invite.js';
 import { accountPage, endOthersForm, endSessionForm, passwordForm, passwordPage, signOutForm } from './account.js';
 import { approveDeviceForm, approveDevicePage, denyDeviceForm, deviceForm, devicePage } from './device.js';
+import { companyForm, companyPage, companyRoutes } from './company.js';
+import { claimForm, companiesPage, knownPage, linkForm, linkPage, unlinkForm } from './link-companies.js';
 import { confirmForm, confirmPage, forgotForm, forgotPage, resetForm, resetPage } from './links.js';
 import { addForm, addPage, servePages } from './pages.js';
 import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
@@ -11,7 +13,8 @@ import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
 export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   servePages(app, platform);
   const others = [forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
-  for (const page of [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage, ...others])
+  const companies = [companyPage, knownPage, linkPage, companiesPage];
+  for (const page of [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage, ...others, ...companies])
     addPage(app, platform, page);
   addForm(app, platform, signInForm);
   addForm(app, platform, signUpForm);
@@ -26,4 +29,9 @@ export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   addForm(app, platform, deviceForm);
   addForm(app, platform, approveDeviceForm);
   addForm(app, platform, denyDeviceForm);
+  addForm(app, platform, companyForm);
+  addForm(app, platform, claimForm);
+  addForm(app, platform, linkForm);
+  addForm(app, platform, unlinkForm);
+  companyRoutes(app, platform);
 }

@@ -3,7 +3,7 @@ import { Type, type TObject } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal, type RefusalCode } from '../../domain/refusal.js';
 import type { Platform } from '../../services/system/platform.js';
-import { clearSessionCookie, isByCookie, refuseAmongInstances } from '../cookies.js';
+import { clearSessionCookie, companyCookie, isByCookie, refuseAmongInstances } from '../cookies.js';
 import { ERRORS, type ErrorCode } from '../error-codes.js';
 import { describeError, setErrorHeaders } from '../errors.js';
 import { PUBLIC } from '../policy.js';
@@ -20,6 +20,8 @@ export interface View extends Filled {
   platform: Platform;
   /** Who is signed in; undefined: nobody, or the page asks nobody. */
   caller: AccountCaller | undefined;
+  /** The secret by which this browser is known while it signs in at a company. */
+  browser: string | undefined;
 }
 
 /** A page. It can have forms. */
@@ -60,6 +62,8 @@ export interface Visit {
 declare module 'fastify' {
   interface FastifyContextConfig {
     page?: PageSpec;
+    /** Where an error leads back to, if not to the address itself. */
+    back?: string;
     form?: { fields: readonly Field[]; words: Partial<Record<RefusalCode, string>> };
   }
   interface FastifyRequest {
@@ -189,11 +193,12 @@ function parametersOf({ query }: FastifyRequest, { reads = [] }: PageSpec): Reco
 
 function viewOf(
   platform: Platform,
-  { visitor }: FastifyRequest,
+  request: FastifyRequest,
   values: Record<string, string>,
   errors: ReadonlyMap<string, string> = new Map(),
 ): View {
-  return { platform, caller: visitor?.caller, values, errors, formToken: formTokenOf(visitor?.formSecret ?? '') };
+  const { caller, formSecret = '' } = request.visitor ?? {};
+  return { platform, caller, browser: companyCookie(request), values, errors, formToken: formTokenOf(formSecret) };
 }
 
 /** Answers an error with a page: the page of the form, with what was typed and what is wrong, or one with the error alone. */
@@ -206,7 +211,9 @@ function answerError(platform: Platform, error: FastifyError, request: FastifyRe
   void reply.code(ERRORS[code].status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
   const again = page && form && request.visitor && request.body !== undefined;
   const shown = again ? shownAgain(platform, request, page, form.fields, { ...described, message: words }) : undefined;
-  return reply.send(documentOf(shown ?? problemPage(words, request.id, request.url)));
+  return reply.send(
+    documentOf(shown ?? problemPage(words, request.id, request.routeOptions.config.back ?? request.url)),
+  );
 }
 
 /** Words for errors whose message is for programs. */

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { signIn, signOut, signUp, type SignedIn } from '../../services/accounts/accounts.js';
 import { sessionOrigin } from '../client.js';
-import { setSessionCookie } from '../cookies.js';
+import { companyCookie, setSessionCookie } from '../cookies.js';
 import { emailOf, newPassword, presentPassword } from '../routes/accounts.js';
 import { nameOf, optional, text } from '../schemas.js';
+import { companiesToSignInWith, userBeingLinkedBy } from './company-links.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';
 import { noticeOf } from './notices.js';
@@ -43,6 +44,7 @@ export const signInPage: PageSpec = {
     content: [
       noticeOf(view),
       formOf({ action: SIGN_IN, fields: SIGN_IN_FIELDS, button: 'Sign in' }, returning(view)),
+      companiesToSignInWith(view),
       html`<p><a href="/forgot-password">Forgot your password?</a></p>`,
       view.platform.signUpMode === 'open' &&
         html`<p>No account yet? <a href="${signUpPath(view.values['return_to'])}">Create one</a>.</p>`,
@@ -59,6 +61,8 @@ function signUpPath(return_to: string | undefined): string {
   return pathTo(SIGN_UP, { return_to: ownPath(return_to) });
 }
 
+const PASSWORD_OFF = 'Your company has switched passwords off: sign in with your company';
+
 const signInBody = Type.Object({ email: emailOf('the user'), password: presentPassword, ...returnTo });
 
 export const signInForm: FormSpec<typeof signInBody> = {
@@ -69,8 +73,10 @@ export const signInForm: FormSpec<typeof signInBody> = {
   fields: SIGN_IN_FIELDS,
   body: signInBody,
   guessable: true,
+  words: { PASSWORD_OFF },
   submit: async ({ email, password, return_to }, visit) => {
-    const session = await signIn(visit.platform, { email, password }, sessionOrigin(visit.request));
+    const linking = userBeingLinkedBy(visit.platform, return_to, companyCookie(visit.request));
+    const session = await signIn(visit.platform, { email, password }, sessionOrigin(visit.request), linking);
     return enter(visit, session, return_to);
   },
 };

@@ -37,7 +37,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/password-reset/confirm',
     {
-      config: { policy: PUBLIC, guessable: 'per address', refusals: ['LINK_INVALID'] },
+      config: { policy: PUBLIC, guessable: 'per address', refusals: ['LINK_INVALID', 'PASSWORD_OFF'] },
       schema: {
         operationId: 'resetPassword',
         summary: 'Set a new password by a link',
@@ -67,7 +67,10 @@ export const accountLinkRoutes: Routes = (app, platform) => {
       config: {
         policy: PUBLIC,
         guessable: 'per address',
-        refusals: ['LINK_INVALID', 'INVALID_CREDENTIALS', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND', 'EMAIL_TAKEN'],
+        refusals: [
+          ...(['LINK_INVALID', 'INVALID_CREDENTIALS', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND'] as const),
+          ...(['EMAIL_TAKEN', 'PASSWORD_OFF'] as const),
+        ],
       },
       schema: {
         operationId: 'confirmSignUp',
@@ -88,7 +91,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/users/:id/password-reset',
     {
-      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND'] },
+      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND', 'PASSWORD_OFF'] },
       schema: {
         operationId: 'createPasswordResetLink',
         summary: 'Make a link with which a user sets a new password',

@@ -102,7 +102,7 @@ export const authRoutes: Routes = (app, platform) => {
       config: {
         policy: PUBLIC,
         guessable: 'per address',
-        refusals: ['EMAIL_TAKEN', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND', 'LIMIT_REACHED'],
+        refusals: ['EMAIL_TAKEN', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND', 'LIMIT_REACHED', 'PASSWORD_OFF'],
       },
       schema: {
         operationId: 'signUp',
@@ -130,7 +130,7 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-in',
     {
-      config: { policy: PUBLIC, guessable: true, refusals: ['INVALID_CREDENTIALS'] },
+      config: { policy: PUBLIC, guessable: true, refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF'] },
       schema: {
         operationId: 'signIn',
         summary: 'Open a session',
@@ -159,7 +159,7 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/password',
     {
-      config: { policy: ACCOUNT, guessable: true, refusals: ['INVALID_CREDENTIALS'] },
+      config: { policy: ACCOUNT, guessable: true, refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF'] },
       schema: {
         operationId: 'changePassword',
         summary: 'Change the password',

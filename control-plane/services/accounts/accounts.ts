@@ -9,6 +9,7 @@ import { foundOrganization } from './organizations.js';
 import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
+import { checkDomainHasPasswords, checkPasswordOn } from './password-off.js';
 import { revokeKeysOf } from './api-keys.js';
 import { endLinks, requestLink } from './link-requests.js';
 import { tellChanged } from './password-reset.js';
@@ -33,7 +34,7 @@ export interface SignUp {
 /**
  * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
- * must not learn which addresses have accounts. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
+ * must not learn which addresses have accounts. Refuses with PASSWORD_OFF where a company has switched passwords off. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
  * with LIMIT_REACHED after three of them in an hour.
  */
 export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn | null> {
@@ -88,6 +89,7 @@ function recordSignUp(
 }
 
 function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }: SignUp): InviteDetails | undefined {
+  checkDomainHasPasswords(tx, email);
   if (invite_token !== undefined) return findInvite(tx, invite_token, email);
   if (signUpMode === 'open') return undefined;
   throw new Refusal('INVITATION_REQUIRED', 'new accounts need an invitation: send its token as invite_token');
@@ -104,22 +106,39 @@ export async function createOperator(platform: Platform, request: { email: strin
   });
 }
 
-/** Opens a session. Refuses an unknown address and a wrong password alike, with INVALID_CREDENTIALS. */
+/**
+ * Opens a session. Refuses an unknown address and a wrong password alike, with INVALID_CREDENTIALS, and a right one with PASSWORD_OFF if
+ * the company has switched passwords off. `linking`: the user whose address a company has just asserted to this browser, and who needs
+ * the password once more to link the accounts.
+ */
 export async function signIn(
   platform: Platform,
   request: { email: string; password: string },
   origin: SessionOrigin,
+  linking?: string,
 ): Promise<SignedIn> {
   const { store, passwords } = platform;
   const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
-  const matches = await passwords.verify(request.password, user?.password_hash);
+  const matches = await passwords.verify(request.password, passwordOf(user));
   if (!user || !matches) throw new Refusal('INVALID_CREDENTIALS', 'the e-mail address or the password is wrong');
   return store.transact((tx) => {
     checkUnchanged(tx, user);
-    noteSignIn(platform, tx, user, origin.network);
-    const organization = firstOrganization(tx, user.id) ?? null;
-    return { ...openSession(platform, tx, user.id, origin), user, organization };
+    // Whoever does not know the password must not learn that this address has an account.
+    if (user.id !== linking) checkPasswordOn(tx, user);
+    return enterAs(platform, tx, user, origin);
   });
+}
+
+/** Returns the stored hash of a user's password; undefined, which costs as much to verify: the user has none. */
+function passwordOf(user: Row<'users'> | undefined): string | undefined {
+  return user?.password_hash === '' ? undefined : user?.password_hash;
+}
+
+/** Opens a session for a user who has proven who it is. */
+export function enterAs(platform: Platform, tx: Tx, user: Row<'users'>, origin: SessionOrigin): SignedIn {
+  noteSignIn(platform, tx, user, origin.network);
+  const organization = firstOrganization(tx, user.id) ?? null;
+  return { ...openSession(platform, tx, user.id, origin), user, organization };
 }
 
 /** Refuses with INVALID_CREDENTIALS if the password was changed while it was being checked. */
@@ -132,7 +151,7 @@ export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): voi
 
 /**
  * Sets a new password and ends every other session of the user, and all links to a new password; with `revoke_api_keys` also every API key
- * that the user has created, in any organization. Refuses with INVALID_CREDENTIALS.
+ * that the user has created, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF.
  */
 export async function changePassword(
   platform: Platform,
@@ -141,12 +160,13 @@ export async function changePassword(
 ): Promise<void> {
   const { store, passwords } = platform;
   const { user } = describeUser(platform, caller.userId);
-  if (!(await passwords.verify(request.current_password, user.password_hash))) {
+  if (!(await passwords.verify(request.current_password, passwordOf(user)))) {
     throw new Refusal('INVALID_CREDENTIALS', 'the current password is wrong');
   }
   const password_hash = await passwords.hash(request.new_password);
   store.transact((tx) => {
     checkUnchanged(tx, user);
+    checkPasswordOn(tx, user);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
     endSessionsBut(tx, caller);
     endLinks(tx, 'password_reset', user.email);
@@ -167,7 +187,7 @@ interface NewUser {
   email_verified_at: number | null;
 }
 
-function createUser(tx: Tx, id: string, user: NewUser): Row<'users'> {
+export function createUser(tx: Tx, id: string, user: NewUser): Row<'users'> {
   const taken = tx.get(query.selectFrom('users').select('id').where('email', '=', user.email));
   if (taken) throw new Refusal('EMAIL_TAKEN', 'an account with this e-mail address exists; sign in instead');
   const row: Row<'users'> = {

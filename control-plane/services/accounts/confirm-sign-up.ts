@@ -8,6 +8,7 @@ import type { Platform } from '../system/platform.js';
 import { createAccount, type SignedIn } from './accounts.js';
 import { inviteNotFound } from './invites.js';
 import { changeRequest, endLinks, getLink, invalidLink, type LinkRequest } from './link-requests.js';
+import { checkDomainHasPasswords } from './password-off.js';
 import { openSession, type SessionOrigin } from './sessions.js';
 
 /**
@@ -26,6 +27,7 @@ export async function confirmSignUp(
     throw new Refusal('INVALID_CREDENTIALS', 'this is not the password of the sign-up');
   return store.transact((tx) => {
     const request = getLink(tx, 'sign_up', token);
+    checkDomainHasPasswords(tx, request.address);
     const invite = inviteOf(platform, tx, request);
     const { address: email, name, password_hash } = request;
     if (name === null || password_hash === null) throw invalidLink();

@@ -5,7 +5,9 @@ import type { Tx } from '../../store/store.js';
 /** Limits per user or organization: more than anybody needs, and too few to crowd out others. */
 export const LIMITS = {
   apiKeys: 200,
+  identities: 20,
   invites: 100,
+  issuers: 100,
   organizations: 20,
   publicTemplates: 20,
   sessions: 100,

@@ -17,6 +17,7 @@ import {
   requestLink,
   type LinkRequest,
 } from './link-requests.js';
+import { checkPasswordOn } from './password-off.js';
 import { getUser, membershipsOf } from './users.js';
 
 /**
@@ -31,7 +32,7 @@ export function requestPasswordReset({ mail, store }: Platform, email: string): 
 
 /**
  * Makes, for an operator, a link with which a user sets a new password. Only this answer has its token. The operator's act is in the audit
- * log, and in those of the user's organizations. Refuses with USER_NOT_FOUND.
+ * log, and in those of the user's organizations. Refuses with USER_NOT_FOUND and PASSWORD_OFF.
  */
 export function makeResetLink(
   platform: Platform,
@@ -40,7 +41,9 @@ export function makeResetLink(
   reason: string,
 ): { token: string; expiresAt: number } {
   return platform.store.transact((tx) => {
-    const { id, email } = getUser(tx, userId);
+    const user = getUser(tx, userId);
+    checkPasswordOn(tx, user);
+    const { id, email } = user;
     const { token, token_hash } = newLinkToken(platform, 'password_reset');
     const made = { user_id: id, made_by: operator.userId, token_hash, handled_at: tx.now };
     const { expires_at } = addRequest(tx, { purpose: 'password_reset', address: email, ...made });
@@ -53,7 +56,7 @@ export function makeResetLink(
 
 /**
  * Sets a new password by a link, and ends all sessions of the user and all links to a new password. Whoever has used a mailed link has
- * proven that the address is theirs. Refuses with LINK_INVALID.
+ * proven that the address is theirs. Refuses with LINK_INVALID, and with PASSWORD_OFF where the company has switched passwords off.
  */
 export async function resetPassword(
   platform: Platform,
@@ -65,6 +68,7 @@ export async function resetPassword(
   store.transact((tx) => {
     const link = getResetLink(tx, request.token);
     const user = getUser(tx, link.user_id ?? '');
+    checkPasswordOn(tx, user);
     const email_verified_at = isProof(link) ? tx.now : user.email_verified_at;
     tx.run(query.updateTable('users').set({ password_hash, email_verified_at }).where('id', '=', user.id));
     tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id));

@@ -1,8 +1,11 @@
+import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
 import { queueMail } from '../mail/outbox.js';
 import type { Platform } from '../system/platform.js';
 import { findUserByEmail } from './find-user.js';
+import { hasCompanySignIn } from './identities.js';
 import { changeRequest, newLinkToken, newRequests, type LinkRequest } from './link-requests.js';
+import { isPasswordOff } from './password-off.js';
 
 /** Requests that one run looks at. */
 const BATCH = 50;
@@ -21,6 +24,11 @@ export function linkSenderOf(platform: Platform): () => { links: number } {
     });
 }
 
+/** A user who signs in only at a company gets no password by a link. If its issuer was removed, the link is the way back. */
+function mayReset(tx: Tx, user: Row<'users'>): boolean {
+  return !isPasswordOff(tx, user) && (user.password_hash !== '' || !hasCompanySignIn(tx, user.id));
+}
+
 function sendLink(platform: Platform, tx: Tx, request: LinkRequest): void {
   const { id, purpose, address } = request;
   changeRequest(tx, id, { handled_at: tx.now });
@@ -32,7 +40,7 @@ function sendLink(platform: Platform, tx: Tx, request: LinkRequest): void {
     queueMail(platform, tx, { ...mail, item: { kind: 'sign_up_exists' } });
     return;
   }
-  if (purpose === 'password_reset' && !user) return;
+  if (purpose === 'password_reset' && !(user && mayReset(tx, user))) return;
   const { token, token_hash } = newLinkToken(platform, purpose);
   const item = { kind: purpose, token, expires_at: request.expires_at };
   if (queueMail(platform, tx, { ...mail, item })) changeRequest(tx, id, { token_hash, user_id: user?.id ?? null });

@@ -1,4 +1,4 @@
-import { anOperator } from '../../domain/act.js';
+import { anOperator, type Actor } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -9,6 +9,7 @@ import { recordAudit } from '../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
+import { forgetIdentitiesOf } from './identities.js';
 import { forgetLinksOf } from './link-requests.js';
 import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
 import { getOrganization } from './organizations.js';
@@ -53,16 +54,26 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
     const user = getUser(tx, id);
     if (id === operator.userId)
       throw new Refusal('OWN_ACCOUNT', 'this is your own account; ask another operator to remove it');
-    for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user);
-    tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
-    tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
+    endAccess(tx, user, BY_REMOVAL);
     forgetMailsOf(tx, id);
-    forgetLinksOf(tx, id);
-    revokeKeysOf(tx, BY_REMOVAL, id);
+    forgetIdentitiesOf(tx, id);
     const nobody = { email: `${REMOVED}${id}`, name: 'Removed user', password_hash: '', is_operator: 0 as const };
     tx.run(query.updateTable('users').set(nobody).where('id', '=', id));
     recordAudit(tx, operator, 'user.remove', id, { email: user.email });
   });
+}
+
+/**
+ * Ends everything by which somebody acts as a user, but the password and linked accounts: sessions, keys, links, and memberships. Refuses
+ * with LAST_ADMIN if an organization that has instances would have no admin.
+ */
+export function endAccess(tx: Tx, user: Row<'users'>, by: Actor): void {
+  const { id } = user;
+  for (const membership of membershipsOf(tx, id)) endMembershipOf(tx, membership, user, by);
+  tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
+  tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
+  forgetLinksOf(tx, id);
+  revokeKeysOf(tx, by, id);
 }
 
 /** Returns a user who has an account. Refuses with USER_NOT_FOUND. */
@@ -76,10 +87,15 @@ export function membershipsOf(tx: Tx, userId: string): Row<'memberships'>[] {
   return tx.all(query.selectFrom('memberships').selectAll().where('user_id', '=', userId));
 }
 
-function endMembershipOf(tx: Tx, { organization_id, role, joined_at }: Row<'memberships'>, user: Row<'users'>): void {
+function endMembershipOf(
+  tx: Tx,
+  { organization_id, role, joined_at }: Row<'memberships'>,
+  user: Row<'users'>,
+  by: Actor,
+): void {
   const member = { id: user.id, email: user.email, name: user.name, role, joined_at };
   if (isLastAdmin(tx, organization_id, member)) refuseWhereInUse(tx, organization_id, user);
-  endMembership(tx, BY_REMOVAL, 'member.remove', organization_id, member);
+  endMembership(tx, by, 'member.remove', organization_id, member);
 }
 
 function refuseWhereInUse(tx: Tx, organizationId: string, { email }: Row<'users'>): void {

@@ -6,6 +6,7 @@ import type { Store } from '../../store/store.js';
 import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
+import { forgetIssuerSecrets } from '../accounts/issuers.js';
 import { forgetMails } from '../mail/outbox.js';
 import { recordNote } from '../events/timeline.js';
 import { forgetWebhookSecrets } from '../webhooks/secrets.js';
@@ -37,6 +38,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
     for (const { id } of live) recordNote(tx, id, 'secrets_lost', FORGOTTEN);
     forgetWebhookSecrets(tx, encryption);
     forgetMails(tx);
+    forgetIssuerSecrets(tx);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

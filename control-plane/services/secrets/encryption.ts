@@ -15,6 +15,7 @@ export type Purpose =
   | 'workload.origin'
   | 'webhook.secret'
   | 'mail.content'
+  | 'issuer.client_secret'
   | 'authority_key'
   | 'key-check';
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Ids } from '../../../shared/ids.js';
+import type { OpenId } from '../../domain/company.js';
 import type { MailTransport } from '../../domain/mail.js';
 import type { PaymentProvider } from '../../domain/payment.js';
 import type { SignUpMode } from '../../domain/sign-up.js';
@@ -41,6 +42,8 @@ export interface Platform {
   webhookNetworks: readonly string[];
   /** Sends mails; null: this control plane sends none. With it, there is a public address. */
   mail: MailTransport | null;
+  /** Asks the issuers of companies who somebody is. */
+  openId: OpenId;
   logs: LogRelay;
   payments: PaymentProvider;
   /** Runs a function in a later turn of the event loop, after the commit of this one. */

@@ -25,6 +25,7 @@ import { browserSessions } from './0024-browser-sessions.js';
 import { operatorsAct } from './0025-operators-act.js';
 import { accountLinks } from './0026-account-links.js';
 import { deviceCodes } from './0027-device-codes.js';
+import { companyAccounts } from './0028-company-accounts.js';
 
 export interface Migration {
   name: string;
@@ -60,4 +61,5 @@ export const migrations: readonly Migration[] = [
   { name: '0025-operators-act', sql: operatorsAct },
   { name: '0026-account-links', sql: accountLinks },
   { name: '0027-device-codes', sql: deviceCodes },
+  { name: '0028-company-accounts', sql: companyAccounts },
 ];

@@ -1,0 +1,175 @@
+import type { Configuration } from 'openid-client';
+import type { Clock } from '../../shared/clock.js';
+import type { Logger } from '../../shared/logger.js';
+import { HOUR_MS } from '../../shared/time.js';
+import {
+  CLOCK_TOLERANCE_S,
+  IssuerFailure,
+  issuerUrlOf,
+  type Assertion,
+  type BegunAtIssuer,
+  type IssuerAccess,
+  type OpenId,
+} from '../domain/company.js';
+import type { FetchFromIssuer } from './fetch-issuer.js';
+
+/** How long one request to an issuer may take. */
+const REQUEST_MS = 10_000;
+/** What an issuer says of itself is asked again after this time; after a failure soon, but not for every stranger. */
+const KNOWN_MS = HOUR_MS;
+const FAILED_MS = 5_000;
+/** Requests to one issuer at once: one that is slow must not hold up the control plane. */
+const MOST_AT_ONCE = 20;
+/** OpenID Connect allows no longer subjects. */
+const MOST_SUBJECT_CHARS = 255;
+const SCOPE = 'openid email profile';
+
+type Library = typeof import('openid-client');
+
+interface Known {
+  /** What the configuration was made of. */
+  access: string;
+  configuration: Promise<Configuration>;
+  /** On the monotonic clock. */
+  dueAt: number;
+}
+
+/** The authorization code flow of OpenID Connect, with PKCE. Keeps nothing of a person. */
+export class OpenIdClient implements OpenId {
+  /** By the id of the issuer: operators set a bounded number. */
+  private readonly known = new Map<string, Known>();
+  private readonly open = new Map<string, number>();
+
+  constructor(
+    private readonly fetch: FetchFromIssuer,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  begin(
+    issuer: IssuerAccess,
+    { redirectUri, isAgain }: { redirectUri: string; isAgain: boolean },
+  ): Promise<{ url: string; begun: BegunAtIssuer }> {
+    return this.attempt(issuer, async (library) => {
+      const configuration = await this.configurationOf(library, issuer);
+      const [state, nonce, verifier] = [library.randomState(), library.randomNonce(), library.randomPKCECodeVerifier()];
+      const code_challenge = await library.calculatePKCECodeChallenge(verifier);
+      const url = library.buildAuthorizationUrl(configuration, {
+        ...{ redirect_uri: redirectUri, scope: SCOPE, state, nonce },
+        ...{ code_challenge, code_challenge_method: 'S256', response_mode: 'query' },
+        ...(isAgain ? { prompt: 'login' } : {}),
+      });
+      return { url: url.href, begun: { state, nonce, verifier, redirectUri } };
+    });
+  }
+
+  finish(issuer: IssuerAccess, begun: BegunAtIssuer, answer: string): Promise<Assertion> {
+    return this.attempt(issuer, async (library) => {
+      const configuration = await this.configurationOf(library, issuer);
+      const tokens = await library.authorizationCodeGrant(configuration, new URL(begun.redirectUri + answer), {
+        ...{ expectedState: begun.state, expectedNonce: begun.nonce },
+        ...{ pkceCodeVerifier: begun.verifier, idTokenExpected: true },
+      });
+      const claims = tokens.claims();
+      // Some issuers speak for more than one: see `issuer` in the metadata of Microsoft's common endpoint.
+      if (!claims || issuerUrlOf(claims.iss) !== issuer.url) throw new IssuerFailure('invalid', 'another issuer');
+      if (claims.sub.length > MOST_SUBJECT_CHARS) throw new IssuerFailure('invalid', 'the subject is too long');
+      const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
+      if (claims['email'] !== undefined || !hasUserInfo) return assertionOf(claims);
+      return assertionOf({
+        ...claims,
+        ...(await library.fetchUserInfo(configuration, tokens.access_token, claims.sub)),
+      });
+    });
+  }
+
+  /** Runs `work`, and says in the log why it has failed, without what the issuer has said of anybody. */
+  private async attempt<T>({ id }: IssuerAccess, work: (library: Library) => Promise<T>): Promise<T> {
+    const open = this.open.get(id) ?? 0;
+    if (open >= MOST_AT_ONCE) throw new IssuerFailure('unreachable', 'too many sign-ins at once');
+    this.open.set(id, open + 1);
+    try {
+      return await work(await import('openid-client'));
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.kind !== 'denied')
+        this.logger.warn({ issuer: id, kind: failure.kind, reason: failure.message }, 'a sign-in at an issuer failed');
+      throw failure;
+    } finally {
+      this.open.set(id, (this.open.get(id) ?? 1) - 1);
+    }
+  }
+
+  private configurationOf(library: Library, issuer: IssuerAccess): Promise<Configuration> {
+    const access = JSON.stringify(issuer);
+    const known = this.known.get(issuer.id);
+    if (known?.access === access && known.dueAt > this.clock.monotonic()) return known.configuration;
+    const configuration = this.discover(library, issuer);
+    const fresh: Known = { access, configuration, dueAt: this.clock.monotonic() + KNOWN_MS };
+    this.known.set(issuer.id, fresh);
+    configuration.catch(() => (fresh.dueAt = this.clock.monotonic() + FAILED_MS));
+    return configuration;
+  }
+
+  private async discover(library: Library, { url, clientId, clientSecret }: IssuerAccess): Promise<Configuration> {
+    const isPlain = url.startsWith('http:');
+    // Plain http reaches only loopback: see `issuerFetcher`.
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- it is marked only to stand out
+    const allowances: ((configuration: Configuration) => void)[] = isPlain ? [library.allowInsecureRequests] : [];
+    const metadata = { [library.clockTolerance]: CLOCK_TOLERANCE_S };
+    const discovered = await library.discovery(new URL(url), clientId, metadata, undefined, {
+      [library.customFetch]: (address, asked) => this.request(url, address, asked),
+      execute: allowances,
+    });
+    const server = discovered.serverMetadata();
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isBasic = methods.includes('client_secret_basic');
+    const proof = isBasic ? library.ClientSecretBasic(clientSecret) : library.ClientSecretPost(clientSecret);
+    const configuration = new library.Configuration(server, clientId, metadata, proof);
+    configuration[library.customFetch] = (address, asked) => this.request(url, address, asked);
+    // Without it, the library trusts the connection to the issuer instead of the signature.
+    library.enableNonRepudiationChecks(configuration);
+    for (const allow of allowances) allow(configuration);
+    return configuration;
+  }
+
+  private async request(
+    issuer: string,
+    address: string,
+    { method, headers, body }: { method: string; headers: Record<string, string>; body?: unknown },
+  ): Promise<Response> {
+    const late = new AbortController();
+    const timer = this.clock.schedule(REQUEST_MS, () => late.abort(new Error('it took too long')));
+    try {
+      return await this.fetch(issuer, address, { method, headers, body, signal: late.signal });
+    } finally {
+      timer.cancel();
+    }
+  }
+}
+
+function assertionOf(claims: Readonly<Record<string, unknown>> & { sub: string }): Assertion {
+  const text = (name: string) => (typeof claims[name] === 'string' ? claims[name] : undefined);
+  return {
+    subject: claims.sub,
+    email: text('email'),
+    isVerified: claims['email_verified'] === true,
+    name: text('name'),
+    hostedDomain: text('hd'),
+  };
+}
+
+/** Returns why something has failed. Its message has no part of a token, and nothing of a person. */
+function failureOf(error: unknown): IssuerFailure {
+  const causes: Error[] = [];
+  for (let each: unknown = error; each instanceof Error && causes.length < 5; each = each.cause) causes.push(each);
+  const own = causes.find((each) => each instanceof IssuerFailure);
+  if (own) return own;
+  const [first] = causes;
+  const { code = '', error: said } = (first ?? {}) as { code?: string; error?: unknown };
+  if (said === 'access_denied') return new IssuerFailure('denied', 'the person has refused');
+  const words = causes.map(({ message }) => message).join(': ');
+  const answered = typeof said === 'string' ? ` (the issuer says ${said.slice(0, 64)})` : '';
+  const kind = /TIMEOUT|RESPONSE_IS_NOT_CONFORM|RESPONSE_IS_NOT_JSON/.test(code) ? 'unreachable' : 'invalid';
+  return new IssuerFailure(kind, `${words}${answered}`, { cause: error });
+}
