@@ -21,6 +21,8 @@ export interface ErrorDefinition {
   meaning: string;
   /** The fields that the error adds to `code`, `message` and `request_id`. */
   extra?: Readonly<Record<string, TSchema>>;
+  /** Whether only pages answer with it, so that the OpenAPI document leaves it out. */
+  onlyOnPages?: boolean;
 }
 
 const Details = list(
@@ -67,11 +69,13 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     meaning: 'This marketplace accepts no card payments; its operator grants credit.',
   },
   COMPANY_SIGN_IN_INVALID: {
+    onlyOnPages: true,
     status: 400,
     meaning:
       "The return from a company's sign-in proves nothing: it was used or has expired, was begun in another browser, or the company's answer is not valid. Begin the sign-in again.",
   },
   COMPANY_SIGN_IN_REFUSED: {
+    onlyOnPages: true,
     status: 403,
     meaning:
       "The company's sign-in has not verified the e-mail address, may not speak for its domain, or belongs to an account that cannot be linked. The message says which, and what to do.",
@@ -103,7 +107,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
   IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },
   IDENTITY_NOT_FOUND: { status: 404, meaning: 'The user has no linked account with this id.' },
-  IDENTITY_TAKEN: { status: 409, meaning: "This account at the company is linked to another user's account." },
+  IDENTITY_TAKEN: {
+    onlyOnPages: true,
+    status: 409,
+    meaning: "This account at the company is linked to another user's account.",
+  },
   INSTANCE_LIMIT_REACHED: {
     status: 409,
     meaning: 'The organization has reached its limit of instances; those that are not destroyed count.',
@@ -136,7 +144,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 409,
     meaning: "Another company's sign-in has the same issuer, or may speak for one of the domains.",
   },
-  ISSUER_UNAVAILABLE: { status: 503, meaning: "The company's sign-in does not answer; try again shortly." },
+  ISSUER_UNAVAILABLE: {
+    onlyOnPages: true,
+    status: 503,
+    meaning: "The company's sign-in does not answer; try again shortly.",
+  },
   LAST_ADMIN: { status: 409, meaning: 'The organization would be left without an admin.' },
   LAST_OPERATOR: { status: 409, meaning: 'The marketplace would be left without an operator.' },
   LAST_SIGN_IN: { status: 409, meaning: 'Without this linked account, the user could not sign in any more.' },

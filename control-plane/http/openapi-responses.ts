@@ -46,9 +46,10 @@ const HEADERS_BY_STATUS: Readonly<Record<string, string>> = {
   503: 'Retry-After',
 };
 
-/** Returns the schemas of all error bodies for the components, by name. */
+/** Returns the schemas of all error bodies that the API has, by name. */
 export function errorSchemas(): Record<string, object> {
-  return Object.fromEntries((Object.keys(ERRORS) as ErrorCode[]).map((code) => [nameOf(code), errorBody(code)]));
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => !ERRORS[code].onlyOnPages);
+  return Object.fromEntries(codes.map((code) => [nameOf(code), errorBody(code)]));
 }
 
 function nameOf(code: ErrorCode): string {

@@ -220,7 +220,9 @@ describe('at a name at which instances are reached', () => {
     const liar = await own.host({ publicAddress: 'gpu2.example' });
     await own.restart({ publicUrl: 'https://gpus.example:8443' });
     await before.connect();
-    await expect(own.host({ publicAddress: 'GPUS.example' })).rejects.toThrow(/is the name of the control plane itself/);
+    await expect(own.host({ publicAddress: 'GPUS.example' })).rejects.toThrow(
+      /is the name of the control plane itself/,
+    );
     liar.inventory['publicAddress'] = 'Gpus.example';
     const machines = own.dump()['machines'];
     await expect(liar.connect()).rejects.toThrow(/is the name of the control plane itself/);
