@@ -40,6 +40,7 @@ import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
 import { forgetEncrypted } from './services/instances/forget-secrets.js';
 import { reencrypt } from './services/secrets/key-rotation.js';
+import { factorRemoverOf, shiftRemovals } from './services/accounts/factor-removals.js';
 import { linkSenderOf } from './services/accounts/send-links.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
 import { LastUsed } from './services/system/last-used.js';
@@ -93,6 +94,7 @@ type Job =
   | 'operator-events'
   | 'purge'
   | 'schedules'
+  | 'second-factors'
   | 'suspensions'
   | 'time-outs'
   | 'wait-events';
@@ -173,6 +175,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
     signUpMode: config.signUp ?? 'open',
+    operatorsNeedFactor: config.operatorsNeedFactor ?? false,
     publicUrl: config.publicUrl ?? null,
     abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
@@ -267,6 +270,7 @@ function jobsOf(
     measurements: () => keepMeasurements(platform),
     'event-mails': mails.make,
     'account-links': linkSenderOf(platform),
+    'second-factors': factorRemoverOf(platform),
     mail: mails.send,
     purge: purgerOf(platform),
     webhooks: () => webhooks.run(),
@@ -278,6 +282,7 @@ function jobsOf(
 function shiftStoredTimes(tx: Tx, ms: number): void {
   shiftUnsettledTimes(tx, ms);
   shiftWebhookTimes(tx, ms);
+  shiftRemovals(tx, ms);
 }
 
 function errorExpiryOf(platform: Platform, { destroyErrorsAfterMs }: Config): () => { destroyed: number } {

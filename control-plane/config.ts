@@ -49,6 +49,8 @@ export interface Config {
   rateLimits: RateLimits;
   /** Who can create an account; absent: anybody. */
   signUp?: SignUpMode;
+  /** Whether operators act only in sessions in which they have given a second factor; absent: no. */
+  operatorsNeedFactor?: boolean;
   /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
   publicUrl?: string;
   /** Where abuse is to be reported; absent: the operator has named nothing. */
@@ -82,6 +84,7 @@ const DEFAULTS = {
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
   GPURENT_SIGN_UP: 'open',
+  GPURENT_OPERATORS_NEED_SECOND_FACTOR: 'no',
   GPURENT_PUBLIC_URL: '',
   GPURENT_ABUSE_EMAIL: '',
   GPURENT_ABUSE_URL: '',
@@ -130,6 +133,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
     signUp: signUp(get('GPURENT_SIGN_UP')),
+    operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR', get('GPURENT_OPERATORS_NEED_SECOND_FACTOR')),
     ...links,
     abuse: abuse(get('GPURENT_ABUSE_EMAIL'), get('GPURENT_ABUSE_URL')),
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
@@ -144,6 +148,11 @@ function signUp(value: string): SignUpMode {
   const mode = SIGN_UP_MODES.find((known) => known === value);
   if (!mode) throw new SetupError(`GPURENT_SIGN_UP is "${value}"; give ${SIGN_UP_MODES.join(' or ')}`);
   return mode;
+}
+
+function yesOrNo(name: string, value: string): boolean {
+  if (value === 'yes' || value === 'no') return value === 'yes';
+  throw new SetupError(`${name} is "${value}"; give yes or no`);
 }
 
 function publicUrl(value: string): { publicUrl?: string } {

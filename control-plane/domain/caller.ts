@@ -36,8 +36,12 @@ export interface SessionCaller {
   userId: string;
   email: string;
   isOperator: boolean;
+  /** Whether a second factor was given in this session. */
+  isWithFactor: boolean;
   organizationId: string;
   role: Role;
+  /** Whether the organization demands a second factor, and none was given in this session. */
+  lacksFactor: boolean;
 }
 
 /** A signed-in user who belongs to no organization now, and therefore can use only the routes of the user's own account. */
@@ -47,6 +51,7 @@ export interface HomelessCaller {
   userId: string;
   email: string;
   isOperator: boolean;
+  isWithFactor: boolean;
 }
 
 /** An API key. It has the rights of a member of its organization, whatever role its creator has; if it is read-only, of a viewer. */

@@ -18,8 +18,6 @@ export const DEVICE_CODE_LIMITS = {
   /** Wrong codes that a user types, and that all users type: of 20^8 codes, so few hit none of those that are open. */
   wrongOfUser: 5,
   wrongOfAll: 1_000,
-  /** Tries to approve one code. */
-  tries: 5,
 } as const;
 
 /** No vowels, so no words, and no digits. */

@@ -12,6 +12,8 @@ export interface MailLinks {
   confirmAddress: (token: string) => string;
   /** The page to ask for a new password, and to sign in. */
   forgotPassword: string;
+  /** The page of the user's second factors. */
+  secondFactors: string;
   signIn: string;
 }
 
@@ -23,6 +25,7 @@ export function mailLinks(publicUrl: string): MailLinks {
     resetPassword: (token) => `${publicUrl}/reset-password?token=${token}`,
     confirmAddress: (token) => `${publicUrl}/confirm-address?token=${token}`,
     forgotPassword: `${publicUrl}/forgot-password`,
+    secondFactors: `${publicUrl}/account/second-factors`,
     signIn: `${publicUrl}/sign-in`,
     unsubscribe: (token) => `${publicUrl}/v1/mail/unsubscribe/${token}`,
   };

@@ -139,6 +139,11 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
       return signUpWords(item, links);
     case 'sign_up_exists':
       return signUpExistsWords(links);
+    case 'second_factor_added':
+    case 'second_factor_removed':
+      return factorWords(item, links);
+    case 'second_factor_removal':
+      return factorRemovalWords(item, links);
   }
 }
 
@@ -246,6 +251,41 @@ function signUpExistsWords({ api, signIn, forgotPassword }: MailLinks): MailWord
       `If it was you, sign in: ${signIn}`,
       `If you do not know the password, ask for a new one: ${forgotPassword}`,
       'If it was not you, you need not do anything.',
+    ],
+  };
+}
+
+type FactorItem = MailItem & { kind: 'second_factor_added' | 'second_factor_removed' };
+
+function factorWords({ kind, at: time, factor, name }: FactorItem, links: MailLinks): MailWords {
+  const isAdded = kind === 'second_factor_added';
+  const what =
+    factor === null
+      ? 'All second factors'
+      : `The ${factor === 'totp' ? 'authenticator app' : 'passkey'} ${quoted(name)}`;
+  const byWhom = factor === null ? ' An operator had asked for it a day ago. All your sessions have ended.' : '';
+  return {
+    subject: `A second factor was ${isAdded ? 'added to' : 'removed from'} your account`,
+    happened: `At ${at(time)}, this was ${isAdded ? 'added to' : 'removed from'} your account: ${what}.${byWhom}`,
+    means: 'If you know of that, everything is in order.',
+    todo: [
+      `If it was not you, look at your second factors now: ${links.secondFactors}`,
+      `Then change the password, which ends all other sessions: ${links.forgotPassword}`,
+    ],
+  };
+}
+
+function factorRemovalWords(
+  { effective_at, reason }: MailItem & { kind: 'second_factor_removal' },
+  { api, secondFactors }: MailLinks,
+): MailWords {
+  return {
+    subject: 'Your second factors will be removed',
+    happened: `An operator of ${api} was asked to remove all second factors of your account. The reason that the operator gives: ${quoted(reason)}.`,
+    means: `At ${at(effective_at)}, they are removed with your recovery codes, and all your sessions end. From then on your password alone opens your account.`,
+    todo: [
+      'If you have asked for it, you need not do anything. Sign in after that time, and add a second factor again.',
+      `If you have not, somebody pretends to be you: cancel it before that time: ${secondFactors}`,
     ],
   };
 }

@@ -1,6 +1,7 @@
 import type { LinkPurpose } from './account-link.js';
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { Role } from './caller.js';
+import type { FactorKind } from './second-factor.js';
 import type { Period } from './spend-cap.js';
 
 /** What a person can switch off; everything else is always mailed. */
@@ -32,6 +33,9 @@ export const MAIL_KINDS = [
   'password_changed',
   'sign_up',
   'sign_up_exists',
+  'second_factor_added',
+  'second_factor_removed',
+  'second_factor_removal',
   'digest',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -85,7 +89,11 @@ export type MailItem =
   | { kind: LinkPurpose; token: string; expires_at: number }
   /** Somebody has signed up with the address of an account. */
   | { kind: 'sign_up_exists' }
-  | { kind: 'password_changed'; at: number };
+  | { kind: 'password_changed'; at: number }
+  /** `factor`: null: all of them, by an operator. */
+  | { kind: 'second_factor_added' | 'second_factor_removed'; at: number; factor: FactorKind | null; name: string }
+  /** An operator has asked for the removal of all second factors. */
+  | { kind: 'second_factor_removal'; effective_at: number; reason: string };
 
 interface OfOrganization {
   organization_id: string;
@@ -113,6 +121,9 @@ const CATEGORIES: Readonly<Record<MailItem['kind'], MailCategory>> = {
   password_changed: 'security',
   sign_up: 'security',
   sign_up_exists: 'security',
+  second_factor_added: 'security',
+  second_factor_removed: 'security',
+  second_factor_removal: 'security',
 };
 
 export function categoryOf({ kind }: MailItem): MailCategory {

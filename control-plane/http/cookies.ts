@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { browserHost } from '../domain/browser-host.js';
 import { Refusal } from '../domain/refusal.js';
 import { mayChange, mayRead, type Provenance } from '../domain/same-origin.js';
+import { REQUEST_MS } from '../domain/second-factor.js';
 import { leadsToInstances } from '../services/machines/browser-hosts.js';
 import type { Platform } from '../services/system/platform.js';
 
@@ -13,6 +14,8 @@ export const SESSION_COOKIE = '__Host-gpurent';
 export const FORM_COOKIE = '__Host-gpurent-form';
 /** The cookie by which a sign-in at a company comes back to the browser that has begun it. */
 export const COMPANY_COOKIE = '__Host-gpurent-company';
+/** The cookie with the token of a sign-in that waits for its second factor. */
+export const FACTOR_COOKIE = '__Host-gpurent-factor';
 /** The header that only scripts can send: see {@link Provenance}. */
 export const MARK = 'x-same-origin';
 
@@ -22,6 +25,9 @@ const SESSION_COOKIE_S = 400 * 86_400;
 const SESSION_TOKEN = /^ses_[0-9a-f]{64}$/;
 /** As long as a sign-in at a company may take, and then the decision to link accounts. */
 const COMPANY_COOKIE_S = 1_200;
+/** As long as the token works. */
+const FACTOR_COOKIE_S = REQUEST_MS / 1_000;
+const FACTOR_TOKEN = /^fac_[0-9a-f]{64}$/;
 const FORM_SECRET = /^[0-9a-f]{32}$/;
 
 /** Returns the values of the cookies with this name. Only spaces and tabs are cut off a name: servers that cut off more can be deceived. */
@@ -71,6 +77,19 @@ export function clearSessionCookie(reply: FastifyReply): void {
 /** Sets the secret of the visitor's forms until the browser is closed. */
 export function setFormCookie(reply: FastifyReply, secret: string): void {
   void reply.header('Set-Cookie', `${FORM_COOKIE}=${secret}; ${ATTRIBUTES}`);
+}
+
+/** Returns the token of a sign-in that waits for its second factor. */
+export function factorCookie(request: Headed): string | undefined {
+  return onlyCookie(request, FACTOR_COOKIE, FACTOR_TOKEN);
+}
+
+export function setFactorCookie(reply: FastifyReply, token: string): void {
+  void reply.header('Set-Cookie', `${FACTOR_COOKIE}=${token}; Max-Age=${FACTOR_COOKIE_S}; ${ATTRIBUTES}`);
+}
+
+export function clearFactorCookie(reply: FastifyReply): void {
+  void reply.header('Set-Cookie', `${FACTOR_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`);
 }
 
 /** Refuses with COOKIE_REFUSED a request to the API that a cookie authenticates, unless a page of this control plane has sent it. */

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
-import { choice, integer, list, micro, nullable, text, timestamp } from './schemas.js';
+import { choice, integer, list, micro, nullable, optional, text, timestamp } from './schemas.js';
 
 /** The codes of errors that no use case throws, only the HTTP layer. */
 export type HttpErrorCode =
@@ -103,6 +103,16 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     },
   },
   EXPIRED_TOKEN: { status: 400, meaning: 'The code of the program is wrong, or it was used or has expired.' },
+  FACTOR_INVALID: {
+    status: 401,
+    meaning:
+      'The code is wrong or was used already, or the passkey is none of the account or has answered another challenge.',
+  },
+  FACTOR_NOT_FOUND: { status: 404, meaning: 'The user has no second factor with this id, or of this kind.' },
+  FACTOR_TOKEN_INVALID: {
+    status: 401,
+    meaning: 'The sign-in or the enrolment is over: its token is wrong, or it was used or has expired. Begin again.',
+  },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request line and headers exceed 16 KiB.' },
   HOST_UNREACHABLE: { status: 409, meaning: "The instance's machine is not connected." },
   IDEMPOTENCY_KEY_REUSED: { status: 409, meaning: 'The Idempotency-Key was already used with another body.' },
@@ -203,19 +213,42 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     extra: { reason: text('Why the operator has suspended it') },
   },
   OWN_ACCOUNT: { status: 409, meaning: 'Operators do not remove their own accounts; another operator can.' },
+  PASSKEYS_OFF: {
+    status: 409,
+    meaning: 'This control plane takes no passkeys, because it has no public address with https and a name.',
+  },
   PASSWORD_OFF: {
     status: 403,
     meaning: "The company has switched passwords off for this e-mail address: sign in with the company's sign-in.",
   },
   PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is too large.' },
   PAYMENTS_FROZEN: { status: 402, meaning: 'A payment dispute on the organization is open.' },
+  PROOF_REQUIRED: {
+    status: 403,
+    meaning:
+      'The last proof of who uses this session is older than 15 minutes; prove it again with POST /v1/me/proof, and repeat the request.',
+  },
   QUARANTINE_NOT_FOUND: { status: 404, meaning: 'No workload in quarantine has this id.' },
   RATE_LIMITED: {
     status: 429,
     meaning: 'Too many requests from this address, with this credential, or for this account; see Retry-After.',
     extra: { retry_after_seconds: integer('How many seconds to wait before the next try') },
   },
+  REMOVAL_NOT_FOUND: { status: 404, meaning: "Nobody has asked for the removal of this user's second factors." },
   REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in time.' },
+  SECOND_FACTOR_REQUIRED: {
+    status: 403,
+    meaning:
+      'At the sign-in and at a proof: the password is right, and the user has a second factor, which must be given, too. Elsewhere: the organization, or the control plane of its operators, demands a second factor of this session.',
+    extra: optional({
+      factor_token: text('At the sign-in: what to send with the second factor'),
+      expires_at: timestamp('At the sign-in: until when `factor_token` works'),
+      factors: list(
+        choice(['totp', 'passkey'], '`totp`: an authenticator app'),
+        'Which kinds of second factors the user has; a recovery code is taken instead of each',
+      ),
+    }),
+  },
   ROLE_NOT_ALLOWED: {
     status: 403,
     meaning:

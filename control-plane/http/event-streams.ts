@@ -70,7 +70,7 @@ class Turns {
  */
 class EventStream extends Readable {
   readonly credential: string;
-  /** By which changes of its credential are told: the hash of the token, and the user. */
+  /** By which changes of its credential are told: the hash of the token, the user, and the organization. */
   private readonly keys: readonly string[];
   private at: Position;
   /** The last id that the client knows. */
@@ -96,7 +96,8 @@ class EventStream extends Readable {
     const { caller } = request;
     this.credential = credentialOf(request);
     const userId = caller?.kind === 'api_key' ? caller.creatorId : (caller?.userId ?? '');
-    this.keys = [hashToken(tokenOf(request) ?? ''), userId];
+    const organization = caller === undefined || caller.kind === 'no_organization' ? '' : caller.organizationId;
+    this.keys = [hashToken(tokenOf(request) ?? ''), userId, organization];
     this.at = reading.from;
     this.knownId = reading.from.id;
     this.endListening = hubOf(platform).listen(reading.stream, () => {

@@ -137,8 +137,9 @@ function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
 }
 
 function errorsOf(schema: FastifySchema, route: RouteOptions): ReadonlySet<ErrorCode> {
-  const { policy = PUBLIC, refusals = [] } = route.config ?? {};
+  const { policy = PUBLIC, refusals = [], proof } = route.config ?? {};
   const codes = new Set<ErrorCode>([...ANYWHERE, ...refusalsOf(policy), ...refusals]);
+  if (proof) codes.add('PROOF_REQUIRED');
   // A 405 would reveal which operator routes exist, so these routes never answer it.
   if (policy === PUBLIC || policy.right !== 'operate') codes.add('METHOD_NOT_ALLOWED');
   if (route.method !== 'GET') for (const code of WITH_BODY) codes.add(code);

@@ -171,12 +171,13 @@ export function refusalsOf(policy: Policy | typeof PUBLIC): RefusalCode[] {
   if (policy === PUBLIC) return ['ORG_MISMATCH'];
   const always: RefusalCode[] = ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS', 'ORG_MISMATCH'];
   const { right, apiKey } = policy;
-  if (right === 'operate') return [...always, 'NOT_FOUND'];
+  if (right === 'operate') return [...always, 'NOT_FOUND', 'SECOND_FACTOR_REQUIRED'];
   if (right === 'own') return [...always, ...(apiKey === 'allowed' ? [] : [apiKey])];
   const isForReaders = rolesWith(right).includes('viewer');
   const forKeys: RefusalCode[] = apiKey !== 'allowed' ? [apiKey] : isForReaders ? [] : ['API_KEY_READ_ONLY'];
   const forRoles: RefusalCode[] = rolesWith(right).length === ROLES.length ? [] : [refusalOfRole(right)];
-  return [...always, ...forKeys, ...forRoles];
+  const forFactors: RefusalCode[] = policy.noOrganization === 'refused' ? ['SECOND_FACTOR_REQUIRED'] : [];
+  return [...always, ...forKeys, ...forRoles, ...forFactors];
 }
 
 /** Returns the code for sessions whose role lacks a right: that of earlier releases where a member lacks it. */
@@ -200,6 +201,8 @@ function memberOf(
   }
   if (caller.kind === 'api_key' && policy.apiKey !== 'allowed')
     throw new Refusal(policy.apiKey, refusalsOfKeys[policy.apiKey]);
+  if (caller.kind === 'session' && caller.lacksFactor && policy.noOrganization === 'refused')
+    throw factorRequired('this organization demands a second factor of its members');
   if (policy.right !== 'own' && !may(caller, policy.right)) throw withoutRight(caller, policy.right);
   return caller;
 }
@@ -216,10 +219,21 @@ function withoutRight(caller: Caller, right: Right): Refusal {
   return new Refusal('ROLE_NOT_ALLOWED', message, { role: caller.role, allowed_roles: roles });
 }
 
+function factorRequired(who: string): Refusal {
+  return new Refusal(
+    'SECOND_FACTOR_REQUIRED',
+    `${who}: give yours in this session (POST /v1/me/proof), or add one first (POST /v1/me/second-factors/totp, or the page /account/second-factors)`,
+  );
+}
+
 function operatorOf(platform: Platform, request: FastifyRequest, authenticated = authenticate): AccountCaller {
   try {
     const caller = identify(platform, request, authenticated);
-    if (caller.kind !== 'api_key' && caller.isOperator) return caller;
+    if (caller.kind !== 'api_key' && caller.isOperator) {
+      if (platform.operatorsNeedFactor && !caller.isWithFactor)
+        throw factorRequired('this control plane demands a second factor of its operators');
+      return caller;
+    }
   } catch (error) {
     if (!(error instanceof Refusal) || SHOWN_TO_ALL.includes(error.code)) throw error;
     if (hasApiKey(request) && error.code === 'ORG_MISMATCH') throw error;
@@ -251,7 +265,12 @@ export function noteApiKey(platform: Platform, request: FastifyRequest): void {
 }
 
 /** What a caller is told of a credential also where routes for operators are hidden. */
-const SHOWN_TO_ALL: readonly RefusalCode[] = ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS'];
+const SHOWN_TO_ALL: readonly RefusalCode[] = [
+  'TOKEN_INVALID',
+  'COOKIE_REFUSED',
+  'API_KEY_ADDRESS',
+  'SECOND_FACTOR_REQUIRED',
+];
 
 function hasApiKey({ headers }: FastifyRequest): boolean {
   return /^Bearer +svc_/i.test(headers.authorization ?? '');

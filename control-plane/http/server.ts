@@ -8,6 +8,7 @@ import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import { demandProofs } from './demand-proofs.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
@@ -30,6 +31,7 @@ import { billingRoutes } from './routes/billing.js';
 import { billingSummaryRoutes } from './routes/billing-summary.js';
 import { estimateRoutes } from './routes/estimate.js';
 import { eventRoutes } from './routes/events.js';
+import { factorRoutes } from './routes/factors.js';
 import { healthRoutes } from './routes/health.js';
 import { identityRoutes } from './routes/identities.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
@@ -118,6 +120,7 @@ export async function createHttpServer(
   handleErrors(app);
   answerUnknownRoutes(app, platform);
   limitRates(app, limits, platform);
+  demandProofs(app, platform);
   await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
@@ -145,6 +148,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     billingRoutes,
     billingSummaryRoutes,
     estimateRoutes,
+    ...factorRoutes,
     identityRoutes,
     instanceAccessRoutes,
     instanceReadingRoutes,

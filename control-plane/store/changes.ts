@@ -26,7 +26,7 @@ const WATCHED = {
   machines: { keys: ['row.id'], exceptOf: ['last_seen_at'] },
   memberships: { keys: ['row.user_id'] },
   offers: { keys: ['row.machine_id'] },
-  organizations: { keys: ['row.id'], of: ['payments_frozen_at'] },
+  organizations: { keys: ['row.id'], of: ['payments_frozen_at', 'second_factor_since'] },
   quarantine: { keys: ['row.machine_id'] },
   quarantine_gpus: { keys: ['(SELECT machine_id FROM quarantine WHERE id = row.quarantine_id)'] },
   sessions: { keys: ['row.token_hash'], exceptOf: ['last_used_at', 'last_network'] },

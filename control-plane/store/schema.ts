@@ -8,6 +8,7 @@ import type { CommandKind, CommandState } from '../domain/command.js';
 import type { EventType } from '../domain/event.js';
 import type { OnLimit } from '../domain/instance-limits.js';
 import type { GpuRelease, InstanceStatus } from '../domain/instance-state.js';
+import type { FactorKind, FactorPurpose } from '../domain/second-factor.js';
 import type { MailChoice, MailKind, MailState } from '../domain/mail.js';
 import type { Grain } from '../domain/measurement.js';
 import type { ChargeGroup, Meter, TransactionKind } from '../domain/money.js';
@@ -77,6 +78,8 @@ export interface Schema {
     last_used_at: number | null;
     last_network: string | null;
     name: string | null;
+    proven_at: number | null;
+    factor_at: number | null;
   };
   device_codes: {
     id: string;
@@ -88,7 +91,6 @@ export interface Schema {
     state: DeviceCodeState;
     user_id: string | null;
     session_id: string | null;
-    tries: number;
     created_at: number;
     expires_at: number;
   };
@@ -97,6 +99,34 @@ export interface Schema {
     user_id: string;
     expires_at: number;
   };
+  second_factors: {
+    id: string;
+    user_id: string;
+    kind: FactorKind;
+    name: string;
+    created_at: number;
+    last_used_at: number | null;
+    secret_encrypted: Buffer | null;
+    last_step: number | null;
+    credential_id: string | null;
+    public_key: Buffer | null;
+    counter: number | null;
+  };
+  recovery_codes: { user_id: string; code_hash: string };
+  factor_requests: {
+    id: string;
+    purpose: FactorPurpose;
+    user_id: string;
+    session_id: string | null;
+    token_hash: string | null;
+    challenge: string | null;
+    secret_encrypted: Buffer | null;
+    tries: number;
+    created_at: number;
+    expires_at: number;
+  };
+  factor_guesses: { user_id: string; wrong: number; since: number };
+  factor_removals: { user_id: string; asked_by: string; reason: string; asked_at: number; effective_at: number };
   organizations: {
     id: string;
     name: string;
@@ -113,6 +143,7 @@ export interface Schema {
     disks_kept_until: number | null;
     suspension_told_hours: number | null;
     suspension_look_at: number | null;
+    second_factor_since: number | null;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
   invites: {

@@ -6,9 +6,9 @@ import { begin, browserAt, comeBack, returnUrl, setCompany } from '../harness/co
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { TestIssuer, type Person } from '../harness/issuer.js';
 import { makePublicKey } from '../harness/keys.js';
+import { addApp } from '../harness/second-factors.js';
 
 const PASSWORD = 'a renter password';
-
 const WHY = { reason: 'lost the phone' };
 
 let test: TestControlPlane;
@@ -184,6 +184,8 @@ describe('an account whose address nobody has confirmed', () => {
     const attacker = renter;
     const { secret: personal } = await attacker.api.post<{ secret: string }>('/v1/api-keys', { name: 'k' });
     const { secret: team } = await attacker.api.post<{ secret: string }>('/v1/api-keys', { name: 't', kind: 'team' });
+    await attacker.api.post('/v1/me/proof', { password: PASSWORD });
+    await addApp(test, attacker.api);
     await attacker.api.post('/v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') });
     const second = await test.renter(0);
     const { token } = await attacker.api.post<{ token: string }>('/v1/orgs/current/invites', {
@@ -209,7 +211,8 @@ describe('an account whose address nobody has confirmed', () => {
     expect(again.status).toBe(401);
     const confirm = { token: reset.token, new_password: 'another fine password' };
     expect((await test.api.request('POST', '/v1/auth/password-reset/confirm', confirm)).status).toBe(404);
-    expect((await (await apiOf()).get<{ items: unknown[] }>('/v1/ssh-keys')).items).toEqual([]);
+    for (const list of ['/v1/ssh-keys', '/v1/me/second-factors'])
+      expect((await (await apiOf()).get<{ items: unknown[] }>(list)).items).toEqual([]);
     expect((await second.api.in(attacker.organizationId).request('GET', '/v1/orgs/current')).status).toBe(200);
   });
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/device-code.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient } from '../../scripts/client.js';
-import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { failEachStatement } from '../harness/failing-statements.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
+import { addApp } from '../harness/second-factors.js';
 import { TestSmtp } from '../harness/smtp.js';
 
 const PASSWORD = 'a renter password';
@@ -57,21 +57,10 @@ async function poll({ device_code }: Codes, waitMs = 5_000) {
 
 const refused = (code: string) => ({ status: 400, body: { code } });
 
-/** Passwords that are hashed or compared wait until the answer is called. */
-function holdPasswords(): () => void {
-  const { passwords } = test.core.platform;
-  const inTurn = Reflect.get(passwords, 'inTurn') as (work: () => Promise<void>) => Promise<void>;
-  let goOn = () => {};
-  const gate = new Promise<void>((resolve) => (goOn = resolve));
-  // So many at once.
-  for (let count = 0; count < 2; count++) void inTurn.call(passwords, () => gate);
-  return goOn;
-}
-
 const type = (user_code: string, api: ApiClient = renter.api) =>
   api.request<Answer>('POST', '/v1/me/device-codes', { user_code });
-const approve = (id: string, password = PASSWORD, api: ApiClient = renter.api) =>
-  api.request<Answer>('POST', `/v1/me/device-codes/${id}/approve`, { password });
+const approve = (id: string, api: ApiClient = renter.api) =>
+  api.request<Answer>('POST', `/v1/me/device-codes/${id}/approve`);
 const deny = (id: string, api: ApiClient = renter.api) => api.request<Answer>('POST', `/v1/me/device-codes/${id}/deny`);
 const typedId = async ({ user_code }: Codes) => (await type(user_code)).body.id;
 const INVALID = { status: 404, body: { code: 'DEVICE_CODE_INVALID' } };
@@ -170,7 +159,7 @@ describe('a program signs in', () => {
     const { api, email } = await mailing.renter(0);
     const asked = await mailing.api.post<Codes>('/v1/auth/device', { name: NAME });
     const { id } = await api.post<Answer>('/v1/me/device-codes', { user_code: asked.user_code });
-    await api.request('POST', `/v1/me/device-codes/${id}/approve`, { password: PASSWORD });
+    await api.request('POST', `/v1/me/device-codes/${id}/approve`);
     const { device_code } = asked;
     await mailing.api.request('POST', '/v1/auth/device/token', { device_code }, PROGRAM);
     expect(mailsOf(mailing)).toMatchObject([{ kind: 'sign_in', address: email }]);
@@ -195,12 +184,12 @@ describe('a code', () => {
     const { token } = await test.api.post<Answer>('/v1/auth/sign-in', { email: renter.email, password: PASSWORD });
     const elsewhere = test.api.as(token);
     for (const api of [other.api, elsewhere])
-      for (const answer of [approve(id, PASSWORD, api), deny(id, api)]) expect(await answer).toMatchObject(INVALID);
+      for (const answer of [approve(id, api), deny(id, api)]) expect(await answer).toMatchObject(INVALID);
     // Who types it second, as another user, is told what everybody is told whose code is wrong.
     expect(await type(codes.user_code, other.api)).toMatchObject(INVALID);
     expect((await type(codes.user_code, elsewhere)).status).toBe(200);
     expect(await approve(id)).toMatchObject(INVALID);
-    expect((await approve(id, PASSWORD, elsewhere)).status).toBe(204);
+    expect((await approve(id, elsewhere)).status).toBe(204);
   });
 
   it('that is typed takes the place of the one before it', async () => {
@@ -211,35 +200,35 @@ describe('a code', () => {
     expect(await poll(first)).toMatchObject(refused('AUTHORIZATION_PENDING'));
   });
 
-  it('is denied after five wrong passwords, however many come at once', async () => {
-    const codes = await begin();
-    const id = await typedId(codes);
-    // No password is looked at before all have come.
-    const goOn = holdPasswords();
-    const answers = Array.from({ length: 8 }, () => approve(id, 'a guess'));
-    let refusals = 0;
-    for (const answer of answers) void answer.then(({ status }) => (refusals += status === 404 ? 1 : 0));
-    await eventually('three refusals', () => refusals === 3);
-    goOn();
-    const statuses = (await Promise.all(answers)).map(({ status }) => status);
-    expect(statuses.sort()).toEqual([401, 401, 401, 401, 401, 404, 404, 404]);
-    expect(await approve(id)).toMatchObject(INVALID);
-    expect(await poll(codes)).toMatchObject(refused('ACCESS_DENIED'));
+  it('is approved within 15 minutes after a proof, and by no program that has signed in by a code', async () => {
+    const first = await begin();
+    await approve(await typedId(first));
+    const program = test.api.as((await poll(first)).body.token);
+    const second = await begin();
+    const { id } = (await type(second.user_code, program)).body;
+    const unproven = { status: 403, body: { code: 'PROOF_REQUIRED' } };
+    expect(await approve(id, program)).toMatchObject(unproven);
+    test.clock.advance(15 * MINUTE_MS);
+    const third = await begin();
+    const typed = await typedId(third);
+    expect(await approve(typed)).toMatchObject(unproven);
+    expect(await poll(third)).toMatchObject(refused('AUTHORIZATION_PENDING'));
+    await renter.api.post('/v1/me/proof', { password: PASSWORD });
+    expect((await approve(typed)).status).toBe(204);
   });
 
-  it('is not approved with a password that was changed meanwhile', async () => {
-    const codes = await begin();
-    const id = await typedId(codes);
-    const goOn = holdPasswords();
-    const answer = approve(id);
-    const tries = query.selectFrom('device_codes').select('id').where('tries', '=', 1);
-    const { store } = test.core.platform;
-    await eventually('the try', () => store.transact((tx) => tx.get(tries)) !== undefined);
-    const changed = query.updateTable('users').set({ password_hash: 'another' }).where('id', '=', renter.userId);
-    store.transact((tx) => tx.run(changed));
-    goOn();
-    expect(await answer).toMatchObject({ status: 401, body: { code: 'INVALID_CREDENTIALS' } });
-    expect(await poll(codes)).toMatchObject(refused('AUTHORIZATION_PENDING'));
+  it('gives a session with a second factor if one was given where it was approved', async () => {
+    const given = async () => {
+      const codes = await begin();
+      await approve(await typedId(codes));
+      const program = test.api.as((await poll(codes)).body.token);
+      return (await program.request('GET', '/v1/orgs/current')).status;
+    };
+    const required = query.updateTable('organizations').set({ second_factor_since: test.clock.now() });
+    test.core.platform.store.transact((tx) => tx.run(required.where('id', '=', renter.organizationId)));
+    expect(await given()).toBe(403);
+    await addApp(test, renter.api);
+    expect(await given()).toBe(200);
   });
 
   it('can be guessed five times by a user, also after a restart', async () => {
@@ -276,7 +265,7 @@ describe('a code', () => {
     expect(await ask()).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED', retry_after_seconds: 60 } });
     expect(test.dump()).toEqual(before);
     const rows = Array.from({ length: 979 }, (_, index) => ({
-      ...{ id: `code-${index}`, device_hash: `${index}`, user_hash: Buffer.from(`${index}`), name: NAME, tries: 0 },
+      ...{ id: `code-${index}`, device_hash: `${index}`, user_hash: Buffer.from(`${index}`), name: NAME },
       ...{ network: `network-${index}`, device: null, state: 'pending' as const, user_id: null, session_id: null },
       ...{ created_at: test.clock.now(), expires_at: test.clock.now() + 10 * MINUTE_MS },
     }));
@@ -321,12 +310,8 @@ it('whatever statement fails, nothing of it has happened, and it can be done aga
   const [approved, denied] = [await begin(), await begin()];
   await step(renter.api, '/v1/me/device-codes', { user_code: denied.user_code });
   await step(renter.api, `/v1/me/device-codes/${await typedId(denied)}/deny`);
-  const noTries = () => {
-    const none = query.updateTable('device_codes').set({ tries: 0 });
-    test.core.platform.store.transact((tx) => tx.run(none));
-  };
   const path = `/v1/me/device-codes/${await typedId(approved)}/approve`;
-  await step(renter.api, path, { password: PASSWORD }, noTries);
+  await step(renter.api, path);
   // Each question comes later than the one before.
   await step(api, '/v1/auth/device/token', { device_code: approved.device_code }, () => test.clock.advance(60_000 / 4));
 });

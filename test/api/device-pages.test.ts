@@ -4,6 +4,7 @@ import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
 const HOME = 'https://gpus.example';
+const MINUTE_MS = 60_000;
 const NAME = 'gpurent on laptop';
 
 interface Codes {
@@ -41,7 +42,7 @@ const typeCode = async ({ user_code }: Pick<Codes, 'user_code'>) =>
   browser.submit(await browser.open('/device'), '/device', { user_code });
 
 describe('a program', () => {
-  it('is approved by somebody who opens its address, signs in, types the code and gives the password', async () => {
+  it('is approved by somebody who opens its address, signs in, types the code and says yes', async () => {
     const codes = await begin();
     const page = await signIn(codes.verification_uri);
     expect(pathOf(page)).toBe('/device');
@@ -50,10 +51,7 @@ describe('a program', () => {
     const words = textOf(asked.text);
     expect(words).toContain(`calls itself ${NAME} wants to sign in as ${renter.email}`);
     expect(words).toContain('from 127.0.0.1 (curl). That is the address that you use now.');
-    const wrong = await browser.submit(asked, '/device/approve', { password: 'a guess' });
-    expect([wrong.status, problemOf(wrong)]).toEqual([401, 'The password is wrong.']);
-    expect((await poll(codes)).body.code).toBe('AUTHORIZATION_PENDING');
-    const done = await browser.submit(wrong, '/device/approve', { password: PASSWORD });
+    const done = await browser.submit(asked, '/device/approve');
     expect(pathOf(done)).toBe('/device?done=device-approved');
     const { token } = (await poll(codes)).body;
     const account = await browser.open('/account');
@@ -72,11 +70,26 @@ describe('a program', () => {
     const done = await browser.submit(asked, '/device/deny');
     expect(textOf(done.text)).toContain('The program was denied, and cannot sign in.');
     expect((await poll(codes)).body.code).toBe('ACCESS_DENIED');
-    const again = await browser.submit(asked, '/device/approve', { password: PASSWORD });
+    const again = await browser.submit(asked, '/device/approve');
     expect([again.status, problemOf(again)]).toEqual([
       404,
       'This program waits no more, or you have typed another code meanwhile.',
     ]);
+  });
+
+  it('is approved after the password is given again, where the sign-in is older than 15 minutes', async () => {
+    const codes = await begin();
+    await signIn();
+    test.clock.advance(15 * MINUTE_MS + 1);
+    const fresh = await begin();
+    const asked = await typeCode(fresh);
+    const proof = await browser.submit(asked, '/device/approve');
+    expect(pathOf(proof)).toBe('/account/prove?return_to=%2Fdevice%2Fapprove');
+    const again = await browser.submit(proof, '/account/prove', { password: PASSWORD });
+    expect(pathOf(again)).toBe('/device/approve');
+    await browser.submit(again, '/device/approve');
+    expect((await poll(codes)).body.code).toBe('EXPIRED_TOKEN');
+    expect((await poll(fresh)).status).toBe(200);
   });
 
   it('is not found by a wrong code, five times', async () => {
@@ -128,7 +141,7 @@ describe('a link of somebody else', () => {
       ['https://evil.example', form_token],
       [HOME, ''],
     ] as const) {
-      const form = { code_id, password: PASSWORD, form_token: token };
+      const form = { code_id, form_token: token };
       const sent = await browser.send('/device/approve', { method: 'POST', from, isNavigation: true, form });
       expect([303, 403]).toContain(sent.status);
     }
@@ -142,7 +155,7 @@ it('what is approved is what was shown', async () => {
   const shown = await typeCode(first);
   // In another tab.
   await typeCode(second);
-  const refused = await browser.submit(shown, '/device/approve', { password: PASSWORD });
+  const refused = await browser.submit(shown, '/device/approve');
   expect(refused.status).toBe(404);
   for (const codes of [first, second]) expect((await poll(codes)).body.code).toBe('AUTHORIZATION_PENDING');
 });

@@ -4,11 +4,13 @@ import type { ApiClient } from '../../scripts/client.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
 import { ACTS } from '../../control-plane/domain/act.js';
+import { NOT_RECORDED, RECORDED_ELSEWHERE } from '../contract/recorded.js';
 import { ROUTES } from '../contract/routes.js';
 import { linkedAccount, setCompany } from '../harness/companies.js';
 import { World } from '../contract/world.js';
 import { failEachStatement, type TestedRequest } from '../harness/failing-statements.js';
 import { makePublicKey } from '../harness/keys.js';
+import { addApp } from '../harness/second-factors.js';
 
 let world: World;
 
@@ -83,6 +85,20 @@ async function awayHost(): Promise<string> {
   return agent.hostId;
 }
 
+/** A user with a second factor. */
+async function withApp() {
+  const renter = await world.test.renter();
+  await addApp(world.test, renter.api);
+  return renter;
+}
+
+/** Asks for the removal of a user's factors, and returns its path. */
+async function removalOf(userId: string): Promise<string> {
+  const path = `/v1/operator/users/${userId}/second-factor-removal`;
+  await operator().post(path, { reason: 'lost' });
+  return path;
+}
+
 const USE_CASES: Readonly<Record<string, UseCase>> = {
   'sign up': () => of(world.test.api, 'POST /v1/auth/sign-up', anAccount()),
   'sign up by invitation': async () => {
@@ -150,6 +166,31 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const { api, email } = await world.test.renter();
     await world.test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
     return of(api, 'DELETE /v1/auth/sessions');
+  },
+  'prove who uses a session': async () =>
+    of((await world.test.renter()).api, 'POST /v1/me/proof', { password: 'a renter password' }),
+  'begin to add an authenticator app': async () =>
+    of((await world.test.renter()).api, 'POST /v1/me/second-factors/totp'),
+  'remove the last second factor': async () => {
+    const { api } = await world.test.renter();
+    return of(api, `DELETE /v1/me/second-factors/${(await addApp(world.test, api)).id}`);
+  },
+  'make new recovery codes': async () => {
+    return of((await withApp()).api, 'POST /v1/me/recovery-codes');
+  },
+  'demand a second factor': async () => {
+    const { api } = await withApp();
+    return of(api, 'PUT /v1/orgs/current/second-factor', { required: true });
+  },
+  'ask for the removal of second factors': async () => {
+    const { userId } = await withApp();
+    return of(operator(), `POST /v1/operator/users/${userId}/second-factor-removal`, { reason: 'lost' });
+  },
+  'cancel it as an operator': async () => of(operator(), `DELETE ${await removalOf((await withApp()).userId)}`),
+  'cancel it as the user': async () => {
+    const user = await withApp();
+    await removalOf(user.userId);
+    return of(user.api, 'DELETE /v1/me/second-factor-removal');
   },
   'make an organization': async () => of((await world.test.renter()).api, 'POST /v1/orgs', { name: 'second' }),
   'rename it': () => of(admin(), 'PATCH /v1/orgs/current', { name: randomUUID() }),
@@ -332,63 +373,6 @@ function routeOf(method: string, path: string): string {
     new RegExp(`^${operation.replace('{id}', '[^/ ]+')}$`).test(`${method} ${path}`);
   return ROUTES.find(matches)?.operation ?? `${method} ${path}`;
 }
-
-/** Routes that change nothing of an organization, and why; each other one records an act. */
-const NOT_RECORDED: Readonly<Record<string, string>> = {
-  'POST /v1/auth/sign-in': 'an account is of no organization',
-  'POST /v1/auth/sign-out': 'an account is of no organization',
-  'POST /v1/auth/password-reset': 'an account is of no organization',
-  'POST /v1/auth/password-reset/confirm': 'an account is of no organization',
-  'POST /v1/auth/device': 'an account is of no organization',
-  'POST /v1/auth/device/token': 'an account is of no organization',
-  'DELETE /v1/me/identities/{id}': 'an account is of no organization',
-  'POST /v1/me/device-codes': 'an account is of no organization',
-  'POST /v1/me/device-codes/{id}/approve': 'an account is of no organization',
-  'POST /v1/me/device-codes/{id}/deny': 'an account is of no organization',
-  'POST /v1/auth/password': 'an account is of no organization',
-  'DELETE /v1/auth/sessions': 'an account is of no organization',
-  'DELETE /v1/auth/sessions/{id}': 'an account is of no organization',
-  'PATCH /v1/me/mail': 'an account is of no organization',
-  'POST /v1/mail/unsubscribe/{id}': 'an account is of no organization',
-  'POST /v1/ssh-keys': 'an account is of no organization',
-  'DELETE /v1/ssh-keys/{id}': 'an account is of no organization',
-  'POST /v1/instances/estimate': 'it changes nothing',
-  'POST /v1/operator/enrollment-tokens': 'the marketplace itself',
-  'DELETE /v1/operator/enrollment-tokens/{id}': 'the marketplace itself',
-  'POST /v1/operator/machines/{id}/cordon': 'the marketplace itself',
-  'POST /v1/operator/machines/{id}/uncordon': 'the marketplace itself',
-  'POST /v1/operator/machines/{id}/lost': 'the marketplace itself',
-  'POST /v1/operator/machines/{id}/notice': 'the marketplace itself',
-  'PUT /v1/operator/machines/{id}/maintenance': 'the marketplace itself',
-  'DELETE /v1/operator/machines/{id}/maintenance': 'the marketplace itself',
-  'DELETE /v1/operator/machines/{id}/credentials': 'the marketplace itself',
-  'PUT /v1/operator/machines/{id}/disk-quota-waiver': 'the marketplace itself',
-  'DELETE /v1/operator/machines/{id}/disk-quota-waiver': 'the marketplace itself',
-  'DELETE /v1/operator/machines/{id}': 'the marketplace itself',
-  'POST /v1/operator/offers': 'the marketplace itself',
-  'PATCH /v1/operator/offers/{id}': 'the marketplace itself',
-  'DELETE /v1/operator/offers/{id}': 'the marketplace itself',
-  'POST /v1/operator/templates': 'the marketplace itself',
-  'PATCH /v1/operator/templates/{id}': 'the marketplace itself',
-  'PUT /v1/operator/users/{id}/operator': 'the marketplace itself',
-  'PUT /v1/operator/issuers/{id}': 'the marketplace itself',
-  'PATCH /v1/operator/issuers/{id}': 'the marketplace itself',
-  'DELETE /v1/operator/issuers/{id}': 'the marketplace itself',
-  'DELETE /v1/operator/users/{id}/operator': 'the marketplace itself',
-  'POST /v1/operator/quarantine/{id}/remove': 'it is nobody’s yet',
-  'POST /v1/operator/clock/confirm': 'the marketplace itself',
-};
-/** Routes whose acts test/api/audit-log.test.ts looks at. */
-const RECORDED_ELSEWHERE = [
-  'POST /v1/auth/sign-up/confirm',
-  'POST /v1/instances/{id}/start',
-  'POST /v1/webhook-endpoints/{id}/test',
-  'POST /v1/webhook-endpoints/{id}/replay',
-  'POST /v1/webhook-deliveries/{id}/replay',
-  'POST /v1/billing/checkout-session',
-  'DELETE /v1/operator/templates/{id}',
-  'POST /v1/operator/instances/{id}/credit-ignored-stop',
-];
 
 describe('whatever statement of a use case fails, nothing of it has happened, and it can be done again:', () => {
   it.each(Object.entries(USE_CASES))('%s', async (_name, prepare) => {

@@ -5,6 +5,7 @@ import { recordNote } from '../../control-plane/services/events/timeline.js';
 import type { ApiClient, InstanceBody } from '../../scripts/client.js';
 import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
+import { addApp } from '../harness/second-factors.js';
 import { INSTANCE_ORDER, liveIdsOf } from '../../control-plane/services/instances/queries.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -49,6 +50,12 @@ beforeAll(async () => {
     await test.operator.post(`/v1/operator/organizations/${admin.organizationId}/credits`, credit);
   }
   for (let count = 0; count < 5; count++) await admin.api.post(`/v1/webhook-endpoints/${endpointId}/test`);
+  for (let count = 0; count < 5; count++) {
+    await addApp(test, admin.api);
+    const { api, userId } = await test.renter(0);
+    await addApp(test, api);
+    await test.operator.post(`/v1/operator/users/${userId}/second-factor-removal`, { reason: 'lost' });
+  }
   agent.disconnect();
   for (let count = 0; count < 5; count++) {
     const workload = { sequence: 7, sshPort: 40_123, gpuUuids: [], diskGb: 1, lines: [] };
@@ -98,7 +105,7 @@ const isAlwaysPaged = (path: string) =>
   (path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path));
 
 it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
-  expect(lists()).toHaveLength(37);
+  expect(lists()).toHaveLength(39);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);

@@ -53,7 +53,7 @@ describe.each([false, true])('a page elsewhere, in an older browser: %s', (isOld
       ['/account/password', { current_password: PASSWORD, new_password: 'of the attacker' }],
       ['/accept-invite', { token: 'inv_1' }],
       ['/device', { user_code: 'BCDF-GHJK' }],
-      ['/device/approve', { code_id: randomUUID(), password: PASSWORD }],
+      ['/device/approve', { code_id: randomUUID() }],
       ['/device/deny', { code_id: randomUUID() }],
       ['/forgot-password', { email: victim.email }],
       ['/reset-password', { token: 'rst_1', new_password: 'of the attacker' }],
@@ -61,6 +61,12 @@ describe.each([false, true])('a page elsewhere, in an older browser: %s', (isOld
       ['/account/companies/link', { token: '1' }],
       ['/account/companies/unlink', { identity_id: linkedAccount(test, victim) }],
       ['/sign-in/company/claim', { token: '1' }],
+      ['/account/prove', { password: PASSWORD }],
+      ['/account/second-factors/remove', { factor_id: victim.userId }],
+      ['/account/second-factors/recovery-codes', {}],
+      ['/account/second-factors/cancel-removal', {}],
+      ['/account/second-factors/totp', { id: victim.userId, code: '000000', name: 'of the attacker' }],
+      ['/account/second-factors/passkey', { passkey: '{}', name: 'of the attacker' }],
     ];
     const before = test.dump();
     for (const [path, fields] of attacks) {

@@ -7,7 +7,14 @@ import { fetchDocument } from '../harness/openapi-conformance.js';
 const PASSWORD = 'a renter password';
 const PAGES = [
   ...['/sign-in', '/sign-up', '/account', '/account/password', '/forgot-password', '/reset-password?token=rst_1'],
-  ...['/confirm-address?token=new_1', '/device', '/device/approve', '/accept-invite?token=inv_1'],
+  ...[
+    '/confirm-address?token=new_1',
+    '/device',
+    '/device/approve',
+    '/account/second-factors',
+    '/account/second-factors/totp',
+    '/accept-invite?token=inv_1',
+  ],
 ];
 const COMPANY_PAGES = ['/sign-in/company', '/account/companies', '/sign-in/company/nothing/start'];
 

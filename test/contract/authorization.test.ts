@@ -2,12 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
+import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
 import { linkedAccount, setCompany } from '../harness/companies.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { makePublicKey } from '../harness/keys.js';
+import { addApp } from '../harness/second-factors.js';
+import { idleSession, typedDeviceCode } from './own-things.js';
 import { ROUTES, type Access, type ObjectKind, type Route } from './routes.js';
+
+type OwnKind = 'api_key' | 'identity' | 'second_factor' | 'session' | 'ssh_key';
 
 const DAY_MS = 86_400_000;
 const HALF_HOUR_MS = 1_800_000;
@@ -18,8 +23,8 @@ interface Side {
   admin: Renter;
   member: Renter;
   things: Record<ObjectKind, string>;
-  /** The API key, the SSH key, a session and a linked account of each user, which are nobody else's. */
-  ofUser: Map<string, { api_key: string; identity: string; ssh_key: string; session: string }>;
+  /** The API key, the SSH key, a session, a second factor and a linked account of each user, which are nobody else's. */
+  ofUser: Map<string, Record<OwnKind, string>>;
 }
 
 interface Credential {
@@ -56,9 +61,16 @@ beforeAll(async () => {
   test.advance(60_000);
   // No worker runs after this: the expired keys are not ended, and must be refused all the same.
   test.clock.advance(HALF_HOUR_MS);
+  proveAll();
   restore = test.snapshot();
 }, 60_000);
 afterAll(() => test.stop());
+
+/** Everybody has just proven who it is. */
+function proveAll(): void {
+  const proven = query.updateTable('sessions').set({ proven_at: test.clock.now() });
+  test.core.platform.store.transact((tx) => tx.run(proven));
+}
 
 async function expiredSession(): Promise<string> {
   const { api } = await test.renter(0);
@@ -70,14 +82,18 @@ async function expiredSession(): Promise<string> {
 async function makeSide(): Promise<Side> {
   const admin = await test.renter();
   const [member, third] = [await joined(admin), await joined(admin)];
+  await addApp(test, third.api);
+  await test.operator.post(`/v1/operator/users/${third.userId}/second-factor-removal`, { reason: 'lost' });
   const inOrg = (renter: Renter) => renter.api.in(admin.organizationId);
   const ofUser: Side['ofUser'] = new Map();
   for (const user of [admin, member]) {
     const key = await inOrg(user).post<{ key: { id: string } }>('/v1/api-keys', { name: 'own' });
     const added = { name: 'k', public_key: makePublicKey('-t', 'ed25519') };
     const sshKey = await user.api.post<{ id: string }>('/v1/ssh-keys', added);
-    const identity = linkedAccount(test, user);
-    ofUser.set(user.userId, { api_key: key.key.id, identity, ssh_key: sshKey.id, session: await idleSession(user) });
+    const session = await idleSession(test, user);
+    const second_factor = (await addApp(test, user.api)).id;
+    const own = { api_key: key.key.id, identity: linkedAccount(test, user), ssh_key: sshKey.id };
+    ofUser.set(user.userId, { ...own, session, second_factor });
   }
   const template = await admin.api.post<{ id: string; hash_id: string }>('/v1/templates', {
     name: 'own',
@@ -113,28 +129,17 @@ async function makeSide(): Promise<Side> {
     organization: admin.organizationId,
     quarantine: await quarantined(agent),
     session: ofUser.get(admin.userId)?.session ?? '',
+    second_factor: ofUser.get(admin.userId)?.second_factor ?? '',
     template: template.id,
     template_hash: template.hash_id,
     system_template: await test.template(),
     webhook_delivery: delivery.id,
     webhook_endpoint: endpoint.id,
     unsubscribe_token: makeUnsubscribeToken(test.core.platform.encryption, third.userId, ['disks']),
-    device_code: await typedDeviceCode(third),
+    device_code: await typedDeviceCode(test, third),
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };
-}
-
-async function typedDeviceCode({ api }: Renter): Promise<string> {
-  const { user_code } = await test.api.post<{ user_code: string }>('/v1/auth/device', { name: 'program' });
-  return (await api.post<{ id: string }>('/v1/me/device-codes', { user_code })).id;
-}
-
-/** A session that nobody uses. */
-async function idleSession({ api, email }: Renter): Promise<string> {
-  await test.api.post('/v1/auth/sign-in', { email, password: 'a renter password' });
-  const { items } = await api.get<{ items: { id: string; is_current: boolean }[] }>('/v1/auth/sessions');
-  return items.find(({ is_current }) => !is_current)?.id ?? '';
 }
 
 async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string> {
@@ -256,12 +261,7 @@ function idOf({ route, credential, target }: Cell): string {
   const side = target === 'own' ? credential.side : credential.other;
   const own = side.ofUser.get(credential.userId);
   const { object } = route;
-  if (
-    target === 'own' &&
-    own &&
-    (object === 'api_key' || object === 'identity' || object === 'ssh_key' || object === 'session')
-  )
-    return own[object];
+  if (target === 'own' && own && object in own) return own[object as OwnKind];
   return side.things[route.object];
 }
 
@@ -332,7 +332,7 @@ function found(
   if (!object || (target === 'foreign' && everybodys)) return 'passes';
   const missing = `404 ${notFound}`;
   if (target !== 'own') return missing;
-  if (object === 'identity' || object === 'ssh_key' || object === 'session')
+  if (object === 'identity' || object === 'ssh_key' || object === 'session' || object === 'second_factor')
     return side.ofUser.has(userId) ? 'passes' : missing;
   if (object === 'api_key' && access === 'credentials')
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';

@@ -30,6 +30,7 @@ export type ObjectKind =
   | 'organization'
   | 'quarantine'
   | 'session'
+  | 'second_factor'
   | 'ssh_key'
   | 'template'
   | 'template_hash'
@@ -84,16 +85,28 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/auth/device', 'public', { name: 1 }),
   route('POST /v1/auth/device/token', 'public', { device_code: 1 }),
   route('POST /v1/me/device-codes', 'account', { user_code: 1 }),
-  of('device_code', 'DEVICE_CODE_INVALID', 'POST /v1/me/device-codes/{id}/approve', 'account', { password: 'x' }),
+  of('device_code', 'DEVICE_CODE_INVALID', 'POST /v1/me/device-codes/{id}/approve', 'account'),
   of('device_code', 'DEVICE_CODE_INVALID', 'POST /v1/me/device-codes/{id}/deny', 'account'),
   route('POST /v1/auth/sign-out', 'account'),
   route('POST /v1/auth/password', 'account', { current_password: 1 }),
   route('GET /v1/auth/sessions', 'account'),
   of('session', 'SESSION_NOT_FOUND', 'DELETE /v1/auth/sessions/{id}', 'account'),
   route('DELETE /v1/auth/sessions', 'account'),
+  route('POST /v1/auth/second-factor', 'public', { factor_token: 1 }),
+  route('POST /v1/auth/second-factor/passkey', 'public', { factor_token: 1 }),
   route('GET /v1/me', 'account'),
   route('GET /v1/me/identities', 'account'),
   of('identity', 'IDENTITY_NOT_FOUND', 'DELETE /v1/me/identities/{id}', 'account'),
+  route('POST /v1/me/proof', 'account', { password: 1 }),
+  of('second_factor', 'FACTOR_NOT_FOUND', 'DELETE /v1/me/second-factors/{id}', 'account'),
+  route('GET /v1/me/second-factors', 'account'),
+  route('POST /v1/me/proof/passkey', 'account', { no: 1 }),
+  route('POST /v1/me/second-factors/totp', 'account'),
+  route('POST /v1/me/second-factors/totp/confirm', 'account', { code: 1 }),
+  route('POST /v1/me/second-factors/passkeys/options', 'account'),
+  route('POST /v1/me/second-factors/passkeys', 'account', { name: 1 }),
+  route('POST /v1/me/recovery-codes', 'account', { no: 1 }),
+  route('DELETE /v1/me/second-factor-removal', 'account'),
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),
   of('unsubscribe_token', 'NOT_FOUND', 'GET /v1/mail/unsubscribe/{id}', 'public'),
@@ -103,6 +116,8 @@ export const ROUTES: readonly Route[] = [
 
   route('POST /v1/orgs', 'account', { name: 'another' }),
   route('GET /v1/orgs/current', 'money'),
+  route('GET /v1/orgs/current/second-factor', 'money'),
+  route('PUT /v1/orgs/current/second-factor', 'admin', { required: 1 }),
   route('PATCH /v1/orgs/current', 'admin', { name: 'renamed' }),
   route('GET /v1/orgs/current/members', 'admin'),
   of('member', 'MEMBER_NOT_FOUND', 'PATCH /v1/orgs/current/members/{id}', 'admin', { role: 'admin' }),
@@ -214,6 +229,9 @@ export const ROUTES: readonly Route[] = [
   of('member', 'USER_NOT_FOUND', 'PUT /v1/operator/users/{id}/operator', 'operator', WHY),
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}/operator', 'operator', WHY),
   route('GET /v1/operator/users', 'operator'),
+  route('GET /v1/operator/second-factor-removals', 'operator'),
+  of('member', 'USER_NOT_FOUND', 'POST /v1/operator/users/{id}/second-factor-removal', 'operator', { reason: 'x' }),
+  of('member', 'REMOVAL_NOT_FOUND', 'DELETE /v1/operator/users/{id}/second-factor-removal', 'operator'),
   of('member', 'USER_NOT_FOUND', 'DELETE /v1/operator/users/{id}', 'operator'),
   of('member', 'USER_NOT_FOUND', 'POST /v1/operator/users/{id}/password-reset', 'operator', WHY),
   route('GET /v1/operator/issuers', 'operator'),

@@ -21,6 +21,7 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
     because: 'once after a step of the clock; older entries are deleted',
   },
   { statement: /^update "meter_intervals" set .*"status" <> 'destroyed'\)/, because: 'once after a step of the clock' },
+  { statement: /^update "factor_removals" set "asked_at"/, because: 'once after a step of the clock' },
   {
     statement: /^update "(spend_caps|earlier_limits)" set "(day_from|from_at)"/,
     because: 'once after a step of the clock',
@@ -55,6 +56,10 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   {
     statement: /from "charge_days" where .* group by "key"/,
     because: 'one row for each day that was asked for, of the 50 keys of a slice',
+  },
+  {
+    statement: /"(second_factors|factor_requests)" .*where "(kind|secret_encrypted)"/,
+    because: 'once, when the secret key is lost; requests last ten minutes',
   },
   { statement: /^delete from "mails" where "user_id"/, because: 'the mails of one user in a week' },
   { statement: /from "quarantine"/, because: 'workloads that wait for an operator; each host has few' },

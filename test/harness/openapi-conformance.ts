@@ -86,7 +86,8 @@ class Checker {
       const code = String((answer.body as { code?: unknown } | null)?.code);
       // Who is nobody is not told which addresses there are for operators.
       const isHidden =
-        ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS'].includes(code) && /^\/v1\/operator(\/|$)/.test(pathname);
+        ['TOKEN_INVALID', 'COOKIE_REFUSED', 'API_KEY_ADDRESS', 'SECOND_FACTOR_REQUIRED'].includes(code) &&
+        /^\/v1\/operator(\/|$)/.test(pathname);
       if (isHidden || NO_ROUTE.includes(code)) return;
       throw new Error(`${where}, and the document knows no such operation`);
     }

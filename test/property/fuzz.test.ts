@@ -51,7 +51,9 @@ async function signedIn(renter: Renter): Promise<Renter> {
     { email: renter.email, password: 'a renter password' },
   );
   if (status !== 200 || !body.organization) return test.renter();
-  await test.operator.request('DELETE', `/v1/operator/organizations/${body.organization.id}/dispute`);
+  const organization = `/v1/operator/organizations/${body.organization.id}`;
+  await test.operator.request('DELETE', `${organization}/dispute`);
+  await test.operator.request('POST', `${organization}/restore`, { reason: 'test' });
   const fresh = { ...renter, api: test.api.as(body.token), organizationId: body.organization.id };
   const noCaps = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
   const uncapped = await fresh.api.request('PUT', '/v1/orgs/current/spend-caps', noCaps);
@@ -60,7 +62,7 @@ async function signedIn(renter: Renter): Promise<Renter> {
   const { balance_micro } = await fresh.api.get<{ balance_micro: number }>('/v1/orgs/current');
   if (balance_micro < -MOST_MICRO / 2) return test.renter();
   const credit = { amount_micro: 100_000_000 - Math.min(balance_micro, 0), reason: 'test' };
-  await test.operator.post(`/v1/operator/organizations/${body.organization.id}/credits`, credit);
+  await test.operator.post(`${organization}/credits`, credit);
   const live = await fresh.api.get<{ items: InstanceBody[] }>('/v1/instances');
   return live.items.length > 20 ? test.renter() : fresh;
 }

@@ -345,6 +345,7 @@ export class World {
           userId: id,
           email,
           isOperator: is_operator === 1,
+          ...{ isWithFactor: false, lacksFactor: false },
           organizationId,
           role: 'admin',
         };

@@ -120,6 +120,16 @@ describe('payments by Stripe', () => {
   });
 });
 
+it('operators need a second factor, or none', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'factors.db') };
+  const factors = (value: string) => parseConfig({ ...database, GPURENT_OPERATORS_NEED_SECOND_FACTOR: value });
+  expect([parseConfig(database), factors('yes')].map(({ operatorsNeedFactor }) => operatorsNeedFactor)).toEqual([
+    false,
+    true,
+  ]);
+  expect(() => factors('true')).toThrow('GPURENT_OPERATORS_NEED_SECOND_FACTOR is "true"; give yes or no');
+});
+
 it('anybody signs up, or only who is invited', () => {
   const database = { GPURENT_DATABASE: join(folder, 'sign-up.db') };
   expect(parseConfig(database).signUp).toBe('open');

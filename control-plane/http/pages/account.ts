@@ -12,7 +12,7 @@ import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';
 import { noticeOf } from './notices.js';
 import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type View } from './pages.js';
-import { HOME, NEW_PASSWORD_HINT } from './sign-in.js';
+import { HOME, NEW_PASSWORD_HINT, SECOND_FACTORS } from './sign-in.js';
 
 const END_SESSION = '/account/sessions/end';
 const END_OTHERS = '/account/sessions/end-others';
@@ -49,7 +49,8 @@ export const accountPage: PageSpec = {
               ${memberships.map(({ name, role }) => html`<li>${name} (${role})</li>`)}
             </ul>`,
         html`<h2>Password</h2>
-          <p><a href="${PASSWORD}">Change the password</a></p>`,
+          <p><a href="${PASSWORD}">Change the password</a></p>
+          <p><a href="${SECOND_FACTORS}">Second factors: authenticator apps, passkeys, recovery codes</a></p>`,
         hasIssuers(view.platform) &&
           html`<h2>Accounts at companies</h2>
             <p><a href="${COMPANIES}">Link an account at a company, to sign in with it</a></p>`,
@@ -166,7 +167,7 @@ export const passwordPage: PageSpec = {
   path: PASSWORD,
   operation: 'showPassword',
   summary: 'The page to change the password',
-  needs: 'session',
+  needs: 'proof with factor',
   render: (view) => {
     const { userId, email } = userOf(view);
     const keys = countKeysOf(view.platform, userId);

@@ -13,7 +13,7 @@ import { formOf, type Field } from './forms.js';
 import { html } from './html.js';
 import { pathTo, SIGN_IN, type FormSpec, type PageSpec } from './pages.js';
 import { MOST_CHARS, ownPath } from './return-to.js';
-import { EMAIL, enter } from './sign-in.js';
+import { EMAIL, proceed } from './sign-in.js';
 import { signedIn } from './visitor.js';
 
 /** The page that is shown when a company's account is not linked, but its address has an account. */
@@ -120,7 +120,7 @@ async function begin(platform: Platform, request: StartRequest, reply: FastifyRe
 function pathAfter(outcome: Outcome, platform: Platform, request: FastifyRequest, reply: FastifyReply): string {
   switch (outcome.kind) {
     case 'session':
-      return enter({ platform, request, reply, caller: undefined }, outcome.signedIn, outcome.returnTo);
+      return proceed({ platform, request, reply, caller: undefined }, outcome.signedIn, outcome.returnTo);
     case 'known':
       return pathTo(KNOWN, { token: outcome.token });
     case 'link':

@@ -7,7 +7,6 @@ import {
   type DeviceRequest,
 } from '../../services/accounts/approve-device.js';
 import { DEVICE_PAGE } from '../page-paths.js';
-import { presentPassword } from '../routes/accounts.js';
 import { userCode } from '../routes/device-codes.js';
 import { uuid } from '../schemas.js';
 import { timeOf, userOf } from './account.js';
@@ -64,10 +63,6 @@ export const deviceForm: FormSpec<typeof codeBody> = {
 };
 
 const CODE_ID: Field = { name: 'code_id', label: null, wrong: 'Type the code again.' };
-const PASSWORD: Field = {
-  ...{ name: 'password', label: 'Your password', type: 'password', autocomplete: 'current-password' },
-  wrong: 'Give your password.',
-};
 
 export const approveDevicePage: PageSpec = {
   path: APPROVE,
@@ -103,46 +98,34 @@ function question(view: View, asked: DeviceRequest): Part {
     </p>`,
     formOf({ action: DENY, fields: [CODE_ID], button: 'Deny' }, about),
     html`<h2>Approve</h2>`,
-    formOf(
-      {
-        action: APPROVE,
-        fields: [PASSWORD, CODE_ID],
-        button: 'Let it sign in',
-        isQuiet: true,
-        username: userOf(view).email,
-      },
-      about,
-    ),
+    formOf({ action: APPROVE, fields: [CODE_ID], button: 'Let it sign in', isQuiet: true }, about),
   ];
 }
 
 const WORDS = { DEVICE_CODE_INVALID: 'This program waits no more, or you have typed another code meanwhile' };
-const approveBody = Type.Object({ code_id: uuid('The code'), password: presentPassword });
+const codeIdBody = Type.Object({ code_id: uuid('The code') });
 
-export const approveDeviceForm: FormSpec<typeof approveBody> = {
+export const approveDeviceForm: FormSpec<typeof codeIdBody> = {
   path: APPROVE,
   operation: 'submitApproveDevice',
   summary: 'Let a program sign in',
   page: approveDevicePage,
-  fields: [PASSWORD, CODE_ID],
-  body: approveBody,
-  guessable: true,
+  fields: [CODE_ID],
+  body: codeIdBody,
   words: WORDS,
-  submit: async ({ code_id, password }, visit) => {
-    await approveDevice(visit.platform, userOf(visit), { id: code_id, password });
+  submit: ({ code_id }, visit) => {
+    approveDevice(visit.platform, userOf(visit), code_id);
     return pathTo(DEVICE_PAGE, { done: 'device-approved' });
   },
 };
 
-const denyBody = Type.Object({ code_id: uuid('The code') });
-
-export const denyDeviceForm: FormSpec<typeof denyBody> = {
+export const denyDeviceForm: FormSpec<typeof codeIdBody> = {
   path: DENY,
   operation: 'submitDenyDevice',
   summary: 'Refuse to let a program sign in',
   page: approveDevicePage,
   fields: [CODE_ID],
-  body: denyBody,
+  body: codeIdBody,
   words: WORDS,
   submit: ({ code_id }, visit) => {
     denyDevice(visit.platform, userOf(visit), code_id);

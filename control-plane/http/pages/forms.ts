@@ -50,7 +50,7 @@ export function formOf({ action, fields, button, username, isQuiet, about }: For
   </form>`;
 }
 
-function fieldOf(field: Field, { values, errors }: Filled, isFirstWrong: boolean): Part {
+export function fieldOf(field: Field, { values, errors }: Filled, isFirstWrong: boolean): Part {
   const { name, label, type = 'text', autocomplete, hint, isOptional } = field;
   const value = values[name] ?? '';
   if (label === null) return value !== '' && html`<input type="hidden" name="${name}" value="${value}" />`;

@@ -6,6 +6,9 @@ export interface Page {
   content: Part;
 }
 
+/** Where the script of pages with passkeys is. */
+export const SCRIPT = '/passkeys.js';
+
 /** The only style of all pages. */
 const STYLE = [
   ':root{color-scheme:light dark;--text:#1b1b1f;--page:#fff;--line:#767680;--link:#0b57d0;--on-link:#fff;--bad:#b3261e}',
@@ -26,15 +29,19 @@ const STYLE = [
   '.problem,.notice{margin:0 0 1rem;padding:.75rem;border:2px solid var(--bad);border-radius:.25rem}.notice{border-color:var(--link)}',
   'ul.sessions{list-style:none;padding:0}ul.sessions li{padding:.75rem 0;border-top:1px solid var(--line)}',
   'ul.sessions form{margin:.5rem 0 0}',
+  'fieldset{margin:0;padding:0;border:0}form+form{margin-top:2rem}.qr{display:block;width:14rem;max-width:100%}ul.codes{columns:2}',
 ].join('');
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 /** Its text must stay as it is, or its hash is another. */
 const STYLE_ELEMENT = Html.of([`<style>${STYLE}</style>`], []);
 
+const policyOf = (scripts: string) =>
+  `default-src 'none'; ${scripts}style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+
 /** What a page may do: nothing but show its own style and send forms to this server. It has no script, and none is run. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'Content-Security-Policy': policyOf(''),
   'X-Frame-Options': 'DENY',
   'X-Content-Type-Options': 'nosniff',
   // Other sites learn no address, which may have a token. With no-referrer, browsers would send forms with Origin: null.
@@ -44,8 +51,14 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Returns the text of a page. */
-export function documentOf({ title, content }: Page): string {
+/** What a page with passkeys may do: it also runs the script of this origin, which can send nothing to anybody by itself. */
+export const SCRIPT_PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ...PAGE_HEADERS,
+  'Content-Security-Policy': policyOf("script-src 'self'; "),
+};
+
+/** Returns the text of a page, with or without the script for passkeys. */
+export function documentOf({ title, content }: Page, usesPasskeys = false): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -54,7 +67,7 @@ export function documentOf({ title, content }: Page): string {
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title} - gpurent</title>
-        ${STYLE_ELEMENT}
+        ${STYLE_ELEMENT}${usesPasskeys && html`<script src="${SCRIPT}" defer></script>`}
       </head>
       <body>
         <main>

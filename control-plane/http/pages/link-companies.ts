@@ -14,7 +14,7 @@ import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';
 import { noticeOf } from './notices.js';
 import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type View } from './pages.js';
-import { HOME, enter } from './sign-in.js';
+import { HOME, proceed } from './sign-in.js';
 
 const CLAIM = '/sign-in/company/claim';
 const UNLINK = '/account/companies/unlink';
@@ -70,8 +70,8 @@ export const claimForm: FormSpec<typeof tokenBody> = {
   guessable: 'per address',
   submit: ({ token }, visit) => {
     const browser = companyCookie(visit.request);
-    const session = claimAccount(visit.platform, { token, browser }, sessionOrigin(visit.request));
-    return enter(visit, session, session.returnTo);
+    const { next, returnTo } = claimAccount(visit.platform, { token, browser }, sessionOrigin(visit.request));
+    return proceed(visit, next, returnTo);
   },
 };
 
@@ -79,7 +79,7 @@ export const linkPage: PageSpec = {
   path: LINK_COMPANY,
   operation: 'showLinkCompany',
   summary: 'The page to link an account at a company',
-  needs: 'session',
+  needs: 'proof',
   reads: ['token'],
   render: (view) => {
     const { company, email, account } = linkableOf(view);

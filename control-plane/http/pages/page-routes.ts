@@ -7,6 +7,19 @@ import { companyForm, companyPage, companyRoutes } from './company.js';
 import { claimForm, companiesPage, knownPage, linkForm, linkPage, unlinkForm } from './link-companies.js';
 import { confirmForm, confirmPage, forgotForm, forgotPage, resetForm, resetPage } from './links.js';
 import { addForm, addPage, servePages } from './pages.js';
+import { passkeyProofForm, proveForm, provePage } from './prove.js';
+import { addScript } from './script.js';
+import {
+  addPasskeyForm,
+  cancelRemovalForm,
+  factorsPage,
+  passkeyPage,
+  removeFactorForm,
+  renewCodesForm,
+  totpForm,
+  totpPage,
+} from './second-factors.js';
+import { passkeyStepForm, secondStepForm, secondStepPage } from './second-step.js';
 import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
 
 /** Routes for people with a browser: pages without script. They are not part of the API. */
@@ -14,8 +27,9 @@ export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   servePages(app, platform);
   const others = [forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
   const companies = [companyPage, knownPage, linkPage, companiesPage];
-  for (const page of [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage, ...others, ...companies])
-    addPage(app, platform, page);
+  const factors = [secondStepPage, provePage, factorsPage, totpPage, passkeyPage];
+  const own = [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage];
+  for (const page of [...own, ...others, ...companies, ...factors]) addPage(app, platform, page);
   addForm(app, platform, signInForm);
   addForm(app, platform, signUpForm);
   addForm(app, platform, signOutForm);
@@ -34,4 +48,14 @@ export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   addForm(app, platform, linkForm);
   addForm(app, platform, unlinkForm);
   companyRoutes(app, platform);
+  addForm(app, platform, secondStepForm);
+  addForm(app, platform, passkeyStepForm);
+  addForm(app, platform, proveForm);
+  addForm(app, platform, passkeyProofForm);
+  addForm(app, platform, removeFactorForm);
+  addForm(app, platform, renewCodesForm);
+  addForm(app, platform, cancelRemovalForm);
+  addForm(app, platform, totpForm);
+  addForm(app, platform, addPasskeyForm);
+  addScript(app);
 }

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { Type, type TObject } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal, type RefusalCode } from '../../domain/refusal.js';
+import { checkFreshProof, checkProofWithFactor } from '../../services/accounts/fresh-proof.js';
 import type { Platform } from '../../services/system/platform.js';
 import { clearSessionCookie, companyCookie, isByCookie, refuseAmongInstances } from '../cookies.js';
 import { ERRORS, type ErrorCode } from '../error-codes.js';
@@ -11,7 +12,7 @@ import { text } from '../schemas.js';
 import type { Detail } from '../validation.js';
 import { FORM_TOKEN, type Field, type Filled } from './forms.js';
 import { html, type Part } from './html.js';
-import { documentOf, PAGE_HEADERS, type Page } from './layout.js';
+import { documentOf, PAGE_HEADERS, SCRIPT_PAGE_HEADERS, type Page } from './layout.js';
 import { ownPath } from './return-to.js';
 import { checkFormToken, checkOrigin, formSecretOf, formTokenOf, signedIn, type Visitor } from './visitor.js';
 
@@ -22,6 +23,7 @@ export interface View extends Filled {
   caller: AccountCaller | undefined;
   /** The secret by which this browser is known while it signs in at a company. */
   browser: string | undefined;
+  request: FastifyRequest;
 }
 
 /** A page. It can have forms. */
@@ -29,8 +31,13 @@ export interface PageSpec {
   path: string;
   operation: string;
   summary: string;
-  /** Who sees it: `session`: others are sent to the sign-in and come back; `nobody`: it does not matter who is signed in. */
-  needs: 'session' | 'nobody' | 'anybody';
+  /**
+   * Who sees it: `session`: others are sent to the sign-in and come back; `proof`: also a fresh proof of who that is, `proof with factor`:
+   * for users with a second factor; `nobody`: it does not matter who is signed in.
+   */
+  needs: 'session' | 'proof' | 'proof with factor' | 'nobody' | 'anybody';
+  /** Whether it has the script for passkeys. */
+  usesPasskeys?: true;
   /** The parameters of its address that it reads; they are texts of strangers. */
   reads?: readonly string[];
   render: (view: View) => Page;
@@ -48,8 +55,8 @@ export interface FormSpec<Body extends TObject> {
   guessable?: true | 'per address';
   /** Other words for a refusal than those for programs. */
   words?: Partial<Record<RefusalCode, string>>;
-  /** Does what the form asks for, and returns the path of the next page. */
-  submit: (given: Type.Static<Body>, visit: Visit) => Promise<string> | string;
+  /** Does what the form asks for, and returns the path of the next page, or a page that is shown only now. */
+  submit: (given: Type.Static<Body>, visit: Visit) => Promise<string | Page> | string | Page;
 }
 
 export interface Visit {
@@ -74,6 +81,7 @@ declare module 'fastify' {
 /** The largest form that is read. */
 const FORM_BYTES = 16 * 1024;
 export const SIGN_IN = '/sign-in';
+export const PROVE = '/account/prove';
 
 /** Returns the path of a page with parameters. Undefined ones are left out. */
 export function pathTo(path: string, parameters: Record<string, string | undefined>): string {
@@ -92,7 +100,7 @@ export function servePages(app: FastifyInstance, platform: Platform): void {
     (_request, body, done) => done(null, fieldsIn(body as string)),
   );
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+    void reply.headers(headersOf(request)).type('text/html; charset=utf-8');
     try {
       const goTo = admit(platform, request, reply);
       if (goTo === undefined) return done();
@@ -122,9 +130,9 @@ function admit(platform: Platform, request: FastifyRequest, reply: FastifyReply)
   refuseAmongInstances(platform, request);
   if (request.method === 'POST') checkOrigin(platform, request);
   const caller = page.needs === 'nobody' ? undefined : signedIn(platform, request);
-  if (page.needs === 'session' || (page.needs === 'anybody' && request.method === 'POST')) {
-    if (!caller) return signInFirst(request, reply, page);
-  }
+  const isForUsers = page.needs !== 'nobody' && (page.needs !== 'anybody' || request.method === 'POST');
+  if (isForUsers && !caller) return signInFirst(request, reply, page);
+  if (caller && needsProof(platform, page, caller)) return pathTo(PROVE, { return_to: fromOf(request, page) });
   request.caller = caller;
   request.visitor = { caller, formSecret: formSecretOf(platform, request, reply, caller) };
   return undefined;
@@ -140,8 +148,29 @@ function admitAgain(platform: Platform, request: FastifyRequest): void {
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply, page: PageSpec): string {
   if (isByCookie(request)) clearSessionCookie(reply);
-  const from = request.method === 'POST' ? page.path : ownPath(request.url);
-  return pathTo(SIGN_IN, { return_to: from });
+  return pathTo(SIGN_IN, { return_to: fromOf(request, page) });
+}
+
+/** Returns where somebody goes on who is sent elsewhere first. */
+function fromOf(request: FastifyRequest, page: PageSpec): string | undefined {
+  return request.method === 'POST' ? page.path : ownPath(request.url);
+}
+
+/** Tells whether somebody has to prove first who it is. */
+function needsProof({ store }: Platform, { needs }: PageSpec, caller: AccountCaller): boolean {
+  if (needs !== 'proof' && needs !== 'proof with factor') return false;
+  const check = needs === 'proof' ? checkFreshProof : checkProofWithFactor;
+  try {
+    store.transact((tx) => check(tx, caller));
+    return false;
+  } catch (error) {
+    if (error instanceof Refusal) return true;
+    throw error;
+  }
+}
+
+function headersOf({ routeOptions }: FastifyRequest): Readonly<Record<string, string>> {
+  return routeOptions.config.page?.usesPasskeys ? SCRIPT_PAGE_HEADERS : PAGE_HEADERS;
 }
 
 /** Reads a form. Empty fields count as absent, and of a field that comes twice the first counts. */
@@ -159,7 +188,7 @@ const schemaOf = (operation: string, summary: string) => ({
 export function addPage(app: FastifyInstance, platform: Platform, page: PageSpec): void {
   const { path, operation, summary } = page;
   app.get(path, { config: { policy: PUBLIC, page }, schema: schemaOf(operation, summary) }, (request) =>
-    documentOf(page.render(viewOf(platform, request, parametersOf(request, page)))),
+    documentOf(page.render(viewOf(platform, request, parametersOf(request, page))), page.usesPasskeys),
   );
 }
 
@@ -175,6 +204,7 @@ export function addForm<Body extends TObject>(app: FastifyInstance, platform: Pl
     async (request, reply) => {
       const visit = { platform, request, reply, caller: request.visitor?.caller };
       const next = await submit(request.body as Type.Static<Body>, visit);
+      if (typeof next !== 'string') return documentOf(next);
       return reply.redirect(ownPath(next) ?? '/', 303);
     },
   );
@@ -197,8 +227,16 @@ function viewOf(
   values: Record<string, string>,
   errors: ReadonlyMap<string, string> = new Map(),
 ): View {
-  const { caller, formSecret = '' } = request.visitor ?? {};
-  return { platform, caller, browser: companyCookie(request), values, errors, formToken: formTokenOf(formSecret) };
+  const { visitor } = request;
+  return {
+    platform,
+    request,
+    caller: visitor?.caller,
+    browser: companyCookie(request),
+    values,
+    errors,
+    formToken: formTokenOf(visitor?.formSecret ?? ''),
+  };
 }
 
 /** Answers an error with a page: the page of the form, with what was typed and what is wrong, or one with the error alone. */
@@ -206,14 +244,14 @@ function answerError(platform: Platform, error: FastifyError, request: FastifyRe
   const described = describeError(error, request);
   const { code } = described;
   const { page, form } = request.routeOptions.config;
+  if (code === 'PROOF_REQUIRED' && page) return reply.redirect(pathTo(PROVE, { return_to: page.path }), 303);
   const words = form?.words[code as RefusalCode] ?? WORDS[code] ?? described.message;
   setErrorHeaders(reply, described);
-  void reply.code(ERRORS[code].status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+  void reply.code(ERRORS[code].status).headers(headersOf(request)).type('text/html; charset=utf-8');
   const again = page && form && request.visitor && request.body !== undefined;
   const shown = again ? shownAgain(platform, request, page, form.fields, { ...described, message: words }) : undefined;
-  return reply.send(
-    documentOf(shown ?? problemPage(words, request.id, request.routeOptions.config.back ?? request.url)),
-  );
+  const back = request.routeOptions.config.back ?? request.url;
+  return reply.send(documentOf(shown ?? problemPage(words, request.id, back), page?.usesPasskeys));
 }
 
 /** Words for errors whose message is for programs. */

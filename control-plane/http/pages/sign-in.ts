@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { signIn, signOut, signUp, type SignedIn } from '../../services/accounts/accounts.js';
+import type { FactorStep } from '../../services/accounts/factor-step.js';
 import { sessionOrigin } from '../client.js';
-import { companyCookie, setSessionCookie } from '../cookies.js';
+import { companyCookie, setFactorCookie, setSessionCookie } from '../cookies.js';
 import { emailOf, newPassword, presentPassword } from '../routes/accounts.js';
 import { nameOf, optional, text } from '../schemas.js';
 import { companiesToSignInWith, userBeingLinkedBy } from './company-links.js';
@@ -15,6 +16,9 @@ import { signedIn } from './visitor.js';
 const SIGN_UP = '/sign-up';
 /** Where to go after a sign-in that leads nowhere else. */
 export const HOME = '/account';
+export const SECOND_FACTORS = '/account/second-factors';
+/** Where a sign-in goes on that needs a second factor. */
+export const SECOND_STEP = '/sign-in/second-factor';
 
 export const EMAIL: Field = {
   ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
@@ -77,9 +81,16 @@ export const signInForm: FormSpec<typeof signInBody> = {
   submit: async ({ email, password, return_to }, visit) => {
     const linking = userBeingLinkedBy(visit.platform, return_to, companyCookie(visit.request));
     const session = await signIn(visit.platform, { email, password }, sessionOrigin(visit.request), linking);
-    return enter(visit, session, return_to);
+    return proceed(visit, session, return_to);
   },
 };
+
+/** Returns where a sign-in goes on: at its second step, or signed in. */
+export function proceed(visit: Visit, next: SignedIn | FactorStep, return_to: string | undefined): string {
+  if (!('factorToken' in next)) return enter(visit, next, return_to);
+  setFactorCookie(visit.reply, next.factorToken);
+  return pathTo(SECOND_STEP, { return_to: ownPath(return_to) });
+}
 
 /** Hands the session to the browser, instead of one that it had before, and returns where to go. */
 export function enter({ platform, request, reply }: Visit, { token }: SignedIn, return_to: string | undefined): string {

@@ -91,7 +91,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/users/:id/password-reset',
     {
-      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND', 'PASSWORD_OFF'] },
+      config: { policy: OPERATOR, proof: true, refusals: ['USER_NOT_FOUND', 'PASSWORD_OFF'] },
       schema: {
         operationId: 'createPasswordResetLink',
         summary: 'Make a link with which a user sets a new password',

@@ -1,5 +1,6 @@
 import { ROLES } from '../../domain/caller.js';
 import { Type } from 'typebox';
+import { Refusal } from '../../domain/refusal.js';
 import {
   changePassword,
   describeUser,
@@ -8,6 +9,7 @@ import {
   signUp,
   type SignedIn,
 } from '../../services/accounts/accounts.js';
+import type { FactorStep } from '../../services/accounts/factor-step.js';
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';
 import { sessionOrigin } from '../client.js';
@@ -130,16 +132,25 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-in',
     {
-      config: { policy: PUBLIC, guessable: true, refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF'] },
+      config: {
+        policy: PUBLIC,
+        guessable: true,
+        refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF', 'SECOND_FACTOR_REQUIRED'],
+      },
       schema: {
         operationId: 'signIn',
         summary: 'Open a session',
-        description: 'The token lasts 30 days from its last use.',
+        description:
+          'The token lasts 30 days from its last use. A user with a second factor gets SECOND_FACTOR_REQUIRED with a `factor_token` instead: go on with POST /v1/auth/second-factor.',
         body: body({ email: emailOf('the user'), password: presentPassword }),
         response: { 200: Session },
       },
     },
-    async (request) => sessionView(await signIn(platform, request.body, sessionOrigin(request))),
+    async (request) => {
+      const signedIn = await signIn(platform, request.body, sessionOrigin(request));
+      if ('factorToken' in signedIn) throw secondStep(signedIn);
+      return sessionView(signedIn);
+    },
   );
 
   app.post(
@@ -159,7 +170,7 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/password',
     {
-      config: { policy: ACCOUNT, guessable: true, refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF'] },
+      config: { policy: ACCOUNT, guessable: true, refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF', 'PROOF_REQUIRED'] },
       schema: {
         operationId: 'changePassword',
         summary: 'Change the password',
@@ -239,6 +250,15 @@ export const accountRoutes: Routes = (app, platform) => {
     },
   );
 };
+
+/** Says that a sign-in goes on with a second factor. The token is stored already: a refusal undoes nothing outside its use case. */
+function secondStep({ factorToken, expiresAt, kinds }: FactorStep): Refusal {
+  return new Refusal(
+    'SECOND_FACTOR_REQUIRED',
+    'the password is right, and this account has a second factor: give it with POST /v1/auth/second-factor and this factor_token',
+    { factor_token: factorToken, expires_at: iso(expiresAt), factors: kinds },
+  );
+}
 
 export function sessionView({ token, expiresAt, user, organization }: SignedIn) {
   return { token, expires_at: iso(expiresAt), user: { ...user, created_at: iso(user.created_at) }, organization };

@@ -69,7 +69,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/api-keys',
     {
-      config: { policy: CREDENTIALS, refusals: ['LIMIT_REACHED'] },
+      config: { policy: CREDENTIALS, proof: true, refusals: ['LIMIT_REACHED'] },
       schema: {
         operationId: 'createApiKey',
         summary: 'Create an API key',

@@ -12,7 +12,7 @@ import { ownOrigin } from '../cookies.js';
 import { DEVICE_PAGE } from '../page-paths.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
 import { body, flag, integer, iso, nullable, text, timestamp, uuid } from '../schemas.js';
-import { Session, presentPassword, sessionView } from './accounts.js';
+import { Session, sessionView } from './accounts.js';
 import { NoContent, idOf, type Routes } from './routes.js';
 
 /** A name that a stranger has chosen is shown to the person who approves it: it cannot be in another script, or imitate a sentence. */
@@ -111,18 +111,17 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/me/device-codes/:id/approve',
     {
-      config: { policy: ACCOUNT, guessable: true, refusals: ['DEVICE_CODE_INVALID', 'INVALID_CREDENTIALS'] },
+      config: { policy: ACCOUNT, refusals: ['DEVICE_CODE_INVALID', 'PROOF_REQUIRED'] },
       schema: {
         operationId: 'approveDeviceCode',
         summary: 'Let the program sign in as you',
         description: 'Its session is among your sessions, by its name, and can be ended there.',
         params: idOf('device code'),
-        body: body({ password: presentPassword }),
         response: { 204: NoContent },
       },
     },
-    async (request, reply) => {
-      await approveDevice(platform, accountOf(request), { ...request.params, ...request.body });
+    (request, reply) => {
+      approveDevice(platform, accountOf(request), request.params.id);
       void reply.code(204);
       return null;
     },

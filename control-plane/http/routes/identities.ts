@@ -39,7 +39,7 @@ export const identityRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/me/identities/:id',
     {
-      config: { policy: ACCOUNT, refusals: ['IDENTITY_NOT_FOUND', 'LAST_SIGN_IN'] },
+      config: { policy: ACCOUNT, refusals: ['IDENTITY_NOT_FOUND', 'LAST_SIGN_IN', 'PROOF_REQUIRED'] },
       schema: {
         operationId: 'removeIdentity',
         summary: 'Unlink an account at a company',

@@ -44,7 +44,7 @@ const UsedMachine = Type.Object(
 
 /** Routes for operators: suspended organizations. */
 export const suspensionRoutes: Routes = (app, platform) => {
-  const config = { policy: OPERATOR, refusals: ['ORGANIZATION_NOT_FOUND'] as const };
+  const config = { policy: OPERATOR, proof: true as const, refusals: ['ORGANIZATION_NOT_FOUND'] as const };
   const params = idOf('organization');
 
   app.post(
@@ -161,7 +161,7 @@ export const peopleRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/users/:id/end-sessions',
     {
-      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND'] },
+      config: { policy: OPERATOR, proof: true, refusals: ['USER_NOT_FOUND'] },
       schema: {
         operationId: 'endUserSessions',
         summary: 'End every session of a user',
@@ -186,7 +186,7 @@ export const peopleRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/operator/users/:id/operator',
     {
-      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND'] },
+      config: { policy: OPERATOR, proof: true, refusals: ['USER_NOT_FOUND'] },
       schema: {
         operationId: 'grantOperator',
         summary: 'Make a user an operator',
@@ -200,7 +200,7 @@ export const peopleRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/users/:id/operator',
     {
-      config: { policy: OPERATOR, refusals: ['USER_NOT_FOUND', 'LAST_OPERATOR'] },
+      config: { policy: OPERATOR, proof: true, refusals: ['USER_NOT_FOUND', 'LAST_OPERATOR'] },
       schema: {
         operationId: 'withdrawOperator',
         summary: 'Make an operator an ordinary user',

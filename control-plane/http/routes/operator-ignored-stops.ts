@@ -38,7 +38,7 @@ export const operatorIgnoredStopRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/instances/:id/credit-ignored-stop',
     {
-      config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { ...config, proof: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'creditIgnoredStop',
         summary: 'Credit the charges of an instance since a stop that its host did not confirm in time',

@@ -13,7 +13,9 @@ import { NoContent, PageQuery, idOf, page, viewPage, type Routes } from './route
 
 const DOMAINS = 'The domains of e-mail addresses that it may assert; no two issuers have the same';
 const DOMAIN = text('The domain, in lower case; domains below it do not count', {
-  pattern: '^(?=.{3,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
+  minLength: 3,
+  maxLength: 253,
+  pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
 });
 const ROLE = choice(DOMAIN_ROLES, 'What new accounts are in the organization');
 const JOINS = nullable(uuid('The organization that new accounts join; null: each gets its own'));
@@ -82,7 +84,7 @@ export const issuerRoutes: Routes = (app, platform) => {
   app.put(
     '/v1/operator/issuers/:id',
     {
-      config: { policy: OPERATOR, refusals: [...refusals, 'LIMIT_REACHED'] },
+      config: { policy: OPERATOR, proof: true, refusals: [...refusals, 'LIMIT_REACHED'] },
       schema: {
         operationId: 'replaceIssuer',
         summary: 'Add the sign-in of a company, or replace its settings',
@@ -109,7 +111,7 @@ export const issuerRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/operator/issuers/:id',
     {
-      config: { policy: OPERATOR, refusals: [...refusals, 'ISSUER_NOT_FOUND'] },
+      config: { policy: OPERATOR, proof: true, refusals: [...refusals, 'ISSUER_NOT_FOUND'] },
       schema: {
         operationId: 'updateIssuer',
         summary: 'Change the sign-in of a company',
@@ -135,7 +137,7 @@ export const issuerRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/issuers/:id',
     {
-      config: { policy: OPERATOR, refusals: ['ISSUER_NOT_FOUND'] },
+      config: { policy: OPERATOR, proof: true, refusals: ['ISSUER_NOT_FOUND'] },
       schema: {
         operationId: 'removeIssuer',
         summary: 'Remove the sign-in of a company',

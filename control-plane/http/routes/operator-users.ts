@@ -53,7 +53,7 @@ export const operatorUserRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/users/:id',
     {
-      config: { ...config, refusals: ['USER_NOT_FOUND', 'OWN_ACCOUNT', 'LAST_ADMIN'] },
+      config: { ...config, proof: true, refusals: ['USER_NOT_FOUND', 'OWN_ACCOUNT', 'LAST_ADMIN'] },
       schema: {
         operationId: 'removeUser',
         summary: 'Remove a user',

@@ -124,7 +124,7 @@ export const operatorRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/organizations/:id/credits',
     {
-      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'grantCredit',
         summary: 'Grant credit to an organization, or take credit back',

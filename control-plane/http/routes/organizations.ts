@@ -134,6 +134,8 @@ export const organizationRoutes: Routes = (app, platform) => {
   );
 };
 
+const makesAdmin = ({ role }: { role?: string }) => role === 'admin';
+
 /** Routes for admins: the members of an organization. */
 export const memberRoutes: Routes = (app, platform) => {
   app.get(
@@ -154,7 +156,7 @@ export const memberRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/orgs/current/members/:id',
     {
-      config: { policy: ADMIN, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
+      config: { policy: ADMIN, proof: makesAdmin, refusals: ['MEMBER_NOT_FOUND', 'LAST_ADMIN'] },
       schema: {
         operationId: 'changeMemberRole',
         summary: 'Change the role of a member',
@@ -208,7 +210,11 @@ export const inviteRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/orgs/current/invites',
     {
-      config: { policy: ADMIN, refusals: ['ORGANIZATION_SUSPENDED', 'ALREADY_MEMBER', 'LIMIT_REACHED'] },
+      config: {
+        policy: ADMIN,
+        proof: makesAdmin,
+        refusals: ['ORGANIZATION_SUSPENDED', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
+      },
       schema: {
         operationId: 'createInvite',
         summary: 'Create an invitation for an e-mail address',

@@ -11,6 +11,9 @@ import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { checkDomainHasPasswords, checkPasswordOn } from './password-off.js';
 import { revokeKeysOf } from './api-keys.js';
+import { endFactorRequestsOf } from './factor-requests.js';
+import { beginFactorStep, type FactorStep } from './factor-step.js';
+import { checkProofWithFactor, hasFactor } from './fresh-proof.js';
 import { endLinks, requestLink } from './link-requests.js';
 import { tellChanged } from './password-reset.js';
 import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
@@ -107,16 +110,17 @@ export async function createOperator(platform: Platform, request: { email: strin
 }
 
 /**
- * Opens a session. Refuses an unknown address and a wrong password alike, with INVALID_CREDENTIALS, and a right one with PASSWORD_OFF if
- * the company has switched passwords off. `linking`: the user whose address a company has just asserted to this browser, and who needs
- * the password once more to link the accounts.
+ * Opens a session; for a user with a second factor only begins the step that asks for it. Refuses an unknown address and a wrong password
+ * alike, with INVALID_CREDENTIALS, and a right one with PASSWORD_OFF if the company has switched passwords off: only the right password
+ * tells that there is a second factor. `linking`: the user whose address a company has just asserted to this browser, and who needs the
+ * password once more to link the accounts.
  */
 export async function signIn(
   platform: Platform,
   request: { email: string; password: string },
   origin: SessionOrigin,
   linking?: string,
-): Promise<SignedIn> {
+): Promise<SignedIn | FactorStep> {
   const { store, passwords } = platform;
   const user = store.transact((tx) => tx.get(query.selectFrom('users').selectAll().where('email', '=', request.email)));
   const matches = await passwords.verify(request.password, passwordOf(user));
@@ -134,8 +138,9 @@ function passwordOf(user: Row<'users'> | undefined): string | undefined {
   return user?.password_hash === '' ? undefined : user?.password_hash;
 }
 
-/** Opens a session for a user who has proven who it is. */
-export function enterAs(platform: Platform, tx: Tx, user: Row<'users'>, origin: SessionOrigin): SignedIn {
+/** Opens a session for a user who has proven who it is, or begins the step that asks for a second factor. */
+export function enterAs(platform: Platform, tx: Tx, user: Row<'users'>, origin: SessionOrigin): SignedIn | FactorStep {
+  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id);
   noteSignIn(platform, tx, user, origin.network);
   const organization = firstOrganization(tx, user.id) ?? null;
   return { ...openSession(platform, tx, user.id, origin), user, organization };
@@ -150,8 +155,9 @@ export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): voi
 }
 
 /**
- * Sets a new password and ends every other session of the user, and all links to a new password; with `revoke_api_keys` also every API key
- * that the user has created, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF.
+ * Sets a new password and ends every other session of the user, all links to a new password, and what was begun with second factors; with
+ * `revoke_api_keys` also every API key that the user has created, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF,
+ * and a user with a second factor with PROOF_REQUIRED.
  */
 export async function changePassword(
   platform: Platform,
@@ -167,8 +173,10 @@ export async function changePassword(
   store.transact((tx) => {
     checkUnchanged(tx, user);
     checkPasswordOn(tx, user);
+    checkProofWithFactor(tx, caller);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
     endSessionsBut(tx, caller);
+    endFactorRequestsOf(tx, user.id);
     endLinks(tx, 'password_reset', user.email);
     if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
     tellChanged(platform, tx, user);

@@ -1,11 +1,11 @@
 import type { AccountCaller } from '../../domain/caller.js';
 import { DEVICE_CODE_LIMITS, DEVICE_CODE_MS, typedCode } from '../../domain/device-code.js';
 import { Refusal } from '../../domain/refusal.js';
-import { compileOnce, insertRow, query, rowById, sql } from '../../store/sql.js';
+import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
-import { checkUnchanged, describeUser } from './accounts.js';
 import { changeCode, findByUserCode, findTypedIn, getTypedIn, invalidCode, type DeviceCode } from './device-codes.js';
+import { checkFreshProof } from './fresh-proof.js';
 import { networkOfSession } from './sessions.js';
 
 /** What a program asks for whose code a person has typed. */
@@ -56,37 +56,15 @@ export function typedDeviceRequest(platform: Platform, caller: AccountCaller): D
 }
 
 /**
- * Lets a program sign in as the caller, who proves it with the password. Refuses with DEVICE_CODE_INVALID, also after five tries, and with
- * INVALID_CREDENTIALS.
+ * Lets a program sign in as the caller. Refuses with DEVICE_CODE_INVALID, and with PROOF_REQUIRED if the caller has proven who it is more
+ * than 15 minutes ago.
  */
-export async function approveDevice(
-  platform: Platform,
-  caller: AccountCaller,
-  { id, password }: { id: string; password: string },
-): Promise<void> {
-  const { store, passwords } = platform;
-  const { user } = describeUser(platform, caller.userId);
-  store.transact((tx) => countTry(tx, caller, id));
-  if (!(await passwords.verify(password, user.password_hash))) {
-    store.transact((tx) => denyAfterTries(tx, id));
-    throw new Refusal('INVALID_CREDENTIALS', 'the password is wrong');
-  }
-  store.transact((tx) => {
-    checkUnchanged(tx, user);
-    changeCode(tx, getTypedIn(tx, caller.sessionId, id).id, { state: 'approved' });
+export function approveDevice(platform: Platform, caller: AccountCaller, id: string): void {
+  platform.store.transact((tx) => {
+    const code = getTypedIn(tx, caller.sessionId, id);
+    checkFreshProof(tx, caller);
+    changeCode(tx, code.id, { state: 'approved' });
   });
-}
-
-/** Counts a try before the password is looked at, so that many at once count, too. */
-function countTry(tx: Tx, { sessionId }: AccountCaller, id: string): void {
-  const { tries } = getTypedIn(tx, sessionId, id);
-  if (tries >= DEVICE_CODE_LIMITS.tries) throw invalidCode();
-  changeCode(tx, id, { tries: tries + 1 });
-}
-
-function denyAfterTries(tx: Tx, id: string): void {
-  const code = tx.get(rowById('device_codes', id));
-  if (code?.state === 'pending' && code.tries >= DEVICE_CODE_LIMITS.tries) changeCode(tx, id, { state: 'denied' });
 }
 
 /** Refuses a program whose code was typed in the caller's session. Refuses with DEVICE_CODE_INVALID. */

@@ -5,6 +5,7 @@ import { oncePer } from '../../store/remembered.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
+import { checkFreshProof } from './fresh-proof.js';
 import { addIdentity } from './identities.js';
 import { getIssuer } from './issuers.js';
 import { ShortLived } from './short-lived.js';
@@ -72,7 +73,7 @@ export function describeAsserted(platform: Platform, token: string, browser: str
 /**
  * Links what a company has asserted to the account of the caller, who has signed in to it. Returns where to go. Refuses with
  * COMPANY_SIGN_IN_INVALID, COMPANY_SIGN_IN_REFUSED for another account than the one that it was asserted for, IDENTITY_TAKEN,
- * ISSUER_NOT_FOUND and LIMIT_REACHED.
+ * ISSUER_NOT_FOUND, PROOF_REQUIRED and LIMIT_REACHED.
  */
 export function linkAsserted(
   platform: Platform,
@@ -83,6 +84,7 @@ export function linkAsserted(
   checkIsFor(asserted, caller);
   platform.store.transact((tx) => {
     checkUnchanged(tx, asserted);
+    checkFreshProof(tx, caller);
     addIdentity(tx, caller.userId, asserted);
     noteVerified(tx, caller, asserted);
     useAsserted(platform, tx, token, asserted);

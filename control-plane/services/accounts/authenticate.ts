@@ -35,6 +35,9 @@ export const credentialsOf = oncePer(({ store }: Platform) => {
   const forgetUser = (id: string) => credentials.forgetIf(({ userId }) => userId === id);
   store.onChange('memberships', forgetUser);
   store.onChange('users', forgetUser);
+  store.onChange('organizations', (id) =>
+    credentials.forgetIf((found) => found.kind === 'session' && found.callers.ofOrganization.has(id)),
+  );
   return credentials;
 });
 
@@ -75,9 +78,13 @@ export function identifyCaller(
   return callerOf(validCredential(platform, token, address), organizationId);
 }
 
-/** Calls `listener` when what a credential may do can have changed, with the hash of its token or the id of its user. */
+/**
+ * Calls `listener` when what a credential may do can have changed, with the hash of its token, or the id of its user
+ * or organization.
+ */
 export function onCredentialChange({ store }: Pick<Platform, 'store'>, listener: (key: string) => void): void {
-  for (const table of ['api_keys', 'sessions', 'memberships', 'users'] as const) store.onChange(table, listener);
+  for (const table of ['api_keys', 'sessions', 'memberships', 'users', 'organizations'] as const)
+    store.onChange(table, listener);
 }
 
 function validCredential(platform: Platform, token: string | undefined, address: string): Credential {
@@ -150,21 +157,24 @@ interface SessionCallers {
   ofOrganization: ReadonlyMap<string, AccountCaller>;
 }
 
-function callersOf(tx: Tx, { id: sessionId, userId, email, is_operator }: FoundSession): SessionCallers {
+function callersOf(tx: Tx, { id: sessionId, userId, email, is_operator, factor_at }: FoundSession): SessionCallers {
   const memberships = tx.all(
     query
       .selectFrom('memberships')
-      .selectAll()
+      .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+      .select(['organization_id', 'role', 'second_factor_since'])
       .where('user_id', '=', userId)
       .orderBy('joined_at')
       .orderBy('organization_id'),
   );
-  const user = { sessionId, userId, email, isOperator: is_operator === 1 };
-  const callers = memberships.map(({ organization_id, role }): SessionCaller => ({
+  const isWithFactor = factor_at !== null;
+  const user = { sessionId, userId, email, isOperator: is_operator === 1, isWithFactor };
+  const callers = memberships.map(({ organization_id, role, second_factor_since }): SessionCaller => ({
     ...user,
     kind: 'session',
     organizationId: organization_id,
     role,
+    lacksFactor: second_factor_since !== null && !isWithFactor,
   }));
   return {
     first: callers[0] ?? { ...user, kind: 'no_organization' },

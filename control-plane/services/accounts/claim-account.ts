@@ -7,6 +7,7 @@ import type { Platform } from '../system/platform.js';
 import { enterAs, type SignedIn } from './accounts.js';
 import { checkUnchanged, getAsserted, useAsserted } from './asserted-accounts.js';
 import { joinByDomain } from './company-sign-in.js';
+import type { FactorStep } from './factor-step.js';
 import { addIdentity, forgetIdentitiesOf } from './identities.js';
 import type { SessionOrigin } from './sessions.js';
 import { endAccess } from './users.js';
@@ -17,14 +18,14 @@ const BY_CLAIM: Actor = { ...SYSTEM, reason: 'a company has said whose the addre
 /**
  * Gives the account of an address that nobody has ever confirmed to the person of whom a company says that the address is theirs. Somebody
  * else can have signed up with it before, so nothing that this person knows or has hidden works any longer: the account loses its
- * password, sessions, keys, links, linked accounts and organizations, and joins like a new account. Refuses with COMPANY_SIGN_IN_INVALID,
+ * password, sessions, keys, links, second factors, linked accounts and organizations, and joins like a new account. Refuses with COMPANY_SIGN_IN_INVALID,
  * COMPANY_SIGN_IN_REFUSED for any other account, and LAST_ADMIN while it is the last admin of an organization with instances or a balance.
  */
 export function claimAccount(
   platform: Platform,
   { token, browser }: { token: string; browser: string | undefined },
   origin: SessionOrigin,
-): SignedIn & { returnTo: string | undefined } {
+): { next: SignedIn | FactorStep; returnTo: string | undefined } {
   const asserted = getAsserted(platform, token, browser);
   return platform.store.transact((tx) => {
     checkUnchanged(tx, asserted);
@@ -36,7 +37,7 @@ export function claimAccount(
     addIdentity(tx, user.id, asserted);
     joinByDomain(tx, user, origin.network);
     useAsserted(platform, tx, token, asserted);
-    return { ...enterAs(platform, tx, user, origin), returnTo: asserted.returnTo };
+    return { next: enterAs(platform, tx, user, origin), returnTo: asserted.returnTo };
   });
 }
 

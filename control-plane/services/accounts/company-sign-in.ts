@@ -18,6 +18,7 @@ import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { createUser, enterAs, type SignedIn } from './accounts.js';
 import { rememberAsserted } from './asserted-accounts.js';
+import type { FactorStep } from './factor-step.js';
 import { findUserByEmail } from './find-user.js';
 import { addIdentity, findIdentity, noteUse } from './identities.js';
 import { accessTo, findDomain, getIssuer, type Issuer } from './issuers.js';
@@ -55,7 +56,7 @@ export async function beginCompanySignIn(
 
 /** What follows a sign-in at a company: a session; the question whether to link it; or it was linked before. */
 export type Outcome =
-  | { kind: 'session'; signedIn: SignedIn; returnTo: string | undefined }
+  | { kind: 'session'; signedIn: SignedIn | FactorStep; returnTo: string | undefined }
   | { kind: 'known'; token: string }
   | { kind: 'link'; token: string }
   | { kind: 'linked' };
@@ -139,7 +140,7 @@ function createAccountOf(
   issuer: Issuer,
   { assertion, email }: { assertion: Assertion; email: string },
   origin: SessionOrigin,
-): SignedIn {
+): SignedIn | FactorStep {
   const name = accountNameOf(assertion, email);
   const account = { email, name, passwordHash: '', isOperator: false, email_verified_at: tx.now };
   const user = createUser(tx, tx.id(), account);

@@ -5,6 +5,7 @@ import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.
 import type { Tx } from '../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { checkFreshProof } from './fresh-proof.js';
 import { checkLimit } from './limits.js';
 import { isPasswordOff } from './password-off.js';
 
@@ -20,12 +21,17 @@ export function listIdentities(platform: Platform, { userId }: AccountCaller, re
   });
 }
 
-/** Unlinks an account at a company. Refuses with IDENTITY_NOT_FOUND, and with LAST_SIGN_IN if the caller could not sign in any more. */
-export function unlinkIdentity(platform: Platform, { userId }: AccountCaller, id: string): void {
+/**
+ * Unlinks an account at a company. Refuses with IDENTITY_NOT_FOUND, PROOF_REQUIRED, and with LAST_SIGN_IN if the caller could not sign in any
+ * more.
+ */
+export function unlinkIdentity(platform: Platform, caller: AccountCaller, id: string): void {
+  const { userId } = caller;
   platform.store.transact((tx) => {
     const identities = tx.all(identitiesOf(userId));
     const identity = identities.find((each) => each.id === id);
     if (!identity) throw new Refusal('IDENTITY_NOT_FOUND', 'you have no linked account with this id');
+    checkFreshProof(tx, caller);
     const others = identities.filter((each) => each.id !== id && each.issuer_id !== null);
     if (others.length === 0 && !canUsePassword(tx, userId))
       throw new Refusal('LAST_SIGN_IN', 'this is your only way to sign in; link another account first');

@@ -10,6 +10,7 @@ export const LIMITS = {
   issuers: 100,
   organizations: 20,
   publicTemplates: 20,
+  secondFactors: 10,
   sessions: 100,
   sshKeys: 100,
   templates: 200,

@@ -4,7 +4,7 @@ import { DEVICE_CODE_LIMITS, POLL_INTERVAL_S } from '../../domain/device-code.js
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { oncePer } from '../../store/remembered.js';
-import { query } from '../../store/sql.js';
+import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
@@ -21,21 +21,26 @@ export function openDeviceSession(platform: Platform, deviceCode: string, origin
     const code = findByDeviceCode(tx, deviceCode);
     if (!code) throw new Refusal('EXPIRED_TOKEN', 'this code is wrong, or it was used or has expired; begin again');
     paceOf(platform).note(code.id);
-    const user = approverOf(tx, code);
+    const { user, factorAt } = approverOf(tx, code);
     tx.run(query.deleteFrom('device_codes').where('id', '=', code.id));
     noteSignIn(platform, tx, user, origin.network);
     const organization = firstOrganization(tx, user.id) ?? null;
-    return { ...openSession(platform, tx, user.id, { ...origin, name: code.name }), user, organization };
+    const proof = { provenAt: null, factorAt };
+    const session = openSession(platform, tx, user.id, { ...origin, name: code.name }, proof);
+    return { ...session, user, organization };
   });
 }
 
-/** Returns who has approved a code, as long as the session lasts in which that was done. */
-function approverOf(tx: Tx, { state, session_id }: DeviceCode): Row<'users'> {
+/**
+ * Returns who has approved a code, as long as the session lasts in which that was done, and when a second factor was given in it; null:
+ * never.
+ */
+function approverOf(tx: Tx, { state, session_id }: DeviceCode): { user: Row<'users'>; factorAt: number | null } {
   if (state === 'pending')
     throw new Refusal('AUTHORIZATION_PENDING', `nobody has approved this yet; ask again in ${POLL_INTERVAL_S} s`);
-  const session = query.selectFrom('sessions').innerJoin('users', 'users.id', 'sessions.user_id').selectAll('users');
-  const user = tx.get(session.where('sessions.id', '=', session_id).where('sessions.expires_at', '>', tx.now));
-  if (state === 'approved' && user) return user;
+  const session = tx.get(rowById('sessions', session_id ?? ''));
+  const user = session && session.expires_at > tx.now ? tx.get(rowById('users', session.user_id)) : undefined;
+  if (state === 'approved' && session && user) return { user, factorAt: session.factor_at };
   throw new Refusal('ACCESS_DENIED', 'this was denied; begin again if that was a mistake');
 }
 

@@ -11,7 +11,7 @@ export type OrganizationRow = Row<'organizations'>;
 
 export function foundOrganization(tx: Tx, userId: string, name: string): Row<'organizations'> {
   const nothing = { balance_micro: 0, payments_frozen_at: null, exhausted_since: null, settle_at: null };
-  const warnings = { balance_low_hours: null, disks_at_risk_hours: null };
+  const warnings = { balance_low_hours: null, disks_at_risk_hours: null, second_factor_since: null };
   const suspension = { suspended_at: null, suspended_reason: null, suspended_keep_days: null, disks_kept_until: null };
   const looks = { suspension_told_hours: null, suspension_look_at: null };
   const organization = {

@@ -8,6 +8,7 @@ import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
+import { endFactorRequestsOf } from './factor-requests.js';
 import {
   addRequest,
   endLinks,
@@ -72,6 +73,7 @@ export async function resetPassword(
     const email_verified_at = isProof(link) ? tx.now : user.email_verified_at;
     tx.run(query.updateTable('users').set({ password_hash, email_verified_at }).where('id', '=', user.id));
     tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id));
+    endFactorRequestsOf(tx, user.id);
     if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
     endLinks(tx, 'password_reset', link.address);
     tellChanged(platform, tx, user);

@@ -36,7 +36,7 @@ export function requestDeviceCode(platform: Platform, name: string, { network, d
     tx.run(
       insertRow('device_codes', {
         ...{ id: tx.id(), device_hash: hashToken(deviceCode), user_hash: hashUserCode(platform, userCode) },
-        ...{ name, device, network, state: 'pending', user_id: null, session_id: null, tries: 0 },
+        ...{ name, device, network, state: 'pending', user_id: null, session_id: null },
         ...{ created_at: tx.now, expires_at: tx.now + DEVICE_CODE_MS },
       }),
     );

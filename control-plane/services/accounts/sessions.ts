@@ -26,13 +26,15 @@ export interface SessionOrigin {
 
 /**
  * Opens a session, which ends 30 days after its last use. A user has at most {@link LIMITS}.sessions; one more ends those that were not
- * used for the longest time. The token is `ses_` and 64 hexadecimal digits; only this answer has it.
+ * used for the longest time. The token is `ses_` and 64 hexadecimal digits; only this answer has it. `provenAt`: when its
+ * user has last proven who it is, by default now; null: never in this session. `factorAt`: when with a second factor.
  */
 export function openSession(
   platform: Pick<Platform, 'ids' | 'lastUsed'>,
   tx: Tx,
   userId: string,
   { network, device, name = null }: Omit<SessionOrigin, 'name'> & { name?: string | null },
+  { provenAt = tx.now, factorAt = null }: { provenAt?: number | null; factorAt?: number | null } = {},
 ): { token: string; expiresAt: number } {
   const token = PREFIX + platform.ids.hex(32);
   const expiresAt = tx.now + SESSION_MS;
@@ -41,6 +43,7 @@ export function openSession(
     insertRow('sessions', {
       ...{ id: platform.ids.uuid(), user_id: userId, token_hash: hashToken(token) },
       ...{ created_at: tx.now, expires_at: expiresAt, network, device, name, last_used_at: null, last_network: null },
+      ...{ proven_at: provenAt, factor_at: factorAt },
     }),
   );
   return { token, expiresAt };
@@ -125,6 +128,7 @@ export interface FoundSession {
   email: string;
   is_operator: 0 | 1;
   expires_at: number;
+  factor_at: number | null;
 }
 
 /** Returns the session with this hash of its token, which can have expired, or undefined. */
@@ -133,7 +137,14 @@ export function findSession(tx: Tx, hash: string): FoundSession | undefined {
     query
       .selectFrom('sessions')
       .innerJoin('users', 'users.id', 'sessions.user_id')
-      .select(['sessions.id', 'sessions.expires_at', 'users.id as userId', 'users.email', 'users.is_operator'])
+      .select([
+        'sessions.id',
+        'sessions.expires_at',
+        'sessions.factor_at',
+        'users.id as userId',
+        'users.email',
+        'users.is_operator',
+      ])
       .where('token_hash', '=', hash),
   );
 }

@@ -10,6 +10,7 @@ import { newestFirst, pageOf, type Page, type PageRequest } from '../system/page
 import type { Platform } from '../system/platform.js';
 import { revokeKeysOf } from './api-keys.js';
 import { forgetIdentitiesOf } from './identities.js';
+import { forgetFactorsOf } from './second-factors.js';
 import { forgetLinksOf } from './link-requests.js';
 import { endMembership, isLastAdmin, membersOf, MEMBER_ORDER, type Member } from './members.js';
 import { getOrganization } from './organizations.js';
@@ -64,7 +65,8 @@ export function removeUser(platform: Platform, operator: Operator, id: string): 
 }
 
 /**
- * Ends everything by which somebody acts as a user, but the password and linked accounts: sessions, keys, links, and memberships. Refuses
+ * Ends everything by which somebody acts as a user, but the password and linked accounts: sessions, keys, links, second factors, and
+ * memberships. Refuses
  * with LAST_ADMIN if an organization that has instances would have no admin.
  */
 export function endAccess(tx: Tx, user: Row<'users'>, by: Actor): void {
@@ -73,6 +75,7 @@ export function endAccess(tx: Tx, user: Row<'users'>, by: Actor): void {
   tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
   tx.run(query.deleteFrom('ssh_keys').where('user_id', '=', id));
   forgetLinksOf(tx, id);
+  forgetFactorsOf(tx, id);
   revokeKeysOf(tx, by, id);
 }
 

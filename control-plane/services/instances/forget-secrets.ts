@@ -7,6 +7,7 @@ import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { forgetIssuerSecrets } from '../accounts/issuers.js';
+import { forgetTotpSecrets } from '../accounts/second-factors.js';
 import { forgetMails } from '../mail/outbox.js';
 import { recordNote } from '../events/timeline.js';
 import { forgetWebhookSecrets } from '../webhooks/secrets.js';
@@ -16,8 +17,8 @@ const FORGOTTEN =
 
 /**
  * Deletes everything that was encrypted with a lost key, in one transaction, so that the database can be used with another key:
- * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, mails that wait, and
- * the authority. Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
+ * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, mails that wait,
+ * secrets of authenticator apps, and the authority. Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
  */
 export function forgetEncrypted(store: Store, encryption: Encryption): { templates: number; instances: number } {
   if (isKeyOf(store, encryption))
@@ -39,6 +40,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
     forgetWebhookSecrets(tx, encryption);
     forgetMails(tx);
     forgetIssuerSecrets(tx);
+    forgetTotpSecrets(tx, encryption);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

@@ -2,6 +2,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { purgeGuesses } from '../accounts/factor-guesses.js';
 import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeNetworks } from '../mail/sign-in-mails.js';
@@ -15,8 +16,9 @@ const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
 /**
- * Makes the worker that deletes expired sessions, invitations, links, device codes, idempotency keys, slow images, deliveries of webhooks,
- * finished mails, networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number deleted.
+ * Makes the worker that deletes expired sessions, invitations, links, device codes, begun second factors, idempotency keys, slow images,
+ * deliveries of webhooks, finished mails, networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number
+ * deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
@@ -36,6 +38,8 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         purgeExpired(tx, 'link_requests') +
         purgeExpired(tx, 'device_codes') +
         purgeExpired(tx, 'device_code_guesses') +
+        purgeExpired(tx, 'factor_requests') +
+        purgeGuesses(tx, BATCH) +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
@@ -46,7 +50,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
   };
 }
 
-type Expiring = 'sessions' | 'invites' | 'link_requests' | 'device_codes' | 'device_code_guesses';
+type Expiring = 'sessions' | 'invites' | 'link_requests' | 'device_codes' | 'device_code_guesses' | 'factor_requests';
 
 function purgeExpired(tx: Tx, table: Expiring): number {
   const expired = query.selectFrom(table).select('id').where('expires_at', '<=', tx.now);

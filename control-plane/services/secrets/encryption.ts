@@ -16,6 +16,7 @@ export type Purpose =
   | 'webhook.secret'
   | 'mail.content'
   | 'issuer.client_secret'
+  | 'totp.secret'
   | 'authority_key'
   | 'key-check';
 

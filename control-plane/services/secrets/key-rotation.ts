@@ -13,6 +13,8 @@ export const ENCRYPTED_COLUMNS = [
   { table: 'webhook_endpoints', column: 'previous_secret_encrypted', purpose: 'webhook.secret' },
   { table: 'mails', column: 'content_encrypted', purpose: 'mail.content' },
   { table: 'issuers', column: 'client_secret_encrypted', purpose: 'issuer.client_secret' },
+  { table: 'second_factors', column: 'secret_encrypted', purpose: 'totp.secret' },
+  { table: 'factor_requests', column: 'secret_encrypted', purpose: 'totp.secret' },
 ] as const;
 const ENCRYPTED_META = ['key-check', 'authority_key'] as const satisfies MetaKey[];
 

@@ -34,6 +34,8 @@ export interface Platform {
   lastUsed: LastUsed;
   passwords: Passwords;
   signUpMode: SignUpMode;
+  /** Whether operators act only in sessions in which they have given a second factor. */
+  operatorsNeedFactor: boolean;
   /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
   publicUrl: string | null;
   /** Where abuse is to be reported; empty: the operator has named nothing. */

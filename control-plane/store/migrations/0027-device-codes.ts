@@ -15,7 +15,6 @@ CREATE TABLE device_codes (
   user_id TEXT REFERENCES users (id),
   session_id TEXT,
   -- To approve it.
-  tries INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT;

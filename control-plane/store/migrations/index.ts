@@ -26,6 +26,7 @@ import { operatorsAct } from './0025-operators-act.js';
 import { accountLinks } from './0026-account-links.js';
 import { deviceCodes } from './0027-device-codes.js';
 import { companyAccounts } from './0028-company-accounts.js';
+import { secondFactors } from './0029-second-factors.js';
 
 export interface Migration {
   name: string;
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   { name: '0026-account-links', sql: accountLinks },
   { name: '0027-device-codes', sql: deviceCodes },
   { name: '0028-company-accounts', sql: companyAccounts },
+  { name: '0029-second-factors', sql: secondFactors },
 ];

@@ -21,7 +21,16 @@ export function addPeople(
     );
   });
   const role = 'admin' as const;
-  const renter = { kind: 'session' as const, sessionId: '', userId, email, isOperator: true, organizationId, role };
+  const renter = {
+    kind: 'session' as const,
+    sessionId: '',
+    userId,
+    email,
+    isOperator: true,
+    ...{ isWithFactor: false, lacksFactor: false },
+    organizationId,
+    role,
+  };
   const { token } = createEnrollmentToken(platform, renter, { max_uses: 1, expires_in_hours: 1 });
   const machineId = enrollHost(platform, { token, inventory, hostId: '', earlier: [] }).hostId;
   const templateId = createTemplate(platform, systemBy(renter), { name: 'template', image: 'image:1' }).id;

@@ -1,0 +1,13 @@
+import { factorProofRoutes, factorRequirementRoutes } from './factor-proofs.js';
+import { operatorFactorRoutes } from './operator-factors.js';
+import { factorEnrolmentRoutes, secondFactorRoutes } from './second-factors.js';
+import type { Routes } from './routes.js';
+
+/** All routes for second factors. */
+export const factorRoutes: readonly Routes[] = [
+  factorProofRoutes,
+  factorEnrolmentRoutes,
+  factorRequirementRoutes,
+  operatorFactorRoutes,
+  secondFactorRoutes,
+];
