@@ -45,7 +45,7 @@ export default defineConfig({
         },
       },
       { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
-      // By hand, where there is a Chromium: see test/browser.
+      // Pages in Debian's Chromium.
       { test: { name: 'browser', include: ['test/browser/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
       // At night: each alert of the guide, under a real Prometheus.
       { test: { name: 'alerts', include: ['test/alerts/**/*.test.ts'], testTimeout: 120_000, maxConcurrency: 8 } },

@@ -87,6 +87,7 @@ computing_lane() { # [MODE]
 making_lane() { # [MODE]
   phase tools make_tools
   phase image-debian keep_debian
+  phase chromium require_commands chromium=chromium
   phase image-vm-runner keep_vm_runner
   phase image-vm-disks keep_vm_disks
   phase image-systemd keep_systemd
@@ -135,6 +136,8 @@ machines_lane() { # ROUNDS [MODE]
   in_sandbox vm_tests "$1"
   after release
   in_sandbox machine_tests systemd machine
+  after chromium
+  phase browser vitest browser
   if [ "${2:-}" != --nightly ]; then return; fi
   after image-services
   in_sandbox machine_tests services services

@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { returnUrl, setCompany } from '../harness/companies.js';
+import { startChromium } from '../harness/chromium.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { TestIssuer } from '../harness/issuer.js';
 
@@ -17,9 +17,7 @@ beforeAll(async () => {
   test = await TestControlPlane.start();
   issuer = await TestIssuer.start([returnUrl(test)]);
   await setCompany(test, issuer.url, { domains: [{ domain: 'example.com' }] });
-  const executablePath =
-    process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  browser = await startChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startChromium } from '../harness/chromium.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -18,7 +18,7 @@ let page: Page;
 let elsewhere: Server;
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu'] });
+  browser = await startChromium();
   page = await (await browser.newContext({ viewport: { width: 390, height: 780 } })).newPage();
   elsewhere = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html');
@@ -32,11 +32,6 @@ afterAll(async () => {
   elsewhere.close();
   await test.stop();
 });
-
-/** The Chromium of this machine: `apt-get install chromium` brings one, or TEST_CHROMIUM is the path of another. */
-function chromiumPath(): string {
-  return process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
-}
 
 const home = () => test.url.replace('127.0.0.1', 'localhost');
 
@@ -59,8 +54,7 @@ it('a person types a code by hand and approves it; a link fills in nothing, and 
   await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`);
   expect(await other.frames()[1]?.locator('form').count()).toBe(0);
   await other.close();
-  await page.fill('#password', PASSWORD);
-  await page.keyboard.press('Enter');
+  await page.click('text=Let it sign in');
   await page.waitForURL('**/device?done=device-approved');
   const { device_code } = codes;
   const { token } = await test.api.post<{ token: string }>('/v1/auth/device/token', { device_code });

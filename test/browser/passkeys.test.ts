@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { chromium, type Browser, type BrowserContext, type CDPSession, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { startChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -17,7 +17,7 @@ let complaints: string[];
 beforeAll(async () => {
   test = await TestControlPlane.start();
   await test.restart({ publicUrl: home() });
-  browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu'] });
+  browser = await startChromium();
 });
 afterAll(async () => {
   await browser.close();
@@ -34,10 +34,6 @@ beforeEach(async () => {
   await devices.send('WebAuthn.enable');
   return () => context.close();
 });
-
-function chromiumPath(): string {
-  return process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
-}
 
 function home(): string {
   return test.url.replace('127.0.0.1', 'localhost');

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { startChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -18,7 +18,7 @@ let complaints: string[];
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu'] });
+  browser = await startChromium();
   elsewhere = createServer((request, response) => {
     const path = decodeURIComponent(request.url?.slice(1) ?? '');
     response.setHeader('Content-Type', 'text/html');
@@ -40,11 +40,6 @@ beforeEach(async () => {
   page.on('console', (message) => void complaints.push(message.text()));
   return () => context.close();
 });
-
-/** The Chromium of this machine: `apt-get install chromium` brings one, or TEST_CHROMIUM is the path of another. */
-function chromiumPath(): string {
-  return process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
-}
 
 const home = () => test.url.replace('127.0.0.1', 'localhost');
 const sessionCookie = async () => (await context.cookies()).find(({ name }) => name === '__Host-gpurent');
