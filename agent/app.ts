@@ -25,6 +25,7 @@ import { gpuDriver } from './host/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
+import { hostKeyAt } from './host/network/ssh-host-key.js';
 import { PortAllocator } from './host/ports.js';
 import type { Snapshot } from './status/snapshot.js';
 import { StatusServer, askAgent } from './status/status-server.js';
@@ -244,6 +245,7 @@ export async function createAgent(
       // With a host name per instance, browsers do not share cookies between instances.
       addressOf: async (instanceId) =>
         config.namePerInstance ? `${instanceId}.${config.publicAddress}` : host.publicAddress(),
+      hostKeyAt: (port) => hostKeyAt(host.bindAddress === '0.0.0.0' ? '127.0.0.1' : host.bindAddress, port),
       answers: speaksHttp,
     },
     instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },

@@ -57,7 +57,7 @@ export interface Parts {
   logger: Logger;
   journal: Journal;
   /** The guards and addresses of workloads' web ports. */
-  web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers'>;
+  web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers' | 'hostKeyAt'>;
   /** How the host measures what workloads use; null: it does not. */
   instruments: Instruments | null;
   /** The upkeep tasks, by the name that log lines show. */

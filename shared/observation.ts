@@ -10,4 +10,5 @@ export const NOTHING: Omit<Observation, 'state'> = {
   image: '',
   exit: undefined,
   sshSilent: false,
+  sshHostKey: '',
 };

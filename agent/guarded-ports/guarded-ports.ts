@@ -27,11 +27,15 @@ export interface EndpointParts {
   addressOf: (instanceId: string) => Promise<string>;
   /** Tells whether our SSH server answers at a port of this host. */
   sshAnswers: (port: number) => Promise<boolean>;
+  /** Returns the SSH host key at a port of this host, empty if there is none; null: this host cannot ask. */
+  hostKeyAt: ((port: number) => Promise<string>) | null;
   /** Tells whether the port answers HTTP. */
   answers: (host: string, port: number) => Promise<boolean>;
 }
 
 const PROBE_EVERY_MS = 2_000;
+/** How often an SSH server that answers is asked for its host key in a run. */
+const HOST_KEY_TRIES = 5;
 const LINKS = { jupyter: 'jupyterUrl', open: 'openUrl' } as const;
 const PATHS = { jupyter: 'lab', open: '' } as const;
 
@@ -87,13 +91,16 @@ export class GuardedPorts {
     });
   }
 
-  /** Probes until SSH and every link of the run have answered. */
+  /** Probes until SSH and every link of the run have answered, and the SSH host key is known or was asked for often enough. */
   private async watch(workload: RunningWorkload): Promise<void> {
-    const { clock, observer, answers } = this.parts;
+    const { clock, observer, answers, hostKeyAt } = this.parts;
+    let keyTries = workload.sshPort === null || hostKeyAt === null ? 0 : HOST_KEY_TRIES;
     const waiting = new Set(workload.ports.filter(({ link }) => link !== null));
     const isUnreached = () => workload.sshPort !== null && !observer.wasReached(workload);
-    while ((waiting.size > 0 || isUnreached()) && this.isCurrent(workload)) {
+    const isWaiting = () => waiting.size > 0 || isUnreached() || keyTries > 0;
+    while (isWaiting() && this.isCurrent(workload)) {
       if (isUnreached()) await this.tryToReach(workload);
+      if (keyTries > 0 && !isUnreached()) keyTries = (await this.learnHostKey(workload)) ? 0 : keyTries - 1;
       for (const port of waiting) {
         if (workload.address === '' || !(await answers(workload.address, port.port)) || !this.isCurrent(workload))
           continue;
@@ -101,8 +108,7 @@ export class GuardedPorts {
         observer.noteLinks(workload, await this.linkTo(workload, port));
         this.onLink(workload.instanceId);
       }
-      if (waiting.size > 0 || isUnreached())
-        await sleep(clock, PROBE_EVERY_MS, this.stopping.signal).catch(() => undefined);
+      if (isWaiting()) await sleep(clock, PROBE_EVERY_MS, this.stopping.signal).catch(() => undefined);
     }
   }
 
@@ -111,6 +117,19 @@ export class GuardedPorts {
     if (!this.isCurrent(workload)) return;
     this.parts.observer.noteReached(workload);
     this.onLink(workload.instanceId);
+  }
+
+  /** Returns whether the host key of the run is known then. */
+  private async learnHostKey(workload: RunningWorkload): Promise<boolean> {
+    const { observer, hostKeyAt } = this.parts;
+    const key = await hostKeyAt?.(workload.sshPort ?? 0).catch((error: unknown) => {
+      const what = 'cannot ask SSH servers for their host keys, so renters cannot verify their first connection';
+      this.paced.write('warn', `${what}: ${messageOf(error)}; is ssh-keyscan (openssh-client) installed?`);
+    });
+    if (!key || !this.isCurrent(workload)) return false;
+    observer.noteHostKey(workload, key);
+    this.onLink(workload.instanceId);
+    return true;
   }
 
   private isCurrent({ instanceId, startedAt }: RunningWorkload): boolean {

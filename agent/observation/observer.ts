@@ -20,6 +20,7 @@ export class Observer {
   private readonly links = new Map<string, { startedAt: number } & Links>();
   /** By instance: the `startedAt` of the run in which SSH has answered. */
   private readonly reached = new Map<string, number>();
+  private readonly hostKeys = new Map<string, { startedAt: number; key: string }>();
 
   constructor(
     private readonly runtime: Runtime,
@@ -38,7 +39,8 @@ export class Observer {
         const run = { runId: String(startedAt), runningMs: this.ageOf(workload) };
         const state = WorkloadState.WORKLOAD_STATE_RUNNING;
         const sshSilent = sshPort !== null && !this.wasReached(workload);
-        return { ...NOTHING, state, ...run, ...this.linksOf(workload), image, sshPort: sshPort ?? 0, sshSilent };
+        const ssh = { sshPort: sshPort ?? 0, sshSilent, sshHostKey: this.hostKeyOf(workload) };
+        return { ...NOTHING, state, ...run, ...this.linksOf(workload), image, ...ssh };
       }
       case 'stopped': {
         const exit = {
@@ -80,6 +82,17 @@ export class Observer {
     return this.reached.get(instanceId) === startedAt;
   }
 
+  /** Records the host key with which SSH has answered in this run. */
+  noteHostKey({ instanceId, startedAt }: Run, key: string): void {
+    this.hostKeys.set(instanceId, { startedAt, key });
+  }
+
+  /** Returns the host key of this run; empty: unknown. */
+  hostKeyOf({ instanceId, startedAt }: Run): string {
+    const known = this.hostKeys.get(instanceId);
+    return known?.startedAt === startedAt ? known.key : '';
+  }
+
   /** Returns the links of the latest run that has any. */
   latestLinks(instanceId: string): Links {
     const { jupyterUrl = '', openUrl = '' } = this.links.get(instanceId) ?? {};
@@ -104,6 +117,7 @@ export class Observer {
     this.ages.forget(instanceId);
     this.links.delete(instanceId);
     this.reached.delete(instanceId);
+    this.hostKeys.delete(instanceId);
   }
 }
 

@@ -310,6 +310,7 @@ export interface Schema {
     charge_from: number | null;
     charge_to: number | null;
     ssh_ready_at: number | null;
+    ssh_host_key: string | null;
     release_stopped_after_ms: number | null;
     release_gpus_at: number | null;
     access_revision: number;

@@ -27,6 +27,44 @@ const passing = (what: string, isSo: () => boolean) =>
     return isSo();
   });
 
+const KEY = `ssh-ed25519 ${'A'.repeat(68)}`;
+const hostKey = () => host.reports.at(-1)?.observation?.sshHostKey ?? '';
+
+describe('The host key of an SSH server', () => {
+  it('is reported once it is known, and again in the next run', async () => {
+    const asked: number[] = [];
+    host.hostKeyAt = async (port) => {
+      asked.push(port);
+      return asked.length < 3 ? '' : KEY;
+    };
+    host.watch();
+    const { observation } = await deploy();
+    expect(observation).toMatchObject({ sshHostKey: '', sshSilent: false });
+    await passing('the key', () => hostKey() === KEY);
+    expect(asked).toEqual([observation?.sshPort, observation?.sshPort, observation?.sshPort]);
+    for (const command of [stop(2), await start(host, 3)]) {
+      host.executor.receive(command);
+      expect((await host.answered(command, 'DONE')).observation?.sshHostKey).toBe('');
+    }
+    await passing('the key again', () => asked.length === 4 && hostKey() === KEY);
+  });
+
+  it('is asked for five times in a run, and a host without ssh-keyscan goes on', async () => {
+    let asked = 0;
+    host.hostKeyAt = async () => {
+      asked += 1;
+      throw new Error('spawn ssh-keyscan ENOENT');
+    };
+    host.watch();
+    host.speaking.add(APP.port);
+    await deploy();
+    await passing('the link to the app', () => links().openUrl !== '');
+    await passing('five tries', () => asked === 5);
+    for (let seconds = 0; seconds < 60; seconds += 1) host.clock.advance(1_000);
+    expect([asked, hostKey()]).toEqual([5, '']);
+  });
+});
+
 describe('What a workload serves', () => {
   it('is linked to once it answers, and not before', async () => {
     host.watch();

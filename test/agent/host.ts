@@ -40,6 +40,8 @@ export class TestHost {
   guardFails = false;
   /** Container ports at which something speaks. */
   readonly speaking = new Set<number>();
+  /** What asks SSH servers for their host keys; by default there is none. */
+  hostKeyAt = async (_port: number) => '';
   readonly guardedPorts = new GuardedPorts({
     portGuard: {
       scheme: 'http',
@@ -55,6 +57,7 @@ export class TestHost {
     logger: silentLogger,
     addressOf: async () => '203.0.113.1',
     sshAnswers: () => this.runtime.sshAnswers(),
+    hostKeyAt: (port) => this.hostKeyAt(port),
     answers: async (_, port) => this.speaking.has(port),
   });
   readonly gpus = new BusyGpus(2, 'test');

@@ -233,6 +233,7 @@ describe('Resources: instance', () => {
 /** What is added to the fields that the API promises: null, or told beside it. */
 const ADDED = [
   'ssh_ready_at',
+  'ssh_host_key',
   'releases_gpus_at',
   'access_replacement',
   'stop_at',

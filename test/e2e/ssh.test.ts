@@ -73,6 +73,10 @@ describe.each([
 
   it('shows the same host key after a stop and a start', async () => {
     const before = hostKeyOf(up);
+    await eventually('the host key', async () => {
+      const { ssh_host_key } = await renter.api.get<{ ssh_host_key: string | null }>(`/v1/instances/${up.id}`);
+      return ssh_host_key === before;
+    });
     await renter.api.post(`/v1/instances/${up.id}/stop`);
     await statusIs(renter.api, up.id, 'stopped', LONG_MS);
     await renter.api.post(`/v1/instances/${up.id}/start`);

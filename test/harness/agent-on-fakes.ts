@@ -27,6 +27,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
     web: {
       portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
       addressOf: async () => '',
+      hostKeyAt: null,
       answers: async () => true,
     },
     instruments: null,

@@ -26,6 +26,8 @@ interface FakeWorkload {
   startedAt?: number;
   ranMs?: number;
   exit?: FakeExit;
+  /** What the host says of the host key of its SSH server. */
+  sshHostKey?: string;
 }
 
 /** What a later process needs to go on as the same host. */
@@ -416,8 +418,9 @@ export class FakeAgent {
   private observation(instanceId: string): Record<string, unknown> {
     const workload = this.workloads.get(instanceId);
     if (!workload) return { state: 'WORKLOAD_STATE_ABSENT' };
-    const { state, sshPort, runId, exit } = workload;
-    if (state === 'WORKLOAD_STATE_RUNNING') return { state, sshPort, runId, runningMs: this.ageOf(instanceId) };
+    const { state, sshPort, runId, exit, sshHostKey = '' } = workload;
+    if (state === 'WORKLOAD_STATE_RUNNING')
+      return { state, sshPort, sshHostKey, runId, runningMs: this.ageOf(instanceId) };
     return exit ? { state, runId, exit } : { state };
   }
 

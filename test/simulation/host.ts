@@ -120,6 +120,7 @@ export class SimHost {
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
         addressOf: async () => '203.0.113.1',
+        hostKeyAt: null,
         answers: async () => true,
       },
       prepare: async () => {

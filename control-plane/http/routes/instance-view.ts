@@ -49,6 +49,11 @@ export const Instance = Type.Object(
     ssh_port: nullable(integer('The port of its SSH server, never 22; null until the workload is up')),
     ssh_user: text('The user to log in as'),
     ssh_ready_at: nullable(timestamp('Since when its SSH server answers; null until it does')),
+    ssh_host_key: nullable(
+      text(
+        'The public host key of its SSH server as in a known_hosts file (`ssh-ed25519 AAAA...`), as its host has last seen it; null: not yet, or its agent cannot tell',
+      ),
+    ),
     jupyter_url: nullable(
       text('The URL of its JupyterLab, with the access token as the query parameter `token`; null until it answers'),
     ),

@@ -92,6 +92,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     charge_from: null,
     charge_to: null,
     ssh_ready_at: null,
+    ssh_host_key: null,
     release_stopped_after_ms: offer.release_stopped_after_ms,
     release_gpus_at: null,
     access_revision: 0,

@@ -7,6 +7,8 @@ import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findMachineRow } from '../machines/machines.js';
 import type { Instance } from '../instances/queries.js';
 
+/** A host could say anything, and clients write it into their known_hosts files. */
+const SSH_HOST_KEY = /^ssh-ed25519 [A-Za-z0-9+/]{68}$/;
 const LOWEST_PORT = 1024;
 
 const HIGHEST_PORT = 65_535;
@@ -18,15 +20,19 @@ export function isAlive({ state }: Pick<Observation, 'state'>): boolean {
   return state === WorkloadState.WORKLOAD_STATE_RUNNING || state === WorkloadState.WORKLOAD_STATE_STARTING;
 }
 
-/** Returns when SSH first answered in the observed run: a time that is known already stays. */
+/** Returns when SSH first answered in the observed run, and its host key: what is known already stays. */
 export function sshOf(
   tx: Tx,
-  { ssh_ready_at }: Instance,
+  { ssh_ready_at, ssh_host_key }: Instance,
   observation: Observation | undefined,
-): Pick<Instance, 'ssh_ready_at'> {
+): Pick<Instance, 'ssh_ready_at' | 'ssh_host_key'> {
   const answers =
     observation !== undefined && isAlive(observation) && observation.sshPort > 0 && !observation.sshSilent;
-  return { ssh_ready_at: ssh_ready_at ?? (answers ? tx.now : null) };
+  const key = observation?.sshHostKey ?? '';
+  return {
+    ssh_ready_at: ssh_ready_at ?? (answers ? tx.now : null),
+    ssh_host_key: SSH_HOST_KEY.test(key) ? key : ssh_host_key,
+  };
 }
 
 /** Returns the addresses of a workload that its host reports; null for invalid ones and those that its template does not have. */

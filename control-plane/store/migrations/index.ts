@@ -27,6 +27,7 @@ import { accountLinks } from './0026-account-links.js';
 import { deviceCodes } from './0027-device-codes.js';
 import { companyAccounts } from './0028-company-accounts.js';
 import { secondFactors } from './0029-second-factors.js';
+import { sshHostKey } from './0030-ssh-host-key.js';
 
 export interface Migration {
   name: string;
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   { name: '0027-device-codes', sql: deviceCodes },
   { name: '0028-company-accounts', sql: companyAccounts },
   { name: '0029-second-factors', sql: secondFactors },
+  { name: '0030-ssh-host-key', sql: sshHostKey },
 ];

@@ -25,6 +25,7 @@ interface FakeRun {
 export const NOTHING = {
   ...{ runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined },
   sshSilent: false,
+  sshHostKey: '',
 };
 /** A host tells of a run until it is acknowledged; this one, a few times more. */
 const TOLD_RUNS = 4;
