@@ -1,4 +1,5 @@
 import type { Mutant } from './mutant.js';
+import { SECOND_FACTORS } from './second-factors.js';
 import { COMPANIES, SIGN_INS } from './sign-ins.js';
 
 const SERVICES = 'control-plane/services';
@@ -297,5 +298,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...BROWSERS,
   ...SIGN_INS,
   ...COMPANIES,
+  ...SECOND_FACTORS,
   ...AGENT,
 ];
