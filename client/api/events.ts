@@ -79,7 +79,8 @@ async function* streamOf(
   const headers = { Accept: 'text/event-stream', ...(after !== undefined && { 'Last-Event-ID': after }) };
   const { data } = await api.GET('/v1/events', { params: { query }, headers, parseAs: 'stream', signal });
   if (!data) return;
-  const messages = data.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  // Node forgets the signal of a request that is collected as garbage while its answer still arrives.
+  const messages = data.pipeThrough(new TextDecoderStream(), { signal }).pipeThrough(new EventSourceParserStream());
   for await (const { id, event, data: text } of messages) {
     if (event === 'expired') throw new EventsExpiredError();
     if (id === undefined || id === '') continue;
