@@ -402,6 +402,13 @@ describe('a proof', () => {
       ['DELETE', '/v1/operator/issuers/acme', undefined],
       ['POST', `/v1/operator/users/${other.userId}/second-factor-removal`, { reason: 'x' }],
       ['DELETE', `/v1/operator/users/${other.userId}`, undefined],
+      ['DELETE', `/v1/operator/instances/${other.userId}`, { reason: 'x' }],
+      ['POST', '/v1/operator/enrollment-tokens', {}],
+      ['POST', `/v1/operator/machines/${other.userId}/lost`, undefined],
+      ['DELETE', `/v1/operator/machines/${other.userId}`, undefined],
+      ['POST', `/v1/operator/quarantine/${other.userId}/adopt`, {}],
+      ['POST', `/v1/operator/quarantine/${other.userId}/remove`, undefined],
+      ['POST', '/v1/operator/clock/confirm', undefined],
     ] as const)
       expect(await renter.api.request(method, path, body), path).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
     expect((await renter.api.request('GET', '/v1/operator/users')).status).toBe(200);
