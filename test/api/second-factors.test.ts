@@ -414,6 +414,17 @@ describe('a proof', () => {
     expect((await renter.api.request('GET', '/v1/operator/users')).status).toBe(200);
   });
 
+  it('is no passkey of somebody who has none: then only the password is one', async () => {
+    const other = await test.renter(0);
+    test.clock.advance(HOUR_MS);
+    const claim = (given: object) => post('/v1/me/proof', given, other.api);
+    for (const passkey of ['{}', '{"id":"x","response":{}}'])
+      expect(await claim({ passkey })).toMatchObject(refusal(401, 'INVALID_CREDENTIALS'));
+    for (const given of [{ code: '000000' }, { recovery_code: 'x' }, {}])
+      expect(await claim(given)).toMatchObject(refusal(401, 'INVALID_CREDENTIALS'));
+    expect(await post('/v1/me/second-factors/totp', {}, other.api)).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
+  });
+
   it('is none of API keys, which need none', async () => {
     const { secret } = await renter.api.post<{ secret: string }>('/v1/api-keys', { name: 'k' });
     test.clock.advance(HOUR_MS);

@@ -21,7 +21,9 @@ export async function prove(platform: Platform, caller: AccountCaller, given: Pr
   const { store, passwords } = platform;
   const { password, passkey, ...codes } = given;
   const [user, kinds] = store.transact((tx) => [getUser(tx, caller.userId), kindsOf(tx, caller.userId)] as const);
-  if (password !== undefined || !passkey) {
+  // A user without a factor has no passkey: then what is sent as one is not even looked at.
+  const isPasskeyEnough = passkey !== undefined && password === undefined && kinds.length > 0;
+  if (!isPasskeyEnough) {
     if (password === undefined || !(await passwords.verify(password, user.password_hash)))
       throw new Refusal('INVALID_CREDENTIALS', 'the password is missing or wrong');
     store.transact((tx) => checkPasswordOn(tx, user));
