@@ -346,6 +346,16 @@ describe('passwords that are switched off for a domain', () => {
     expect(test.dump()).toEqual(before);
   });
 
+  it('prove nothing to a session that is still open', async () => {
+    await setCompany(test, issuer.url, OFF);
+    const prove = (password: string) => renter.api.request('POST', '/v1/me/proof', { password });
+    expect(await prove(PASSWORD)).toMatchObject({ status: 403, body: { code: 'PASSWORD_OFF' } });
+    expect(await prove('a wrong password')).toMatchObject({ status: 401, body: { code: 'INVALID_CREDENTIALS' } });
+    test.clock.advance(3_600_000);
+    const begun = await renter.api.request('POST', '/v1/me/second-factors/totp');
+    expect(begun).toMatchObject({ status: 403, body: { code: 'PROOF_REQUIRED' } });
+  });
+
   it('count again once the issuer is removed', async () => {
     await setCompany(test, issuer.url, OFF);
     await test.operator.delete('/v1/operator/issuers/acme');

@@ -352,6 +352,7 @@ const REFUSALS = [
   '403 COOKIE_REFUSED',
   '403 ORG_MISMATCH',
   '403 ROLE_NOT_ALLOWED',
+  '403 SECOND_FACTOR_REQUIRED',
 ];
 
 function actual({ route }: Cell, { status, body }: Answer<{ code?: string } | null>): string {
@@ -424,6 +425,31 @@ describe('the authorization matrix', () => {
       }
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('of an organization that demands a second factor is the same, but closed to sessions without one', async () => {
+    const side = credentials[0]?.side;
+    if (!side) throw new Error('there is no organization');
+    await side.admin.api.request('PUT', '/v1/orgs/current/second-factor', { required: true });
+    const restoreDemanding = test.snapshot();
+    const lacking = ['a viewer’s session', 'a session of the role billing', 'an operator’s session'];
+    const others = ['an admin’s session', 'an admin’s cookie with proof', 'a team key', 'a read-only key'];
+    const its = credentials.filter(({ side: own, name }) => own === side && [...lacking, ...others].includes(name));
+    const wrong: string[] = [];
+    for (const route of ROUTES)
+      for (const credential of its) {
+        const cell: Cell = { route, credential, target: 'own', header: 'absent' };
+        const isClosed = lacking.includes(credential.name) && !['public', 'account', 'operator'].includes(route.access);
+        const wanted = isClosed ? '403 SECOND_FACTOR_REQUIRED' : expected(cell);
+        const answer = await send(cell);
+        const got = actual(cell, answer);
+        cells += 1;
+        if (wanted !== got) wrong.push(`${describeCell(cell)}: ${got}, not ${wanted}`);
+        if (answer.status < 400 && !route.operation.startsWith('GET')) restoreDemanding();
+      }
+    expect(its).toHaveLength(lacking.length + others.length);
+    expect(wrong).toEqual([]);
+    restore();
   });
 
   it('of a suspended organization is the same, but for what it is refused', async () => {
