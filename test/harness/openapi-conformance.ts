@@ -60,7 +60,7 @@ export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
 }
 
 /** Headers that mean something to a caller, so that the document names each where it is sent. */
-const TOLD = ['allow', 'idempotent-replayed', 'retry-after', 'www-authenticate', 'x-request-id'];
+const TOLD = ['allow', 'deprecation', 'idempotent-replayed', 'retry-after', 'sunset', 'www-authenticate', 'x-request-id'];
 const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'ORG_MISMATCH', 'RATE_LIMITED', 'UNAVAILABLE'];
 
 class Checker {
