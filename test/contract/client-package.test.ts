@@ -75,8 +75,18 @@ describe('its examples', { timeout: TIMEOUT_MS }, () => {
   it('compile in a strict project outside', () => {
     const examples = readdirSync(project).filter((name) => name.endsWith('.ts'));
     expect(examples.length).toBeGreaterThan(2);
-    const options = { ...STRICTEST, rootDir: project, outDir: project, typeRoots: [join(project, 'node_modules/@types')] };
-    expect(compile(examples.map((name) => join(project, name)), options)).toEqual([]);
+    const options = {
+      ...STRICTEST,
+      rootDir: project,
+      outDir: project,
+      typeRoots: [join(project, 'node_modules/@types')],
+    };
+    expect(
+      compile(
+        examples.map((name) => join(project, name)),
+        options,
+      ),
+    ).toEqual([]);
   });
 
   function start(name: string, env: Record<string, string> = {}): { child: ChildProcess; output: () => string } {

@@ -53,7 +53,8 @@ function deprecationsOf(document: ApiDocument): Map<string, Deprecated> {
   const visit = (node: unknown, place: string) => {
     if (typeof node !== 'object' || node === null) return;
     if (isDeprecated(node)) found.set(place, node);
-    for (const [key, value] of Object.entries(node)) visit(value, `${place} ${isParameter(value) ? value.name : key}`.trim());
+    for (const [key, value] of Object.entries(node))
+      visit(value, `${place} ${isParameter(value) ? value.name : key}`.trim());
   };
   visit(document, '');
   return found;
