@@ -9,6 +9,7 @@ import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { demandProofs } from './demand-proofs.js';
+import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
@@ -109,6 +110,7 @@ export async function createHttpServer(
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
   setHeaders(app);
+  announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
   awaitCommits(app, platform.store);
