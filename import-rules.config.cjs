@@ -6,7 +6,7 @@ const mayOnlySee = (part, others) => ({
   severity: 'error',
   from: { path: `^${part}/` },
   to: {
-    path: '^(shared|client|control-plane|agent|test|scripts)/',
+    path: '^(shared|client|console|control-plane|agent|test|scripts)/',
     pathNot: [part, ...others].map((path) => `^${path}(/|\\.)`),
   },
 });
@@ -48,6 +48,16 @@ module.exports = {
     },
     mayOnlySee('shared', []),
     mayOnlySee('client', []),
+    mayOnlySee('console', ['client']),
+    mayOnlySee('console/src/data', ['client']),
+    mayOnlySee('console/src/parts', ['client', 'console/src/data', 'console/src/styles']),
+    mayOnlySee('console/src/pages', ['client', 'console/src/data', 'console/src/parts', 'console/src/styles']),
+    {
+      name: 'pages of the console do not see each other',
+      severity: 'error',
+      from: { path: '^console/src/pages/([^/]+)/' },
+      to: { path: '^console/src/pages/', pathNot: '^console/src/pages/$1/' },
+    },
     mayOnlySee('scripts', ['shared', 'client']),
     mayOnlySee('control-plane', ['shared']),
     mayOnlySee('agent', ['shared']),

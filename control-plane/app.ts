@@ -10,6 +10,7 @@ import type { Config, TlsSettings } from './config.js';
 import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
+import { readConsole } from './http/console/files.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
@@ -214,7 +215,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? identities?.identity : undefined;
-      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown);
+      const consoleFiles = config.consoleFolder === undefined ? undefined : readConsole(config.consoleFolder);
+      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
       const hostSide =
         tls.grpc && identities ? new HostTls(identities, await platform.authority.certificate()) : undefined;
       const addresses = {

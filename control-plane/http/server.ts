@@ -8,6 +8,8 @@ import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import type { ConsoleFiles } from './console/files.js';
+import { consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
 import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
@@ -78,13 +80,14 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const HANDSHAKE_MS = 5_000;
 
-/** Creates the server of the REST API, with TLS if there is an identity. It does not listen yet. */
+/** Creates the server of the REST API and the console, with TLS if there is an identity. It does not listen yet. */
 export async function createHttpServer(
   platform: Platform,
   logger: Logger,
   limits: RateLimits,
   metrics: Metrics,
   identity?: ServerIdentity,
+  consoleFiles?: ConsoleFiles,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
@@ -128,6 +131,7 @@ export async function createHttpServer(
   boundLargeBodies(app, BODY_LIMIT_BYTES);
   for (const register of routesOf(platform, metrics))
     await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+  if (consoleFiles) await app.register(async (scope) => consoleRoutes(consoleFiles)(scope));
   await app.ready();
   return app;
 }

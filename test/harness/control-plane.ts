@@ -52,6 +52,8 @@ interface Options {
   at?: number;
   /** Where its database is; otherwise in memory. */
   folder?: string;
+  /** Where the built console is; otherwise it serves none. */
+  consoleFolder?: string;
 }
 
 export const PUBLIC_URL = 'https://gpus.example';
@@ -107,6 +109,7 @@ export class TestControlPlane {
     webhooks: { networks: webhookNetworks = [], ...webhooks } = {},
     at = left?.at,
     folder = memoryFolder('gpurent-test-'),
+    consoleFolder,
   }: Options = {}): Promise<TestControlPlane> {
     const config: Config = {
       httpAddress: '127.0.0.1:0',
@@ -120,6 +123,7 @@ export class TestControlPlane {
       destroyErrorsAfterMs: 24 * 3_600_000,
       webhookNetworks,
       ...(mail ? { mail, publicUrl: PUBLIC_URL } : {}),
+      ...(consoleFolder === undefined ? {} : { consoleFolder }),
       ...(stripe ? { payments: () => new StripePayments(stripe) } : {}),
     };
     if (left) copyFileSync(left.database, config.database);
