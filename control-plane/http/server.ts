@@ -200,7 +200,8 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
 function setHeaders(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
-    if (request.url.startsWith('/v1')) {
+    // Of what a route answers, its own address counts: in the one that was sent, letters can be written as %76.
+    if ((request.routeOptions.url ?? request.url).startsWith('/v1')) {
       // Responses are for one caller only and must not be cached; browsers must not guess another content type.
       void reply.header('Cache-Control', 'no-store');
       void reply.header('X-Content-Type-Options', 'nosniff');
