@@ -94,7 +94,7 @@ async function costOfBeats({ pid }: Gateway, fleet: Fleet): Promise<number> {
 
 async function comeBack(gateway: Gateway, fleet: Fleet, market: Market | undefined): Promise<Figures> {
   const { epoch } = fleet.latest;
-  const probes = market ? [probe(market.controlPlane.api, '/healthz'), probe(market.renter, read(market))] : [];
+  const probes = market ? [probe(market.renter, '/healthz'), probe(market.renter, read(market))] : [];
   const began = Date.now();
   await gateway.killAndStart();
   const readyMs = Date.now() - began;
