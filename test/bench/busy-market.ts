@@ -1,4 +1,4 @@
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { MeasuredControlPlane } from './measured-control-plane.js';

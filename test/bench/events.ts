@@ -4,7 +4,7 @@ import { createServer as createTcp, type AddressInfo, type Server } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { certificateFor } from '../harness/certificate.js';
 import { EventReader } from '../harness/event-reader.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { redialSpreadMs } from '../../control-plane/domain/redial.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import type { BareSettings } from './bare-gateway.js';
 import type { Benchmark } from './benchmark.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect, type Gpurent } from '../../client/api/index.js';
-import { ApiClient } from '../../scripts/client.js';
+import { ApiClient } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';

@@ -1,5 +1,5 @@
 import type BetterSqlite3 from 'better-sqlite3';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { MeasuredControlPlane } from './measured-control-plane.js';

@@ -1,4 +1,4 @@
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import type { Benchmark } from './benchmark.js';
 import { CREDIT_MICRO, foundBusyMarket, type BusyMarket } from './busy-market.js';
 
