@@ -14,7 +14,7 @@ import { Store } from '../../control-plane/store/store.js';
 import { SetupError } from '../../shared/coded-error.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 

@@ -3,7 +3,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, Answer, InstanceBody } from '../harness/api-client.js';
 import { linkedAccount, setCompany } from '../harness/companies.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

@@ -11,7 +11,7 @@ import { openSession } from '../../control-plane/services/accounts/sessions.js';
 import { noteNetwork } from '../../control-plane/services/mail/sign-in-mails.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
-import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type Inspect, type InstanceBody } from './api-client.js';
 import { checkAgainstDocument } from './openapi-conformance.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from './fake-agent.js';

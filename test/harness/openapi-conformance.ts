@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Answer, Inspect } from '../../scripts/client.js';
+import type { Answer, Inspect } from './api-client.js';
 
 export type JsonSchema = Record<string, unknown>;
 
