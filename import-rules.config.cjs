@@ -48,6 +48,8 @@ module.exports = {
     },
     mayOnlySee('shared', []),
     mayOnlySee('client', []),
+    mayOnlySee('client/api', []),
+    mayOnlySee('client/cli', ['client/api', 'client/mcp']),
     mayOnlySee('scripts', ['shared', 'client']),
     mayOnlySee('control-plane', ['shared']),
     mayOnlySee('agent', ['shared']),
