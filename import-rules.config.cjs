@@ -58,6 +58,8 @@ module.exports = {
       from: { path: '^console/src/pages/([^/]+)/' },
       to: { path: '^console/src/pages/', pathNot: '^console/src/pages/$1/' },
     },
+    mayOnlySee('client/api', []),
+    mayOnlySee('client/cli', ['client/api', 'client/mcp']),
     mayOnlySee('scripts', ['shared', 'client']),
     mayOnlySee('control-plane', ['shared']),
     mayOnlySee('agent', ['shared']),
