@@ -79,7 +79,8 @@ function callerOf({ http }: ServerContext): string {
 
 /** Tells whether the client shows forms to a person. One that declares elicitation without saying which kinds, shows forms. */
 function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
-  const declared = mcpReq.envelope?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
+  const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined;
+  const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY];
   const { elicitation } = declared ?? server.server.getClientCapabilities() ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }

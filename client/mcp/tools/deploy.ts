@@ -130,6 +130,7 @@ function priceOf(estimate: Estimate): string {
 /** Says what a person agrees to: names, price, limits and variables. */
 async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Promise<string> {
   const template = await gpurent.get('/v1/templates/{id}', { params: { path: { id: body.template_id } } });
+  const { num_gpus, gpu_model } = await gpurent.get('/v1/offers/{id}', { params: { path: { id: body.offer_id } } });
   const { label, max_charge_micro, stop_at, idle_stop_minutes, env_overrides = [] } = body;
   const limits = [
     max_charge_micro == null ? [] : [`at ${dollars(max_charge_micro)} in all`],
@@ -138,7 +139,7 @@ async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Pro
   ].flat();
   const variables = env_overrides.map(({ key }) => shown(key, 60)).join(', ');
   return [
-    `Rent GPUs for template ${untrusted(template.name)}${label ? `, labelled ${untrusted(label)}` : ''}, with ${body.disk_gb} GB of disk?`,
+    `Rent ${num_gpus} x ${untrusted(gpu_model ?? 'unknown')} for the template ${untrusted(template.name)}${label ? `, labelled ${untrusted(label)}` : ''}, with ${body.disk_gb} GB of disk?`,
     priceOf(estimate),
     limits.length === 0 ? 'It runs until somebody stops it or the balance is used up.' : `It is stopped ${limits.join(', ')}.`,
     ...(variables === '' ? [] : [`It gets the variables ${variables}.`]),
