@@ -37,6 +37,8 @@ export type RunCommand = (request: CommandRequest) => Promise<CommandResult>;
 /** What is kept of each stream: so much from its beginning, and so much from its end. */
 const KEPT_CHARS = 8_000;
 const CONNECT_S = 15;
+/** Under this name ssh looks for the host key. */
+const ALIAS = 'gpurent-instance';
 /** How long ssh can take to end before it is killed. */
 const FAREWELL_MS = 2_000;
 
@@ -55,7 +57,7 @@ export function runBySsh(ssh = 'ssh', options: readonly string[] = []): RunComma
     const folder = await mkdtemp(join(tmpdir(), 'gpurent-ssh-'));
     try {
       const knownHosts = join(folder, 'known_hosts');
-      await writeFile(knownHosts, `[${address.host}]:${address.port} ${address.hostKey}\n`, { mode: 0o600 });
+      await writeFile(knownHosts, `${ALIAS} ${address.hostKey}\n`, { mode: 0o600 });
       const child = spawn(ssh, [...options, ...argumentsOf(address, knownHosts), command], { stdio: ['ignore', 'pipe', 'pipe'] });
       return await resultOf(child, timeoutMs, signal);
     } finally {
@@ -75,14 +77,16 @@ function argumentsOf({ host, port, user }: SshAddress, knownHosts: string): stri
   const settings = [
     'BatchMode=yes',
     'StrictHostKeyChecking=yes',
-    `UserKnownHostsFile=${knownHosts}`,
+    `HostKeyAlias=${ALIAS}`,
+    `UserKnownHostsFile="${knownHosts}"`,
     'GlobalKnownHostsFile=/dev/null',
     'UpdateHostKeys=no',
     'ClearAllForwardings=yes',
     'ForwardAgent=no',
     'ForwardX11=no',
     'PermitLocalCommand=no',
-    'ProxyCommand=none',
+    'CheckHostIP=no',
+    // A connection that is open already could lead to another machine.
     'ControlPath=none',
     `ConnectTimeout=${CONNECT_S}`,
     'LogLevel=ERROR',

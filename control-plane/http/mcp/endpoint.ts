@@ -17,7 +17,6 @@ import { hashToken } from '../../services/accounts/tokens.js';
 import type { Platform } from '../../services/system/platform.js';
 import { clientAddress } from '../client.js';
 import { callerOf, tokenOf } from '../policy.js';
-import { refuseFields } from '../validation.js';
 import { connectWithin, NOWHERE, type Sender } from './inject.js';
 import { McpSessions, type Session } from './sessions.js';
 
@@ -50,14 +49,9 @@ export class McpEndpoint {
     onCredentialChange(platform, (key) => this.noteChange(key));
   }
 
-  /**
-   * Answers a message of an API key. Refuses with VALIDATION_FAILED for what is no message, with SESSION_NOT_FOUND, and with UNAVAILABLE at
-   * a limit.
-   */
+  /** Answers a message of an API key. Refuses with SESSION_NOT_FOUND, and with UNAVAILABLE at a limit. */
   async answer(request: FastifyRequest, reply: FastifyReply, keyId: string): Promise<Response> {
     const { body } = request;
-    if (typeof body !== 'object' || body === null || Array.isArray(body))
-      throw refuseFields([{ path: '', message: 'must be one JSON-RPC message' }]);
     const passed = requestOf(request);
     const { token, address } = senderOf(request);
     if (!(await isLegacyRequest(passed, body)))

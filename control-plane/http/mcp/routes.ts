@@ -26,12 +26,17 @@ export const mcpRoutes: Routes = (app, platform) => {
   app.addHook('preClose', async () => (await loaded)?.close());
 
   const response = { '2xx': Type.Any() };
+  // One message: a batch, which the protocol has given up, could hold any number of calls.
+  const body = Type.Object({ jsonrpc: Type.Literal('2.0') }, { additionalProperties: true });
   app.post(
     PATH,
     {
       bodyLimit: BODY_LIMIT_BYTES,
       config: { policy: READ_BY_POST, hasStream: true, readsNothing: true },
-      schema: { hide: true, operationId: 'sendMcpMessage', summary: 'Send a message of the Model Context Protocol', response },
+      schema: {
+        ...{ hide: true, operationId: 'sendMcpMessage', summary: 'Send a message of the Model Context Protocol' },
+        ...{ body, response },
+      },
     },
     async (request, reply) => (await endpoint()).answer(request, reply, keyOf(request)) as never,
   );
