@@ -18,7 +18,11 @@ export function answer(summary: string, data: Data): CallToolResult {
 /** Returns a refusal: nothing was done. `lifted_by` says what makes it possible. */
 export function refusal(code: string, message: string, data: Data = {}): CallToolResult {
   const body = { code, message, ...data };
-  return { content: [{ type: 'text', text: textOf(`${code}: ${message}`, body) }], structuredContent: body, isError: true };
+  return {
+    content: [{ type: 'text', text: textOf(`${code}: ${message}`, body) }],
+    structuredContent: body,
+    isError: true,
+  };
 }
 
 function textOf(summary: string, data: Data): string {

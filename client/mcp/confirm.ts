@@ -27,7 +27,8 @@ export interface Terms {
 }
 
 /** Go on with the key, or answer with the result. */
-export type Outcome = { goOn: true; idempotencyKey: string } | { goOn: false; result: CallToolResult | InputRequiredResult };
+export type Outcome =
+  { goOn: true; idempotencyKey: string } | { goOn: false; result: CallToolResult | InputRequiredResult };
 
 interface Asked {
   digest: string;
@@ -52,7 +53,9 @@ export class Confirmation {
   async ask(server: McpServer, context: ServerContext, terms: Terms): Promise<Outcome> {
     const { argument, idempotencyKey = randomUUID() } = terms;
     if (!canAsk(server, context))
-      return argument.given === argument.expected ? { goOn: true, idempotencyKey } : { goOn: false, result: unconfirmed(terms) };
+      return argument.given === argument.expected
+        ? { goOn: true, idempotencyKey }
+        : { goOn: false, result: unconfirmed(terms) };
     const said = inputResponse(context.mcpReq.inputResponses, QUESTION);
     if (said.kind === 'elicit' && said.action !== 'accept') return { goOn: false, result: refusedBy(said.action) };
     const asked = context.mcpReq.requestState<Asked>();
@@ -95,7 +98,9 @@ function unconfirmed({ message, argument: { name, given, expected } }: Terms): C
 
 function refusedBy(action: 'decline' | 'cancel'): CallToolResult {
   return action === 'decline'
-    ? refusal('DECLINED', 'The person has declined. Nothing was done.', { lifted_by: 'Ask the person what they want instead.' })
+    ? refusal('DECLINED', 'The person has declined. Nothing was done.', {
+        lifted_by: 'Ask the person what they want instead.',
+      })
     : refusal('CANCELLED', 'The person has closed the question without an answer. Nothing was done.', {
         lifted_by: 'Ask the person whether to try again.',
       });

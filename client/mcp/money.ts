@@ -3,7 +3,9 @@ const MICRO = 1_000_000;
 /** Returns an amount in micro-dollars as dollars, such as `$1.20` or `-$0.000001`. Nothing is rounded. */
 export function dollars(micro: number): string {
   const [whole, part] = [Math.floor(Math.abs(micro) / MICRO), Math.abs(micro) % MICRO];
-  const decimals = String(part).padStart(6, '0').replace(/0{1,4}$/, '');
+  const decimals = String(part)
+    .padStart(6, '0')
+    .replace(/0{1,4}$/, '');
   return `${micro < 0 ? '-' : ''}$${whole}.${decimals}`;
 }
 

@@ -13,8 +13,14 @@ const UNTRUSTED = { 'gpurent/untrusted': true };
 
 /** Adds the instances and their output as resources, marked as text of strangers. */
 export function addResources({ server, gpurent, onFault }: Toolbox): void {
-  const known = <Result>(work: Promise<Result>): Promise<Result> => work.catch((error: unknown) => Promise.reject(shownError(error, onFault)));
-  const add = (kind: string, suffix: string, mimeType: string, read: (gpurent: Gpurent, id: string) => Promise<string>) => {
+  const known = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => Promise.reject(shownError(error, onFault)));
+  const add = (
+    kind: string,
+    suffix: string,
+    mimeType: string,
+    read: (gpurent: Gpurent, id: string) => Promise<string>,
+  ) => {
     const list = () => known(listed(gpurent, kind, suffix, mimeType));
     server.registerResource(
       kind,
@@ -54,7 +60,8 @@ function idIn({ id }: Variables): string {
 function shownError(error: unknown, onFault: (error: unknown) => void): ProtocolError {
   if (error instanceof ApiError)
     return new ProtocolError(ProtocolErrorCode.InvalidParams, `${shown(error.code)}: ${shown(error.message, 1_000)}`);
-  if (error instanceof UnreachableError) return new ProtocolError(ProtocolErrorCode.InternalError, shown(error.message));
+  if (error instanceof UnreachableError)
+    return new ProtocolError(ProtocolErrorCode.InternalError, shown(error.message));
   onFault(error);
   return new ProtocolError(ProtocolErrorCode.InternalError, 'an internal error occurred');
 }

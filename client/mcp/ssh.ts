@@ -58,7 +58,9 @@ export function runBySsh(ssh = 'ssh', options: readonly string[] = []): RunComma
     try {
       const knownHosts = join(folder, 'known_hosts');
       await writeFile(knownHosts, `${ALIAS} ${address.hostKey}\n`, { mode: 0o600 });
-      const child = spawn(ssh, [...options, ...argumentsOf(address, knownHosts), command], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(ssh, [...options, ...argumentsOf(address, knownHosts), command], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       return await resultOf(child, timeoutMs, signal);
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -112,7 +114,13 @@ async function resultOf(child: ChildProcess, timeoutMs: number, signal: AbortSig
       child.once('error', (error) => reject(new Error(`ssh cannot be run: ${error.message}`)));
       child.once('close', resolve);
     });
-    return { exitCode, timedOut, stdout: stdout.text(), stderr: stderr.text(), charsLeftOut: stdout.leftOut() + stderr.leftOut() };
+    return {
+      exitCode,
+      timedOut,
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+      charsLeftOut: stdout.leftOut() + stderr.leftOut(),
+    };
   } finally {
     clearTimeout(cut);
     clearTimeout(kill);
@@ -132,5 +140,8 @@ function keep(stream: Readable | null): { text: () => string; leftOut: () => num
     leftOut += over;
     tail = tail.slice(over);
   });
-  return { text: () => (leftOut === 0 ? head + tail : `${head}\n(${leftOut} characters left out)\n${tail}`), leftOut: () => leftOut };
+  return {
+    text: () => (leftOut === 0 ? head + tail : `${head}\n(${leftOut} characters left out)\n${tail}`),
+    leftOut: () => leftOut,
+  };
 }

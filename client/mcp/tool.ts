@@ -50,7 +50,10 @@ export function addTool<Input extends StandardSchemaWithJSON>(
   { name, title, description, does, input, run }: ToolSpec<Input>,
 ): void {
   const config = { title, description, inputSchema: input, annotations: { title, ...HINTS[does] } };
-  const answered = async (given: StandardSchemaWithJSON.InferOutput<Input>, context: ServerContext): Promise<Result> => {
+  const answered = async (
+    given: StandardSchemaWithJSON.InferOutput<Input>,
+    context: ServerContext,
+  ): Promise<Result> => {
     try {
       return await run(given, context);
     } catch (error) {

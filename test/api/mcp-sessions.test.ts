@@ -1,6 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AGE_MS, IDLE_MS, MOST_CALLS, MOST_IN_ALL, MOST_OF_KEY, McpSessions, type Session } from '../../control-plane/http/mcp/sessions.js';
+import {
+  AGE_MS,
+  IDLE_MS,
+  MOST_CALLS,
+  MOST_IN_ALL,
+  MOST_OF_KEY,
+  McpSessions,
+  type Session,
+} from '../../control-plane/http/mcp/sessions.js';
 import { ApiClient } from '../../scripts/client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -26,7 +35,11 @@ const bare = (secret?: string) => new ApiClient(world.test.url, secret);
 
 /** Sends a message as it is. */
 async function send(secret: string | undefined, body: unknown, headers: Record<string, string> = {}) {
-  const { status, headers: answered, body: text } = await bare(secret).request('POST', '/mcp', body, { ...ACCEPT, ...headers });
+  const {
+    status,
+    headers: answered,
+    body: text,
+  } = await bare(secret).request('POST', '/mcp', body, { ...ACCEPT, ...headers });
   return { status, sessionId: answered.get(BY_SESSION) ?? '', body: text as { code?: string } };
 }
 
@@ -38,6 +51,42 @@ async function opened(secret: string): Promise<string> {
 
 const inSession = async (secret: string, id: string) => (await send(secret, LIST, { [BY_SESSION]: id })).status;
 
+/** A call that waits for a person; `rest` is what comes of its answer after the question. */
+async function asking(secret: string, known?: string) {
+  const capable = { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities: { elicitation: {} } } };
+  const sessionId = known ?? (await send(secret, capable)).sessionId;
+  const leaving = new AbortController();
+  const { body } = await fetch(`${world.test.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      ...ACCEPT,
+      'Content-Type': 'application/json',
+      Authorization: `Bearer ${secret}`,
+      [BY_SESSION]: sessionId,
+    },
+    body: JSON.stringify({
+      ...LIST,
+      id: randomUUID(),
+      method: 'tools/call',
+      params: { name: 'deploy', arguments: world.deploy },
+    }),
+    signal: leaving.signal,
+  });
+  const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ''; !text.includes('elicitation/create');) text += (await reader.read()).value ?? '';
+  return { sessionId, leave: () => leaving.abort(), rest: restOf(reader) };
+}
+
+async function restOf(reader: ReadableStreamDefaultReader<string>): Promise<string> {
+  let text = '';
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
+  } catch {
+    // The connection was cut.
+  }
+  return text;
+}
+
 describe('who may come in', () => {
   it('only API keys: nobody else, no person, and no cookie', async () => {
     const { secret } = await world.key();
@@ -47,7 +96,9 @@ describe('who may come in', () => {
     expect(await send(token, INITIALIZE)).toMatchObject({ status: 401, body: { code: 'TOKEN_INVALID' } });
     const marked = { 'X-Same-Origin': '1', 'Sec-Fetch-Site': 'same-origin' };
     for (const credential of [token ?? '', secret])
-      expect((await send(undefined, INITIALIZE, { Cookie: `__Host-gpurent=${credential}`, ...marked })).status).toBeGreaterThan(400);
+      expect(
+        (await send(undefined, INITIALIZE, { Cookie: `__Host-gpurent=${credential}`, ...marked })).status,
+      ).toBeGreaterThan(400);
     // A cookie beside a key changes nothing.
     expect(await send(secret, INITIALIZE, { Cookie: `__Host-gpurent=${token ?? ''}` })).toMatchObject({ status: 200 });
   });
@@ -55,7 +106,10 @@ describe('who may come in', () => {
   it('no page of another origin, and nobody by a name that is not its own', async () => {
     const { secret } = await world.key();
     for (const Origin of ['https://evil.example', 'null', world.test.url])
-      expect(await send(secret, INITIALIZE, { Origin })).toMatchObject({ status: 403, body: { code: 'COOKIE_REFUSED' } });
+      expect(await send(secret, INITIALIZE, { Origin })).toMatchObject({
+        status: 403,
+        body: { code: 'COOKIE_REFUSED' },
+      });
     const url = 'https://gpus.example';
     await world.restart({ publicUrl: url });
     expect(await send(secret, INITIALIZE, { Origin: url })).toMatchObject({ status: 200 });
@@ -80,31 +134,44 @@ describe('who may come in', () => {
 });
 
 describe('what ends a session', () => {
-  it('the end of its key, also while a person is asked: nothing is done', async () => {
+  it('the end of its key, also while a person is asked: the answer ends, and nothing is done', async () => {
+    const { id, secret } = await world.key();
+    const { rest } = await asking(secret);
+    await world.renter.api.delete(`/v1/api-keys/${id}`);
+    expect(await rest).not.toContain('"result"');
+    expect(await world.instances()).toEqual([]);
+  });
+
+  it('over the protocol without sessions, an agreement that comes with a key that has ended does nothing', async () => {
     const { id, secret } = await world.key();
     const agent = await world.client({
-      secret,
+      ...{ secret, era: 'auto' },
       answers: async () => {
         await world.renter.api.delete(`/v1/api-keys/${id}`);
         return 'accept';
       },
     });
-    const call = agent.call('deploy', world.deploy).catch(() => 'ended');
-    await eventually('the person to be asked', () => agent.questions.length === 1);
-    expect(await inSession(secret, agent.sessionId)).toBe(401);
-    await agent.close();
-    await call;
+    await expect(agent.call('deploy', world.deploy)).rejects.toThrow('TOKEN_INVALID');
+    expect(agent.questions).toHaveLength(1);
     expect(await world.instances()).toEqual([]);
-    // The same over the protocol without sessions: the answer comes with a key that has ended.
-    const next = await world.key();
-    const stateless = await world.client({
-      ...{ secret: next.secret, era: 'auto' },
-      answers: async () => {
-        await world.renter.api.delete(`/v1/api-keys/${next.id}`);
-        return 'accept';
-      },
-    });
-    await expect(stateless.call('deploy', world.deploy)).rejects.toThrow('TOKEN_INVALID');
+  });
+
+  it('the end of the control plane, although a person is being asked', async () => {
+    const { rest } = await asking((await world.key()).secret);
+    await world.restart();
+    expect(await rest).not.toContain('"result"');
+    expect(await world.instances()).toEqual([]);
+  });
+
+  it('not that a client goes away while a person is asked: only the call ends', async () => {
+    const { secret } = await world.key();
+    const { sessionId, leave, rest } = await asking(secret);
+    const calls = await Promise.all(Array.from({ length: MOST_CALLS - 1 }, () => asking(secret, sessionId)));
+    expect(await inSession(secret, sessionId)).toBe(503);
+    leave();
+    await rest;
+    await eventually('the call to end', async () => (await inSession(secret, sessionId)) === 200);
+    for (const call of calls) call.leave();
     expect(await world.instances()).toEqual([]);
   });
 
@@ -126,19 +193,11 @@ describe('what ends a session', () => {
     for (let count = 0; count < MOST_OF_KEY; count += 1) ids.push(await opened(secret));
     expect(await inSession(secret, ids[0] ?? '')).toBe(200);
     const ninth = await opened(secret);
-    expect(await Promise.all([...ids, ninth].map((each) => inSession(secret, each)))).toEqual([200, 404, ...Array<number>(7).fill(200)]);
-  });
-
-  it('the end of the control plane, although a person is being asked', async () => {
-    let answer: (action: 'accept') => void = () => undefined;
-    const agent = await world.client({ answers: () => new Promise((resolve) => (answer = resolve)) });
-    const call = agent.call('deploy', world.deploy).catch(() => 'ended');
-    await eventually('the person to be asked', () => agent.questions.length === 1);
-    await world.restart();
-    answer('accept');
-    await agent.close();
-    await call;
-    expect(await world.instances()).toEqual([]);
+    expect(await Promise.all([...ids, ninth].map((each) => inSession(secret, each)))).toEqual([
+      200,
+      404,
+      ...Array<number>(7).fill(200),
+    ]);
   });
 });
 
@@ -152,7 +211,14 @@ it('bounds the size of a message, takes one at a time, and only by POST', async 
 
 describe('the limits of all sessions', () => {
   const session = (id: string, keyId: string, ended: string[]): Session =>
-    ({ id, keyId, changedBy: [], address: '', isStillAdmitted: () => true, server: { close: async () => void ended.push(id) } }) as unknown as Session;
+    ({
+      id,
+      keyId,
+      changedBy: [],
+      address: '',
+      isStillAdmitted: () => true,
+      server: { close: async () => void ended.push(id) },
+    }) as unknown as Session;
 
   it('one more than fit ends the one that was used longest ago, but none in which somebody waits', () => {
     const ended: string[] = [];

@@ -32,7 +32,13 @@ export class TestMcpClient {
     readonly questions: readonly string[],
   ) {}
 
-  static async connect({ url, secret, era = 'legacy', answers, headers = {} }: McpClientOptions): Promise<TestMcpClient> {
+  static async connect({
+    url,
+    secret,
+    era = 'legacy',
+    answers,
+    headers = {},
+  }: McpClientOptions): Promise<TestMcpClient> {
     const client = clientOf(era, answers !== undefined);
     const questions: string[] = [];
     if (answers)

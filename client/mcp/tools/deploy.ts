@@ -18,7 +18,9 @@ const Deploy = z.object({
     .string()
     .max(100)
     .optional()
-    .describe('The id of the SSH key that may log in. Without one nobody can. The person knows it, or `gpurent ssh-keys`'),
+    .describe(
+      'The id of the SSH key that may log in. Without one nobody can. The person knows it, or `gpurent ssh-keys`',
+    ),
   env: z
     .array(z.object({ key: z.string().max(256), value: z.string().max(4096), secret: z.boolean().optional() }))
     .max(20)
@@ -27,14 +29,19 @@ const Deploy = z.object({
   stop_at: z.iso.datetime({ offset: true }).optional().describe('When to stop it, whatever it does then'),
   max_charge_micro: z.int().min(1).optional().describe('What it may cost in all, in micro-dollars; then it is stopped'),
   idle_stop_minutes: z.int().min(1).max(10_080).optional().describe('After how many idle minutes it is stopped'),
-  on_limit: z.enum(['stop', 'destroy']).optional().describe('What these three limits do; `stop` keeps the disk, which costs'),
+  on_limit: z
+    .enum(['stop', 'destroy'])
+    .optional()
+    .describe('What these three limits do; `stop` keeps the disk, which costs'),
 });
 
 const Confirmed = Deploy.extend({
   confirm_price_per_hour_micro: z
     .int()
     .optional()
-    .describe('The price per hour that the person has agreed to, from estimate. Needed only where the client cannot ask the person'),
+    .describe(
+      'The price per hour that the person has agreed to, from estimate. Needed only where the client cannot ask the person',
+    ),
   idempotency_key: z
     .string()
     .min(1)
@@ -78,7 +85,8 @@ export function addDeployTools(toolbox: Toolbox): void {
       const estimate = await estimateOf(gpurent, body);
       const price = estimate.gpu_per_hour_micro;
       const [first] = estimate.refusals;
-      if (first || price === null) return refusalOf(first ?? { code: 'OFFER_NOT_FOUND', message: 'there is no such offer' });
+      if (first || price === null)
+        return refusalOf(first ?? { code: 'OFFER_NOT_FOUND', message: 'there is no such offer' });
       const outcome = await ask(context, {
         tool: 'deploy',
         message: await questionOf(gpurent, body, estimate),
@@ -89,7 +97,8 @@ export function addDeployTools(toolbox: Toolbox): void {
       if (!outcome.goOn) return outcome.result;
       const header = { 'idempotency-key': outcome.idempotencyKey };
       const instance = await gpurent.post('/v1/instances', { body, params: { header } });
-      const changed = instance.price_per_hour_micro === price ? '' : ' This is not the price that was agreed to: tell the person.';
+      const changed =
+        instance.price_per_hour_micro === price ? '' : ' This is not the price that was agreed to: tell the person.';
       return answer(
         `Deployed as ${instance.id} for ${dollars(instance.price_per_hour_micro)} per hour.${changed} Call show_instance until it is running.`,
         { instance: instanceView(instance), ...estimateView(estimate), idempotency_key: outcome.idempotencyKey },
@@ -141,7 +150,9 @@ async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Pro
   return [
     `Rent ${num_gpus} x ${untrusted(gpu_model ?? 'unknown')} for the template ${untrusted(template.name)}${label ? `, labelled ${untrusted(label)}` : ''}, with ${body.disk_gb} GB of disk?`,
     priceOf(estimate),
-    limits.length === 0 ? 'It runs until somebody stops it or the balance is used up.' : `It is stopped ${limits.join(', ')}.`,
+    limits.length === 0
+      ? 'It runs until somebody stops it or the balance is used up.'
+      : `It is stopped ${limits.join(', ')}.`,
     ...(variables === '' ? [] : [`It gets the variables ${variables}.`]),
   ].join(' ');
 }

@@ -21,7 +21,8 @@ function addReading(toolbox: Toolbox): void {
   addTool(toolbox, {
     name: 'list_instances',
     title: 'List instances',
-    description: 'Lists the instances of the organization with their status and price per hour, and what the balance covers.',
+    description:
+      'Lists the instances of the organization with their status and price per hour, and what the balance covers.',
     does: 'reads',
     input: z.object({
       include_destroyed: z.boolean().default(false).describe('Whether to list destroyed instances, too'),
@@ -40,7 +41,8 @@ function addReading(toolbox: Toolbox): void {
   addTool(toolbox, {
     name: 'show_instance',
     title: 'Show an instance',
-    description: 'Shows the status of an instance, its price per hour, its limits, how to reach it by SSH, and what may be done with it.',
+    description:
+      'Shows the status of an instance, its price per hour, its limits, how to reach it by SSH, and what may be done with it.',
     does: 'reads',
     input: OfInstance,
     run: async ({ instance_id: id }) => shownInstance(gpurent, await read(gpurent, id), (status) => `It is ${status}.`),
@@ -52,7 +54,8 @@ function addStopAndStart(toolbox: Toolbox): void {
   addTool(toolbox, {
     name: 'stop',
     title: 'Stop an instance',
-    description: 'Ends what runs on an instance and keeps its disk, which costs per hour until the instance is destroyed. What is only in memory is lost.',
+    description:
+      'Ends what runs on an instance and keeps its disk, which costs per hour until the instance is destroyed. What is only in memory is lost.',
     does: 'ends',
     input: OfInstance,
     run: async ({ instance_id: id }) => {
@@ -64,13 +67,16 @@ function addStopAndStart(toolbox: Toolbox): void {
   addTool(toolbox, {
     name: 'start',
     title: 'Start an instance',
-    description: 'Starts a stopped instance. It costs money from then on, so the person is asked first, with the price.',
+    description:
+      'Starts a stopped instance. It costs money from then on, so the person is asked first, with the price.',
     does: 'adds',
     input: OfInstance.extend({
       confirm_price_per_hour_micro: z
         .int()
         .optional()
-        .describe('The `price_per_hour_micro` that the person has agreed to. Needed only where the client cannot ask the person'),
+        .describe(
+          'The `price_per_hour_micro` that the person has agreed to. Needed only where the client cannot ask the person',
+        ),
     }),
     run: async ({ instance_id: id, confirm_price_per_hour_micro }, context) => {
       const [instance, balance] = [await read(gpurent, id), await balanceOf(gpurent)];
@@ -100,7 +106,9 @@ function addDestroy(toolbox: Toolbox): void {
         .string()
         .max(100)
         .optional()
-        .describe('The label of the instance, or its id if it has none, once the person has agreed. Needed only where the client cannot ask'),
+        .describe(
+          'The label of the instance, or its id if it has none, once the person has agreed. Needed only where the client cannot ask',
+        ),
     }),
     run: async ({ instance_id: id, confirm_label }, context) => {
       const instance = await read(gpurent, id);
@@ -120,7 +128,8 @@ function addDestroy(toolbox: Toolbox): void {
 /** A label as the model was shown it counts as the label itself. What is asked for is shown as text of a stranger. */
 function givenName(given: string | undefined, expected: string): { given: string | undefined; expected: string } {
   const seen = untrusted(expected);
-  const isSame = given !== undefined && [seen, expected].some((name) => withoutBrackets(name) === withoutBrackets(given));
+  const isSame =
+    given !== undefined && [seen, expected].some((name) => withoutBrackets(name) === withoutBrackets(given));
   return { given: isSame ? seen : given, expected: seen };
 }
 

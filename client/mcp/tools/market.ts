@@ -57,7 +57,8 @@ export function addMarketTools(toolbox: Toolbox): void {
   addTool(toolbox, {
     name: 'list_templates',
     title: 'List templates',
-    description: 'Lists templates: what an instance can run, such as PyTorch with JupyterLab. A deploy needs the id of one.',
+    description:
+      'Lists templates: what an instance can run, such as PyTorch with JupyterLab. A deploy needs the id of one.',
     does: 'reads',
     input: TemplateFilter,
     run: async ({ tab, limit }) => {
@@ -65,11 +66,16 @@ export function addMarketTools(toolbox: Toolbox): void {
       const { items, next_cursor } = await gpurent.get('/v1/templates', { params: { query } });
       const views = fitting(items, templateView);
       const more = views.left_out > 0 || Boolean(next_cursor);
-      return answer(`${views.items.length} templates${more ? ', and there are more' : ''}.`, { templates: views.items, more });
+      return answer(`${views.items.length} templates${more ? ', and there are more' : ''}.`, {
+        templates: views.items,
+        more,
+      });
     },
   });
 }
 
-function definedOf<Fields extends object>(fields: Fields): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
+function definedOf<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

@@ -23,14 +23,27 @@ export function addCommandTool(toolbox: Toolbox): void {
     run: async ({ instance_id: id, command, timeout_seconds }, { mcpReq }) => {
       const instance = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });
       const { ssh_host: host, ssh_port: port, ssh_user: user, ssh_host_key: hostKey } = instance;
-      if (host === null || port === null) return refusal('NOT_REACHABLE', `the instance is ${instance.status}; it has no SSH address now`);
+      if (host === null || port === null)
+        return refusal('NOT_REACHABLE', `the instance is ${instance.status}; it has no SSH address now`);
       if (hostKey === null)
-        return refusal('HOST_KEY_UNKNOWN', 'its host has not reported the SSH host key of this instance, so nobody can tell whether it is the right machine', {
-          lifted_by: 'Try again in a minute. If it stays so, the person can connect with gpurent ssh, and check the key.',
-        });
+        return refusal(
+          'HOST_KEY_UNKNOWN',
+          'its host has not reported the SSH host key of this instance, so nobody can tell whether it is the right machine',
+          {
+            lifted_by:
+              'Try again in a minute. If it stays so, the person can connect with gpurent ssh, and check the key.',
+          },
+        );
       const timeoutMs = timeout_seconds * 1_000;
-      const ran = await runCommand({ address: { host, port, user, hostKey }, command, timeoutMs, signal: mcpReq.signal });
-      const how = ran.timedOut ? `It was cut off after ${timeout_seconds} s.` : `It has ended with ${ran.exitCode ?? 'a signal'}.`;
+      const ran = await runCommand({
+        address: { host, port, user, hostKey },
+        command,
+        timeoutMs,
+        signal: mcpReq.signal,
+      });
+      const how = ran.timedOut
+        ? `It was cut off after ${timeout_seconds} s.`
+        : `It has ended with ${ran.exitCode ?? 'a signal'}.`;
       return answer(how, {
         ...{ exit_code: ran.exitCode, timed_out: ran.timedOut, chars_left_out: ran.charsLeftOut },
         ...{ stdout: untrusted(ran.stdout, Infinity), stderr: untrusted(ran.stderr, Infinity) },

@@ -14,7 +14,10 @@ export function checkOrigin({ publicUrl }: Pick<Platform, 'publicUrl'>, { header
     throw new Refusal('COOKIE_REFUSED', 'pages of other origins may not use this address; programs send no Origin');
   const name = browserHost(host);
   if (name !== undefined && (publicUrl === null || isOwnName(name, publicUrl))) return;
-  throw new Refusal('COOKIE_REFUSED', `this control plane is not reached at the name in your header Host; use ${publicUrl}`);
+  throw new Refusal(
+    'COOKIE_REFUSED',
+    `this control plane is not reached at the name in your header Host; use ${publicUrl}`,
+  );
 }
 
 /** Names that no foreign DNS server can give to this server: the configured one, addresses, and localhost. */

@@ -44,7 +44,12 @@ export const mcpRoutes: Routes = (app, platform) => {
     PATH,
     {
       config: { policy: READ_BY_POST, readsNothing: true },
-      schema: { hide: true, operationId: 'endMcpSession', summary: 'End a session of the Model Context Protocol', response },
+      schema: {
+        hide: true,
+        operationId: 'endMcpSession',
+        summary: 'End a session of the Model Context Protocol',
+        response,
+      },
     },
     async (request, reply) => {
       (await endpoint()).end(request, keyOf(request));

@@ -59,7 +59,8 @@ export class McpSessions {
   /** Returns the session with this id, and notes its use. Refuses with SESSION_NOT_FOUND, also if it is another key's. */
   find(id: string, keyId: string): Session {
     const held = this.held.get(id);
-    if (held?.session.keyId !== keyId) throw new Refusal('SESSION_NOT_FOUND', 'there is no such MCP session; initialize a new one');
+    if (held?.session.keyId !== keyId)
+      throw new Refusal('SESSION_NOT_FOUND', 'there is no such MCP session; initialize a new one');
     this.note(held);
     return held.session;
   }
@@ -106,7 +107,8 @@ export class McpSessions {
 
   private endUnused(among: readonly Held[]): void {
     const unused = among.find(({ calls }) => calls === 0);
-    if (!unused) throw new Refusal('UNAVAILABLE', 'too many MCP sessions are open, and calls wait in all of them; end one');
+    if (!unused)
+      throw new Refusal('UNAVAILABLE', 'too many MCP sessions are open, and calls wait in all of them; end one');
     this.end(unused.session.id);
   }
 }
