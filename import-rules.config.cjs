@@ -48,6 +48,9 @@ module.exports = {
     },
     mayOnlySee('shared', []),
     mayOnlySee('client', []),
+    mayOnlySee('client/api', []),
+    mayOnlySee('client/mcp', ['client/api']),
+    mayOnlySee('client/cli', ['client/api', 'client/mcp']),
     mayOnlySee('scripts', ['shared', 'client']),
     mayOnlySee('control-plane', ['shared'], ['control-plane/http/mcp']),
     mayOnlySee('agent', ['shared']),
@@ -73,7 +76,8 @@ module.exports = {
     // The server for AI agents calls the API as any client does.
     mayOnlySee('control-plane/http/mcp', [
       'shared',
-      'client',
+      'client/api',
+      'client/mcp',
       'control-plane/domain',
       'control-plane/services',
       'control-plane/http',
