@@ -84,6 +84,7 @@ function callerOf({ http }: ServerContext): string {
 function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
   const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined;
   const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY];
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- clients of 2025 say it only when they connect
   const { elicitation } = declared ?? server.server.getClientCapabilities() ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }

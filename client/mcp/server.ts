@@ -44,7 +44,7 @@ export function createMcpServer(
     { name: 'gpurent', title: 'gpurent', version },
     {
       instructions: INSTRUCTIONS,
-      requestState: { verify: confirmation.codec.verify },
+      requestState: { verify: (state, context) => confirmation.codec.verify(state, context) },
       inputRequired: { maxRounds: 3, roundTimeoutMs: ASKING_MS },
     },
   );

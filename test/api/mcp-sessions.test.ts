@@ -148,7 +148,7 @@ describe('what ends a session', () => {
       ...{ secret, era: 'auto' },
       answers: async () => {
         await world.renter.api.delete(`/v1/api-keys/${id}`);
-        return 'accept';
+        return 'accept' as const;
       },
     });
     await expect(agent.call('deploy', world.deploy)).rejects.toThrow('TOKEN_INVALID');

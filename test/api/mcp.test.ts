@@ -88,7 +88,7 @@ describe.each(ERAS)('a client that can ask (%s)', (era) => {
             price_per_hour_micro: price,
           });
         }
-        return 'accept';
+        return 'accept' as const;
       },
     });
     const { data } = await agent.call('deploy', { offer_id, ...rest });

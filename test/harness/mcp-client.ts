@@ -59,7 +59,7 @@ export class TestMcpClient {
   }
 
   async call(name: string, given: Record<string, unknown> = {}): Promise<ToolAnswer> {
-    return toolAnswer((await this.client.callTool({ name, arguments: given })) as CallToolResult);
+    return toolAnswer(await this.client.callTool({ name, arguments: given }));
   }
 
   close(): Promise<void> {

@@ -53,7 +53,7 @@ export const mcpRoutes: Routes = (app, platform) => {
     },
     async (request, reply) => {
       (await endpoint()).end(request, keyOf(request));
-      return reply.code(204).send() as never;
+      return reply.code(204).send();
     },
   );
 };
