@@ -10,7 +10,7 @@ import {
   McpSessions,
   type Session,
 } from '../../control-plane/http/mcp/sessions.js';
-import { ApiClient } from '../../scripts/client.js';
+import { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { McpWorld } from './mcp-world.js';

@@ -1,4 +1,4 @@
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs, TestControlPlane, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { TestMcpClient, type Answers, type Era } from '../harness/mcp-client.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import type { Era } from '../harness/mcp-client.js';
 import { McpWorld, PRICE } from './mcp-world.js';

@@ -43,9 +43,9 @@ let key: string;
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'gpurent-package-'));
   unpacked = join(project, 'node_modules/gpurent-client');
-  const tarball = execFileSync('scripts/pack-client', [project], { encoding: 'utf8' }).trim();
+  const [tarball = ''] = execFileSync('scripts/pack-clients', [project], { encoding: 'utf8' }).split('\n');
   mkdirSync(unpacked, { recursive: true });
-  execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', unpacked]);
+  execFileSync('tar', ['-xzf', join(project, tarball), '--strip-components=1', '-C', unpacked]);
   manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as Manifest;
   for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types'])
     cpSync(join('node_modules', name), join(project, 'node_modules', name), { recursive: true });
