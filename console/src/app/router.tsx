@@ -6,6 +6,7 @@ import {
   redirect,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
+import { instanceSearch } from '../pages/instance/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
@@ -25,8 +26,16 @@ const home = createRoute({
   },
 });
 
+const instance = createRoute({
+  getParentRoute: () => root,
+  path: '/instances/$id',
+  validateSearch: instanceSearch,
+  component: lazyRouteComponent(() => import('../pages/instance/page.js')),
+});
+
 const routes = [
   home,
+  instance,
   page('/instances', () => import('../pages/instances/page.js')),
   page('/market', () => import('../pages/market/page.js')),
   page('/templates', () => import('../pages/templates/page.js')),
