@@ -4,7 +4,7 @@ import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';
 
-const HOSTILE = '<img src=x onerror=alert(1)> "quoted" Donaudampfschifffahrtselekt';
+const HOSTILE = '<img src=x onerror=alert(1)> "quoted" Donaudampfschifffahrts';
 
 let test: TestConsole;
 let agent: FakeAgent;
