@@ -116,11 +116,14 @@ function KeyField({
       {sshKey === NONE && (
         <Notice kind="warning">
           <p>
-            Without a key nobody can log in by SSH, also later. <a href="/keys">Add an SSH key</a>
+            Without a key nobody can log in by SSH, also later. {/* In another window: what was typed here stays. */}
+            <a href="/keys" target="_blank" rel="noreferrer">
+              Add an SSH key
+            </a>
           </p>
         </Notice>
       )}
-      <div className={styles.fields}>
+      <div className={styles.wide}>
         <Field label="Key that may log in">
           {(tied) => <Select {...tied} choices={choices} value={sshKey} onChoose={onChange} />}
         </Field>

@@ -1,5 +1,5 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
@@ -30,23 +30,44 @@ export function Summary({ request, hasTemplate }: { request: DeployRequest | und
   const deploy = useDeploy();
   const isCurrent = asked === text && estimate.isSuccess && !estimate.isPlaceholderData;
   const canDeploy = request !== undefined && isCurrent && estimate.data.refusals.length === 0;
+  const data = estimate.data;
   return (
-    <aside className={styles.summary} aria-label="Summary">
-      <h2>Summary</h2>
-      {!hasTemplate && <p>Choose a template: then you see what it costs.</p>}
-      {hasTemplate && request === undefined && <p>Something that you have typed is wrong; it says so beside it.</p>}
-      {estimate.error && <ErrorBox error={estimate.error} />}
-      {estimate.data ? <Figures estimate={estimate.data} /> : asked && !estimate.error && <Skeleton rows={3} />}
-      {deploy.error && <ErrorBox error={deploy.error} />}
-      <Button
-        kind="main"
-        disabled={!canDeploy}
-        isBusy={deploy.isPending}
-        onClick={() => request && deploy.mutate(request)}
-      >
-        Deploy
-      </Button>
-    </aside>
+    <>
+      <aside id="summary" className={styles.summary} aria-label="Summary">
+        <h2>Summary</h2>
+        {!hasTemplate && <p>Choose a template: then you see what it costs.</p>}
+        {hasTemplate && request === undefined && <p>Something that you have typed is wrong; it says so beside it.</p>}
+        {estimate.error && <ErrorBox error={estimate.error} />}
+        {data ? <Figures estimate={data} /> : asked && !estimate.error && <Skeleton rows={3} />}
+        {deploy.error && <ErrorBox error={deploy.error} />}
+        <Button
+          kind="main"
+          disabled={!canDeploy}
+          isBusy={deploy.isPending}
+          onClick={() => request && deploy.mutate(request)}
+        >
+          Deploy
+        </Button>
+      </aside>
+      {data && <Brief estimate={data} />}
+    </>
+  );
+}
+
+/** The summary in a line, which stays in sight where there is no room beside the form. */
+function Brief({ estimate: { gpu_per_hour_micro, balance_lasts_until, refusals } }: { estimate: Estimate }) {
+  return (
+    <div className={styles.brief}>
+      <span>
+        {gpu_per_hour_micro !== null && <Hourly micro={gpu_per_hour_micro} />}
+        {balance_lasts_until !== null && (
+          <>
+            , your balance lasts <Lasts until={balance_lasts_until} />
+          </>
+        )}
+      </span>
+      <a href="#summary">{refusals.length === 0 ? 'Deploy' : 'What is in the way'}</a>
+    </div>
   );
 }
 
@@ -91,11 +112,22 @@ function LastsUntil({ until }: { until: string }) {
 }
 
 function Refusal({ code, message }: { code: string; message: string }) {
+  const { template } = getRouteApi('/deploy').useSearch();
   const remedy = remedyOfCode(code);
   return (
     <Notice kind="warning">
       <p>{message}</p>
-      {remedy && <a href={remedy.href}>{remedy.words}</a>}
+      {remedy?.href === '/market' && (
+        <Link to="/market" search={template === undefined ? {} : { template }}>
+          {remedy.words}
+        </Link>
+      )}
+      {/* In another window: what was typed here stays. */}
+      {remedy && remedy.href !== '/market' && (
+        <a href={remedy.href} target="_blank" rel="noreferrer">
+          {remedy.words}
+        </a>
+      )}
     </Notice>
   );
 }

@@ -4,7 +4,8 @@ import type { Instance } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
 import { LinkButton } from '../../parts/button.js';
 import { Page, Section } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
+import { FirstSteps } from './first-steps.js';
 import { InstanceRow } from './instance-row.js';
 import styles from './page.module.css';
 
@@ -26,7 +27,7 @@ export default function InstancesPage() {
       }
     >
       <Loaded query={query} rows={6}>
-        {(items) => (items.length === 0 ? <NoInstances /> : <Groups items={items} />)}
+        {(items) => (items.length === 0 ? <FirstSteps /> : <Groups items={items} />)}
       </Loaded>
     </Page>
   );
@@ -46,19 +47,4 @@ function Groups({ items }: { items: readonly Instance[] }) {
         </ul>
       </Section>
     ));
-}
-
-function NoInstances() {
-  return (
-    <Empty
-      title="You have no instances"
-      action={
-        <LinkButton kind="main" to="/market">
-          See what is free
-        </LinkButton>
-      }
-    >
-      An instance is a template that runs on GPUs of a machine. You pay for each second in which it runs.
-    </Empty>
-  );
 }
