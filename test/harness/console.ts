@@ -102,6 +102,7 @@ export class ConsoleWindow {
   async shoot(name: string): Promise<void> {
     const folder = process.env['TEST_SCREENSHOTS'];
     if (folder === undefined) return;
+    await this.page.evaluate('window.scrollTo(0, 0)');
     const before = this.page.viewportSize();
     for (const width of [360, 800, 1440]) {
       await this.page.setViewportSize({ width, height: 900 });

@@ -6,6 +6,9 @@ import {
   redirect,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
+import { deploySearch } from '../pages/deploy/search.js';
+import { instanceSearch } from '../pages/instance/search.js';
+import { marketSearch } from '../pages/market/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
@@ -25,10 +28,33 @@ const home = createRoute({
   },
 });
 
+const instance = createRoute({
+  getParentRoute: () => root,
+  path: '/instances/$id',
+  validateSearch: instanceSearch,
+  component: lazyRouteComponent(() => import('../pages/instance/page.js')),
+});
+
+const market = createRoute({
+  getParentRoute: () => root,
+  path: '/market',
+  validateSearch: marketSearch,
+  component: lazyRouteComponent(() => import('../pages/market/page.js')),
+});
+
+const deploy = createRoute({
+  getParentRoute: () => root,
+  path: '/deploy',
+  validateSearch: deploySearch,
+  component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
+});
+
 const routes = [
   home,
+  deploy,
+  instance,
+  market,
   page('/instances', () => import('../pages/instances/page.js')),
-  page('/market', () => import('../pages/market/page.js')),
   page('/templates', () => import('../pages/templates/page.js')),
   page('/billing', () => import('../pages/billing/page.js')),
   page('/keys', () => import('../pages/keys/page.js')),

@@ -52,4 +52,6 @@ export const templates = queryOptions({
 export const sshKeys = queryOptions({
   queryKey: ['ssh-keys'],
   queryFn: async ({ signal }) => (await api.get('/v1/ssh-keys', { signal })).items,
+  // No event tells of a key, and one can be added in another window.
+  refetchOnWindowFocus: 'always',
 });

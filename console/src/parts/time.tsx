@@ -24,7 +24,7 @@ export function At({ at }: { at: string }) {
 /** How long a balance lasts, given when it is used up; null: nothing is charged. */
 export function Lasts({ until }: { until: string | null }) {
   const now = useNow(10_000);
-  if (until === null) return <>nothing is charged</>;
+  if (until === null) return <>no charges</>;
   return (
     <time dateTime={until} title={exactTime(until)}>
       {lasts(until, now)}

@@ -1,9 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
+import { NEEDS, needOf, type Need } from '../../data/instances.js';
+import type { Instance } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
 import { LinkButton } from '../../parts/button.js';
-import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { Status } from '../../parts/status.js';
+import { Page, Section } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { FirstSteps } from './first-steps.js';
+import { InstanceRow } from './instance-row.js';
+import styles from './page.module.css';
+
+const TITLES: Readonly<Record<Need, string>> = {
+  ...{ failed: 'Failed: look at these', 'under way': 'Under way', running: 'Running', stopped: 'Stopped' },
+  destroyed: 'Destroyed',
+};
 
 export default function InstancesPage() {
   const query = useQuery(instances);
@@ -17,23 +26,25 @@ export default function InstancesPage() {
         </LinkButton>
       }
     >
-      <Loaded query={query}>
-        {(items) =>
-          items.length === 0 ? (
-            <Empty title="You have no instances" action={<LinkButton to="/market">See what is free</LinkButton>}>
-              An instance is a template that runs on GPUs of a machine. You pay for each second in which it runs.
-            </Empty>
-          ) : (
-            <ul>
-              {items.map(({ id, label, status }) => (
-                <li key={id}>
-                  {label} <Status status={status} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
+      <Loaded query={query} rows={6}>
+        {(items) => (items.length === 0 ? <FirstSteps /> : <Groups items={items} />)}
       </Loaded>
     </Page>
   );
+}
+
+/** The instances by what they need: first those that failed, last the stopped ones. */
+function Groups({ items }: { items: readonly Instance[] }) {
+  const groups = NEEDS.map((need) => ({ need, members: items.filter((item) => needOf(item) === need) }));
+  return groups
+    .filter(({ members }) => members.length > 0)
+    .map(({ need, members }) => (
+      <Section key={need} title={TITLES[need]}>
+        <ul className={styles.list}>
+          {members.map((item) => (
+            <InstanceRow key={item.id} instance={item} />
+          ))}
+        </ul>
+      </Section>
+    ));
 }
