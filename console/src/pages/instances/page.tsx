@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { instances } from '../../data/queries.js';
 import { LinkButton } from '../../parts/button.js';
+import { FirstMinutes } from '../../parts/first-minutes.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 
 export default function InstancesPage() {
@@ -20,9 +21,7 @@ export default function InstancesPage() {
       <Loaded query={query}>
         {(items) =>
           items.length === 0 ? (
-            <Empty title="You have no instances" action={<LinkButton to="/market">See what is free</LinkButton>}>
-              An instance is a template that runs on GPUs of a machine. You pay for each second in which it runs.
-            </Empty>
+            <FirstMinutes />
           ) : (
             <ul>
               {items.map(({ id, label, status }) => (
