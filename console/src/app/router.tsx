@@ -12,6 +12,8 @@ import { marketSearch } from '../pages/market/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
+import { validateAuditSearch } from '../pages/team/audit/search.js';
+import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NothingHere });
@@ -49,6 +51,21 @@ const deploy = createRoute({
   component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
 });
 
+/** A page that reads what its address chooses. */
+const auditLog = createRoute({
+  getParentRoute: () => root,
+  path: '/team/audit',
+  validateSearch: validateAuditSearch,
+  component: lazyRouteComponent(() => import('../pages/team/audit/page.js')),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: '/webhooks/$id',
+  validateSearch: validateEndpointSearch,
+  component: lazyRouteComponent(() => import('../pages/webhooks/endpoint/page.js')),
+});
+
 const routes = [
   home,
   deploy,
@@ -59,7 +76,9 @@ const routes = [
   page('/billing', () => import('../pages/billing/page.js')),
   page('/keys', () => import('../pages/keys/page.js')),
   page('/team', () => import('../pages/team/page.js')),
+  auditLog,
   page('/webhooks', () => import('../pages/webhooks/page.js')),
+  webhook,
   page('/profile', () => import('../pages/profile/page.js')),
   page('/operator', () => import('../pages/operator/page.js')),
 ] as const;
