@@ -92,6 +92,7 @@ describe('the audit log of an organization', () => {
       action: 'instance.stop',
       object: `instances/${id}`,
       reason: 'it mines coins',
+      address: null,
     });
     const credit = { amount_micro: 5, reason: 'sorry' };
     await world.test.operator.post(`/v1/operator/organizations/${admin.organizationId}/credits`, credit);
