@@ -5,7 +5,7 @@ import { TestControlPlane, statusIs, type Renter } from '../harness/control-plan
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 const MINUTE_MS = 60_000;
-const BEATS = 6;
+const BEATS = 2;
 /** A micro-dollar each millisecond. */
 const RATE = 3_600_000;
 

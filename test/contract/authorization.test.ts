@@ -48,6 +48,9 @@ interface Credential {
 type Target = 'own' | 'foreign' | 'unknown';
 type OrgHeader = 'absent' | 'own' | 'other';
 
+/** Also tried from the other side, so that neither organization is the only one: all of them would take twice as long. */
+const MIRRORED = ['a team key', 'an admin’s session', 'a member’s session'];
+
 let test: TestControlPlane;
 let credentials: Credential[];
 let restore: () => void;
@@ -56,7 +59,8 @@ beforeAll(async () => {
   test = await TestControlPlane.start();
   const dead = await expiredSession();
   const [a, b] = [await makeSide(), await makeSide()];
-  credentials = [...(await credentialsOf(a, b, dead)), ...(await credentialsOf(b, a, dead))];
+  const mirrored = (await credentialsOf(b, a, dead)).filter(({ name }) => MIRRORED.includes(name));
+  credentials = [...(await credentialsOf(a, b, dead)), ...mirrored];
   for (const agent of test.agents) agent.close();
   test.advance(60_000);
   // No worker runs after this: the expired keys are not ended, and must be refused all the same.
@@ -231,15 +235,10 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
       ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
     }),
     of('a viewer’s session', viewer.api.token, {
-      kind: 'session',
-      role: 'viewer',
-      userId: viewer.userId,
-      onlyReads: true,
+      ...{ kind: 'session', role: 'viewer', userId: viewer.userId, onlyReads: true },
     }),
     of('a session of the role billing', billing.api.token, {
-      kind: 'session',
-      role: 'billing',
-      userId: billing.userId,
+      ...{ kind: 'session', role: 'billing', userId: billing.userId },
     }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {

@@ -46,11 +46,20 @@ export function resolveResponse({ components }: ApiDocument, response: Response 
   return name === undefined ? response : components.responses[name];
 }
 
-/** What holds an answer against the document: it throws when an answer is not what the document says. */
-export function checkAgainstDocument(baseUrl: () => string): Inspect {
-  let checker: Promise<Checker> | undefined;
+/** By what a document depends on. To make one, and what checks answers against it, takes longer than most tests. */
+const checkers = new Map<string, Promise<Checker>>();
+
+/**
+ * What holds an answer against the document: it throws when an answer is not what the document says. Control planes of the same
+ * `variant` serve the same document: it is that of the first one.
+ */
+export function checkAgainstDocument(variantOf: () => string, baseUrl: () => string): Inspect {
   return async (method, path, answer) => {
-    checker ??= fetchDocument(baseUrl()).then((document) => new Checker(document));
+    const variant = variantOf();
+    const checker = checkers.get(variant) ?? fetchDocument(baseUrl()).then((document) => new Checker(document));
+    checkers.set(variant, checker);
+    // One that could not be fetched is fetched anew.
+    checker.catch(() => checkers.delete(variant));
     (await checker).check(method, path, answer);
   };
 }
