@@ -52,6 +52,6 @@ async function churn(
 }
 
 async function commitsOf({ controlPlane }: BusyMarket): Promise<number> {
-  const text = await (await fetch(`${controlPlane.url}/metrics`)).text();
+  const text = await controlPlane.connect().get('/metrics', { parseAs: 'text' });
   return Number(/^gpurent_database_commits_total (\d+)/m.exec(text)?.[1]);
 }

@@ -39,7 +39,7 @@ export class RealPlatform {
   private agent: Daemon | undefined;
   private operatorToken = '';
   private wayToControlPlane = '';
-  private readonly log = new WatchedLog();
+  readonly log = new WatchedLog();
 
   private constructor(private readonly options: RealOptions) {}
 
