@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import type { Define } from './invocation/define.js';
-import { Invocation, type GlobalOptions } from './invocation/invocation.js';
+import type { GlobalOptions } from './invocation/invocation.js';
 import { VERSION } from './invocation/version.js';
 import { COMMANDS } from './registry.js';
 import type { Terminal } from './terminal/terminal.js';
@@ -39,16 +38,19 @@ export function createProgram(terminal: Terminal): { program: Command; loadAll: 
       getErrHasColors: () => false,
     });
   const loaders = new Map<Command, () => Promise<void>>();
-  const loadAll = async () => void (await Promise.all([...loaders.values()].map((load) => load())));
-  const invocation = new Invocation(terminal, () => program.opts<GlobalOptions>(), loadAll);
+  const loadAll = async () => {
+    await Promise.all([...loaders.values()].map((load) => load()));
+  };
+  const invocation = once(async () => {
+    const module = await import('./invocation/invocation.js');
+    return new module.Invocation(terminal, () => program.opts<GlobalOptions>(), loadAll);
+  });
   for (const [heading, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const [name, { summary, load }] of Object.entries(commands)) {
       const command = program.command(name).description(summary);
-      loaders.set(
-        command,
-        once(async () => define(await load(), command, invocation)),
-      );
+      const prepare = once(async () => (await load()).define(command, await invocation()));
+      loaders.set(command, prepare);
     }
   }
   program.command('help [command...]').description('what a command does, with its options').action(helpOf(program));
@@ -56,13 +58,11 @@ export function createProgram(terminal: Terminal): { program: Command; loadAll: 
   return { program, loadAll };
 }
 
-const define = (module: { define: Define }, command: Command, invocation: Invocation): void =>
-  module.define(command, invocation);
+const helpOf = (program: Command) => async (command: string[]) => {
+  await program.parseAsync([...command, '--help'], { from: 'user' });
+};
 
-const helpOf = (program: Command) => async (command: string[]) =>
-  void (await program.parseAsync([...command, '--help'], { from: 'user' }));
-
-function once(load: () => Promise<void>): () => Promise<void> {
-  let loading: Promise<void> | undefined;
+function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let loading: Promise<Value> | undefined;
   return () => (loading ??= load());
 }

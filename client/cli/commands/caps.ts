@@ -2,14 +2,14 @@ import type { components } from '../../api/index.js';
 import type { Invocation } from '../invocation/invocation.js';
 import { dollars } from '../output/money.js';
 import type { Define } from '../invocation/define.js';
-import { moneyOrOff } from './options.js';
+import { limitOf, moneyOrOff, type OrOff } from './options.js';
 
 type Caps = components['schemas']['SpendCaps'];
 
 interface Options {
-  hour?: number | null;
-  day?: number | null;
-  month?: number | null;
+  hour?: OrOff;
+  day?: OrOff;
+  month?: OrOff;
 }
 
 export const define: Define = (command, invocation) => {
@@ -24,9 +24,9 @@ export const define: Define = (command, invocation) => {
       const gpurent = invocation.gpurent();
       const now = await gpurent.get('/v1/orgs/current/spend-caps');
       const body = {
-        burn_per_hour_micro: hour === undefined ? now.burn_per_hour_micro : hour,
-        day_micro: day === undefined ? now.day_micro : day,
-        month_micro: month === undefined ? now.month_micro : month,
+        burn_per_hour_micro: hour === undefined ? now.burn_per_hour_micro : limitOf(hour),
+        day_micro: day === undefined ? now.day_micro : limitOf(day),
+        month_micro: month === undefined ? now.month_micro : limitOf(month),
       };
       show(invocation, await gpurent.put('/v1/orgs/current/spend-caps', { body }));
     });

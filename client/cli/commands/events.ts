@@ -46,7 +46,7 @@ export const define: Define = (command, invocation) => {
       };
       for await (const event of gpurent.events(options)) {
         if (invocation.wantsJson) stdout.write(`${jsonText(event, 0)}\n`);
-        else invocation.line(`${COLUMNS.map(({ of }) => of(event)).join('  ')}`);
+        else invocation.line(COLUMNS.map(({ of }) => of(event)).join('  '));
       }
     });
 };

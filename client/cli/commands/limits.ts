@@ -3,13 +3,13 @@ import { usageError } from '../errors/cli-error.js';
 import { factsOf } from '../instances/facts.js';
 import { findInstance } from '../instances/find.js';
 import type { Define } from '../invocation/define.js';
-import { durationOrOff, INSTANCE, minutes, moneyOrOff } from './options.js';
+import { durationOrOff, INSTANCE, limitOf, minutesOrOff, moneyOrOff, type OrOff } from './options.js';
 
 interface Options {
   label?: string;
-  for?: number | null;
-  maxCost?: number | null;
-  idleStop?: number | null;
+  for?: OrOff;
+  maxCost?: OrOff;
+  idleStop?: OrOff;
   onLimit?: 'stop' | 'destroy';
 }
 
@@ -19,7 +19,7 @@ export const define: Define = (command, invocation) => {
     .option('--label <label>', 'another label')
     .option('--for <duration>', 'stop it after so long from now; or off', durationOrOff)
     .option('--max-cost <dollars>', 'stop it when it has cost so much in all; or off', moneyOrOff)
-    .option('--idle-stop <duration>', 'stop it when it was idle for so long; or off', minutes)
+    .option('--idle-stop <duration>', 'stop it when it was idle for so long; or off', minutesOrOff)
     .addOption(new Option('--on-limit <act>', 'what these limits do').choices(['stop', 'destroy']))
     .action(async (name: string, options: Options) => {
       const { label, for: time, maxCost, idleStop, onLimit } = options;
@@ -29,9 +29,9 @@ export const define: Define = (command, invocation) => {
       const now = invocation.terminal.now();
       const body = {
         ...(label === undefined ? {} : { label }),
-        ...(time === undefined ? {} : { stop_at: time === null ? null : new Date(now + time).toISOString() }),
-        ...(maxCost === undefined ? {} : { max_charge_micro: maxCost }),
-        ...(idleStop === undefined ? {} : { idle_stop_minutes: idleStop }),
+        ...(time === undefined ? {} : { stop_at: time === 'off' ? null : new Date(now + time).toISOString() }),
+        ...(maxCost === undefined ? {} : { max_charge_micro: limitOf(maxCost) }),
+        ...(idleStop === undefined ? {} : { idle_stop_minutes: limitOf(idleStop) }),
         ...(onLimit === undefined ? {} : { on_limit: onLimit }),
       };
       const instance = await gpurent.patch('/v1/instances/{id}', { params: { path: { id } }, body });

@@ -36,20 +36,15 @@ export const defineOperatorOffers: Define = (command, invocation) => {
   command
     .command('create <machine>')
     .description('for operators: rent out GPUs of a machine, by its name or id')
-    .requiredOption('--gpus <count>', 'how many GPUs', whole(0, 1_000))
+    .argument('<gpus>', 'how many', whole(0, 1_000))
     .requiredOption('--price <dollars>', 'for an hour in which it runs', money)
     .option('--storage-price <dollars>', 'for a GB in an hour in which it is stopped', money, 0)
-    .action(
-      async (wanted: string, { gpus, price, storagePrice }: { gpus: number; price: number; storagePrice: number }) => {
-        const gpurent = invocation.gpurent();
-        const { id: machine_id } = await findMachine(gpurent, wanted);
-        const prices = { price_per_hour_micro: price, storage_price_per_gb_hour_micro: storagePrice };
-        show(
-          invocation,
-          await gpurent.post('/v1/operator/offers', { body: { machine_id, num_gpus: gpus, ...prices } }),
-        );
-      },
-    );
+    .action(async (wanted: string, num_gpus: number, { price, storagePrice }: Required<Prices>) => {
+      const gpurent = invocation.gpurent();
+      const { id: machine_id } = await findMachine(gpurent, wanted);
+      const prices = { price_per_hour_micro: price, storage_price_per_gb_hour_micro: storagePrice };
+      show(invocation, await gpurent.post('/v1/operator/offers', { body: { machine_id, num_gpus, ...prices } }));
+    });
   command
     .command('reprice <offer>')
     .description('for operators: other prices; instances keep theirs')

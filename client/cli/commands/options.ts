@@ -2,6 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { microOf } from '../output/money.js';
 import { durationOf } from '../output/times.js';
 
+const MINUTE_MS = 60_000;
+
 /** Reads a whole number from `least` to `most`. */
 export const whole =
   (least: number, most: number) =>
@@ -20,19 +22,27 @@ export const duration = (text: string): number => durationOf(text);
 /** Reads an option that can be given several times. */
 export const several = (text: string, earlier: string[] = []): string[] => [...earlier, text];
 
-/** Reads a duration or `off`, in whole minutes; null: off. */
-export function minutes(text: string): number | null {
-  if (text === 'off') return null;
+/** What takes a limit away. Commander would turn null into an empty text. */
+export type OrOff = number | 'off';
+
+/** Reads a duration, in whole minutes. */
+export function minutes(text: string): number {
   const ms = durationOf(text);
-  if (ms % 60_000 !== 0) throw new InvalidArgumentError('Give whole minutes, like 30m.');
-  return ms / 60_000;
+  if (ms % MINUTE_MS !== 0) throw new InvalidArgumentError('Give whole minutes, like 30m.');
+  return ms / MINUTE_MS;
 }
 
-/** Reads dollars or `off`, as micro-dollars; null: off. */
-export const moneyOrOff = (text: string): number | null => (text === 'off' ? null : microOf(text));
+/** Reads a duration or `off`, in whole minutes. */
+export const minutesOrOff = (text: string): OrOff => (text === 'off' ? text : minutes(text));
 
-/** Reads a duration or `off`, in milliseconds; null: off. */
-export const durationOrOff = (text: string): number | null => (text === 'off' ? null : durationOf(text));
+/** Reads dollars or `off`, as micro-dollars. */
+export const moneyOrOff = (text: string): OrOff => (text === 'off' ? text : microOf(text));
+
+/** Reads a duration or `off`, in milliseconds. */
+export const durationOrOff = (text: string): OrOff => (text === 'off' ? text : durationOf(text));
+
+/** Returns a limit as the API has it; null: none. */
+export const limitOf = (value: OrOff): number | null => (value === 'off' ? null : value);
 
 export const INSTANCE = ['<instance>', 'an id, its beginning, or a label'] as const;
 

@@ -1,10 +1,12 @@
 import type { components } from '../../api/index.js';
+import { findTemplate } from '../deploy/templates.js';
 import { only } from '../instances/find.js';
 import type { Define } from '../invocation/define.js';
+import { findOrganization } from '../operator/find.js';
 import type { Column } from '../output/table.js';
 import { minuteOf } from '../output/times.js';
 import { confirm } from '../prompts/confirm.js';
-import { withYes } from './options.js';
+import { whole, withYes } from './options.js';
 
 type Workload = components['schemas']['QuarantinedWorkload'];
 
@@ -21,6 +23,13 @@ const COLUMNS: readonly Column<Workload>[] = [
   { title: 'FOUND', of: ({ found_at }) => minuteOf(found_at), yields: 4 },
 ];
 
+interface Adoption {
+  organization?: string;
+  template?: string;
+  offer?: string;
+  disk?: number;
+}
+
 export const define: Define = (command, invocation) => {
   const all = async () => (await invocation.gpurent().get('/v1/operator/quarantine')).items;
   const find = async (wanted: string) =>
@@ -30,11 +39,21 @@ export const define: Define = (command, invocation) => {
   command.command('list').description('workloads on hosts that the database does not know').action(list);
   command
     .command('adopt <workload>')
-    .description('make it an instance of the organization that has deployed it')
-    .action(async (wanted: string) => {
+    .description('make it an instance; what is not given is as in the deploy that has made it')
+    .option('--organization <organization>', 'who pays for it from now on')
+    .option('--template <template>', 'what runs there')
+    .option('--offer <id>', 'whose prices it has from now on')
+    .option('--disk <gb>', 'how large its disk is', whole(10, 20_000))
+    .action(async (wanted: string, { organization, template, offer, disk }: Adoption) => {
+      const gpurent = invocation.gpurent();
       const { id } = await find(wanted);
-      const init = { params: { path: { id } }, body: {} };
-      const instance = await invocation.gpurent().post('/v1/operator/quarantine/{id}/adopt', init);
+      const body = {
+        ...(organization === undefined ? {} : { organization_id: (await findOrganization(gpurent, organization)).id }),
+        ...(template === undefined ? {} : { template_id: (await findTemplate(gpurent, template)).id }),
+        ...(offer === undefined ? {} : { offer_id: offer }),
+        ...(disk === undefined ? {} : { disk_gb: disk }),
+      };
+      const instance = await gpurent.post('/v1/operator/quarantine/{id}/adopt', { params: { path: { id } }, body });
       invocation.object(instance, () => [`It is the instance ${instance.id} now.`]);
     });
   withYes(command.command('remove <workload>').description('remove it from its host, with its disk')).action(

@@ -32,7 +32,7 @@ export function chooseContext(
   const allow_http = base?.allow_http === true || env['GPURENT_ALLOW_HTTP'] === '1';
   const usedUrl = addressOf(address, allow_http);
   // A token goes to no other control plane than its own.
-  const keptToken = base && usedUrl === base.url ? base.token : undefined;
+  const keptToken = usedUrl === base?.url ? base.token : undefined;
   const usedToken = given.token || keptToken;
   if (!usedToken) throw notSignedIn(`there is no token for ${usedUrl}`);
   const organization_id = org || organization || (usedToken === keptToken ? base?.organization_id : null) || null;

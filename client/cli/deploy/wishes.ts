@@ -16,7 +16,8 @@ export interface Wishes {
   for?: number;
   /** Micro-dollars. */
   maxCost?: number;
-  idleStop?: number | null;
+  /** Minutes. */
+  idleStop?: number;
   onLimit?: 'stop' | 'destroy';
   yes?: true;
   wait?: boolean;

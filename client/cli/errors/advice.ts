@@ -35,4 +35,5 @@ const BY_CODE: Readonly<Record<string, string>> = {
   UNAVAILABLE: 'Try again in a moment.',
 };
 
-export const adviceFor = (code: string): string | null => BY_CODE[code] ?? null;
+export const adviceFor = (code: string): string | null =>
+  Object.hasOwn(BY_CODE, code) ? (BY_CODE[code] ?? null) : null;

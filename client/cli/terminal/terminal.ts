@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Everything outside of the program that a command can touch, apart from files and the API. */
 export interface Terminal {
@@ -37,20 +34,26 @@ export function processTerminal(): Terminal {
     showsProgress: stderr.isTTY,
     isInteractive: stdin.isTTY && stdout.isTTY && stderr.isTTY,
     now: Date.now,
-    wait: (ms, signal = interrupted.signal) => sleep(ms, undefined, { signal }),
+    wait: async (ms, signal = interrupted.signal) => {
+      const { setTimeout: sleep } = await import('node:timers/promises');
+      await sleep(ms, undefined, { signal });
+    },
     interrupted: interrupted.signal,
     run: runHere,
   };
 }
 
 async function runHere(program: string, args: readonly string[]): Promise<number> {
-  const child = spawn(program, args, { stdio: 'inherit' });
+  const { spawn } = await import('node:child_process');
   // Ctrl-C in the terminal reaches the child as well, which decides what it means.
   const ignore = () => undefined;
   process.on('SIGINT', ignore);
   try {
-    const [code] = (await once(child, 'exit')) as [number | null];
-    return code ?? 1;
+    return await new Promise((resolve, reject) => {
+      const child = spawn(program, args, { stdio: 'inherit' });
+      child.once('error', reject);
+      child.once('exit', (code) => resolve(code ?? 1));
+    });
   } finally {
     process.off('SIGINT', ignore);
   }
