@@ -17,7 +17,10 @@ export function instanceView(instance: Instance) {
     spend_micro: rest.spend_micro,
     template: { id: template.id, name: untrusted(template.name) },
     offer_id: rest.offer.id,
-    ssh: rest.ssh_host === null ? null : { host: rest.ssh_host, port: rest.ssh_port, user: untrusted(rest.ssh_user) },
+    ssh:
+      rest.ssh_host === null
+        ? null
+        : { host: untrusted(rest.ssh_host), port: rest.ssh_port, user: untrusted(rest.ssh_user) },
     created_at: rest.created_at,
     started_at: rest.started_at,
     limits: {

@@ -73,8 +73,10 @@ async function asking(secret: string, known?: string) {
     signal: leaving.signal,
   });
   const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ''; !text.includes('elicitation/create');) text += (await reader.read()).value ?? '';
-  return { sessionId, leave: () => leaving.abort(), rest: restOf(reader) };
+  let text = '';
+  while (!text.includes('elicitation/create')) text += (await reader.read()).value ?? '';
+  const questionId = Number(/"id":(\d+)/.exec(text)?.[1]);
+  return { sessionId, questionId, leave: () => leaving.abort(), rest: restOf(reader) };
 }
 
 async function restOf(reader: ReadableStreamDefaultReader<string>): Promise<string> {
@@ -165,12 +167,16 @@ describe('what ends a session', () => {
 
   it('not that a client goes away while a person is asked: only the call ends', async () => {
     const { secret } = await world.key();
-    const { sessionId, leave, rest } = await asking(secret);
+    const { sessionId, questionId, leave, rest } = await asking(secret);
     const calls = await Promise.all(Array.from({ length: MOST_CALLS - 1 }, () => asking(secret, sessionId)));
     expect(await inSession(secret, sessionId)).toBe(503);
     leave();
     await rest;
     await eventually('the call to end', async () => (await inSession(secret, sessionId)) === 200);
+    // Nobody waits for this answer any more. Otherwise it would deploy while the next requests are answered.
+    const agreed = { jsonrpc: '2.0', id: questionId, result: { action: 'accept', content: {} } };
+    expect((await send(secret, agreed, { [BY_SESSION]: sessionId })).status).toBe(202);
+    for (let count = 0; count < 10; count += 1) expect(await world.instances()).toEqual([]);
     for (const call of calls) call.leave();
     expect(await world.instances()).toEqual([]);
   });
@@ -223,17 +229,23 @@ describe('the limits of all sessions', () => {
   it('one more than fit ends the one that was used longest ago, but none in which somebody waits', () => {
     const ended: string[] = [];
     const sessions = new McpSessions(new ManualClock());
-    for (let count = 0; count < MOST_IN_ALL; count += 1) sessions.add(session(`s${count}`, `k${count}`, ended));
-    sessions.beginCall(sessions.find('s0', 'k0'));
-    const endCall = sessions.beginCall(sessions.find('s1', 'k1'));
-    sessions.makeRoom('new');
+    const add = (id: string) => sessions.add(session(id, `key of ${id}`, ended));
+    const call = (id: string) => sessions.beginCall(sessions.find(id, `key of ${id}`));
+    for (let count = 0; count < MOST_IN_ALL; count += 1) add(`s${count}`);
+    call('s0');
+    const endCall = call('s1');
+    add('more');
     expect(ended).toEqual(['s2']);
     endCall();
-    sessions.add(session('s2', 'k2', ended));
-    for (let count = 3; count < MOST_IN_ALL; count += 1) sessions.beginCall(sessions.find(`s${count}`, `k${count}`));
-    sessions.makeRoom('new');
-    sessions.add(session('s1', 'k1', ended));
+    for (let count = 3; count < MOST_IN_ALL; count += 1) call(`s${count}`);
+    call('more');
+    add('still more');
     expect(ended).toEqual(['s2', 's1']);
+    call('still more');
+    expect(() => add('too many')).toThrow('calls wait in all of them');
+    sessions.endAll();
+    expect(sessions.count).toBe(0);
+    expect(() => add('late')).toThrow('stopping');
   });
 
   it('a session waits for eight answers at once', () => {

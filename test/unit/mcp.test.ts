@@ -46,6 +46,7 @@ describe('text of strangers', () => {
       '⟦\\u{1b}[31m\\u{7}\\u{200b}\\u{202e}\\u{e0041}\\u{ad}\\u{fe0f}⟧',
     );
     expect(untrusted('x'.repeat(1_000))).toBe(`⟦${'x'.repeat(300)} (700 characters more)⟧`);
+    expect(untrusted('\0'.repeat(10_000), 1_000).length).toBeLessThan(2_100);
     // A pair of surrogates that is cut in two leaves nothing that is no character.
     expect(untrusted('👍👍', 3)).toBe('⟦👍\\u{d83d} (1 characters more)⟧');
   });

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Gpurent, Instance } from '../../api/index.js';
 import { answer, fitting } from '../answers.js';
+import { instanceId } from '../arguments.js';
 import { coverage, dollars } from '../money.js';
 import { addTool, type Toolbox } from '../tool.js';
 import { untrusted, withoutBrackets } from '../untrusted.js';
 import { balanceOf, diskPerHour, instanceView, nameOf } from '../views.js';
 
-const instance_id = z.string().min(1).max(100).describe('The id of the instance, from list_instances');
-const OfInstance = z.object({ instance_id });
+const OfInstance = z.object({ instance_id: instanceId });
 
 /** Adds what shows, stops, starts and destroys instances. */
 export function addInstanceTools(toolbox: Toolbox): void {

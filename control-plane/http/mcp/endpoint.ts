@@ -79,7 +79,6 @@ export class McpEndpoint {
   }
 
   private async open(request: FastifyRequest, keyId: string): Promise<Session> {
-    this.sessions.makeRoom(keyId);
     const { platform } = this;
     const { token, address } = senderOf(request);
     const caller = callerOf(request);
@@ -92,8 +91,8 @@ export class McpEndpoint {
       server: this.serverFor({ token, address: () => session.address }),
       isStillAdmitted: () => isAlive(platform, token, session.address),
     };
-    await session.server.connect(session.transport);
     this.sessions.add(session);
+    await session.server.connect(session.transport);
     return session;
   }
 

@@ -37,6 +37,7 @@ interface Held {
 /** The open sessions, the one that was used longest ago first. Bounded for each key and in all: one more ends the first that nothing waits in. */
 export class McpSessions {
   private readonly held = new Map<string, Held>();
+  private isClosed = false;
 
   constructor(private readonly clock: Pick<Clock, 'monotonic' | 'schedule'>) {}
 
@@ -44,14 +45,10 @@ export class McpSessions {
     return this.held.size;
   }
 
-  /** Makes room for a session of a key. Refuses with UNAVAILABLE if calls wait in all that could go. */
-  makeRoom(keyId: string): void {
-    const own = [...this.held.values()].filter(({ session }) => session.keyId === keyId);
-    if (own.length >= MOST_OF_KEY) this.endUnused(own);
-    else if (this.held.size >= MOST_IN_ALL) this.endUnused([...this.held.values()]);
-  }
-
+  /** Makes room for a session, and adds it. Refuses with UNAVAILABLE if calls wait in all that could go, and once they were all ended. */
   add(session: Session): void {
+    if (this.isClosed) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
+    this.makeRoom(session.keyId);
     const held: Held = { session, endsAt: this.clock.monotonic() + AGE_MS, calls: 0, timer: undefined };
     this.note(held);
   }
@@ -91,8 +88,16 @@ export class McpSessions {
       if (session.changedBy.some((key) => changed.has(key)) && !session.isStillAdmitted()) this.end(session.id);
   }
 
+  /** Ends every session. From then on none is added. */
   endAll(): void {
+    this.isClosed = true;
     for (const id of [...this.held.keys()]) this.end(id);
+  }
+
+  private makeRoom(keyId: string): void {
+    const own = [...this.held.values()].filter(({ session }) => session.keyId === keyId);
+    if (own.length >= MOST_OF_KEY) this.endUnused(own);
+    else if (this.held.size >= MOST_IN_ALL) this.endUnused([...this.held.values()]);
   }
 
   /** Puts a session to the end of the line, and sets when it ends unless it is used again. */
