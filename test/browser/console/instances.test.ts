@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { InstanceBody } from '../../../scripts/client.js';
+import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';

@@ -21,10 +21,10 @@ async function join(member: Renter, { api }: Renter, role = 'member'): Promise<v
 /** Opens a window in which a renter acts for an organization that it has joined. */
 async function openFor(renter: Renter, organizationId: string): Promise<ConsoleWindow> {
   const window = await test.open(renter);
-  await window.page.addInitScript((id) => {
-    if (sessionStorage.getItem('chosen') === null) localStorage.setItem('gpurent.organization', id);
-    sessionStorage.setItem('chosen', 'yes');
-  }, organizationId);
+  await window.page.addInitScript(
+    `if (sessionStorage.getItem('chosen') === null) localStorage.setItem('gpurent.organization', '${organizationId}');
+    sessionStorage.setItem('chosen', 'yes');`,
+  );
   return window;
 }
 

@@ -14,7 +14,7 @@ export default function TeamPage() {
   const isAdmin = query.data !== undefined && roleOf(query.data) === 'admin';
   return (
     <Page title="Team" lead="Who may do what, and who has done what?" actions={<NewOrganization />}>
-      {isAdmin && <TeamTabs />}
+      {isAdmin && <TeamTabs shown="members" />}
       <Loaded query={query}>{(user) => <Team user={user} />}</Loaded>
     </Page>
   );

@@ -32,7 +32,7 @@ export default function AuditPage() {
   });
   return (
     <Page title="Team" lead="Who may do what, and who has done what?" actions={<Csv search={search} />}>
-      <TeamTabs />
+      <TeamTabs shown="audit log" />
       <Filters search={search} />
       <Loaded query={query} rows={8}>
         {({ pages }) => {

@@ -16,6 +16,8 @@ export const ACTIONS: Readonly<Record<NonNullable<AuditFilter['action']>, true>>
   'credit.grant': true,
   'dispute.close': true,
   'dispute.open': true,
+  'domain.assign': true,
+  'domain.withdraw': true,
   'instance.access': true,
   'instance.adopt': true,
   'instance.credit_ignored_stop': true,

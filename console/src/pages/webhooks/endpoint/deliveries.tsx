@@ -35,10 +35,10 @@ export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
     refetchInterval: ({ state: { data } }) => (isAnyDue(data?.pages ?? []) ? PENDING_MS : IDLE_MS),
   });
   const here = { to: '/webhooks/$id', params: { id } } as const;
-  const tabs = STATES.map((each) => ({ ...here, title: each, search: { state: each } }));
+  const tabs = STATES.map((each) => ({ ...here, title: each, search: { state: each }, isActive: each === state }));
   return (
     <>
-      <TabLinks label="Deliveries" tabs={[{ ...here, title: 'all', search: {} }, ...tabs]} />
+      <TabLinks label="Deliveries" tabs={[{ ...here, title: 'all', search: {}, isActive: state === undefined }, ...tabs]} />
       <Loaded query={query} rows={4}>
         {({ pages }) => (
           <>
