@@ -20,6 +20,7 @@ import { enforcePolicies } from './policy.js';
 import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/account-links.js';
@@ -185,6 +186,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
     unsubscribeRoutes,
+    mcpRoutes,
     pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
