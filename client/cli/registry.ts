@@ -51,6 +51,10 @@ const OPERATE: Commands = {
 };
 
 const TOOLS: Commands = {
+  mcp: {
+    summary: 'serve AI agents over stdio; `mcp install` tells them of it',
+    load: () => import('./commands/mcp.js'),
+  },
   api: { summary: 'send any request of the API', load: () => import('./commands/api.js') },
   completion: {
     summary: 'a script that completes commands in your shell',

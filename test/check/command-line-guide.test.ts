@@ -47,18 +47,22 @@ function faultOf(line: string): string | undefined {
     : undefined;
 }
 
-describe.each(['docs/cli.md', 'docs/renter.md', 'docs/operator.md', 'README.md', 'client/cli/README.md'])(
-  '%s',
-  (file) => {
-    it('names commands and options of gpurent that there are', () => {
-      const faults = linesOf(read(file)).flatMap((line) => {
-        const fault = faultOf(line);
-        return fault === undefined ? [] : [`${line}: ${fault}`];
-      });
-      expect(faults).toEqual([]);
+describe.each([
+  'docs/cli.md',
+  'docs/renter.md',
+  'docs/mcp.md',
+  'docs/operator.md',
+  'README.md',
+  'client/cli/README.md',
+])('%s', (file) => {
+  it('names commands and options of gpurent that there are', () => {
+    const faults = linesOf(read(file)).flatMap((line) => {
+      const fault = faultOf(line);
+      return fault === undefined ? [] : [`${line}: ${fault}`];
     });
-  },
-);
+    expect(faults).toEqual([]);
+  });
+});
 
 it('notices a command and an option that there are not', () => {
   expect([faultOf('gpurent rent'), faultOf('gpurent offers make'), faultOf('gpurent ls --every')]).not.toContain(

@@ -9,7 +9,7 @@ import { TestControlPlane } from '../harness/control-plane.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const GUIDES = [
   'README.md',
-  ...['operator', 'day-two', 'host-owner', 'alerts', 'renter', 'events', 'webhooks', 'api-rules'].map(
+  ...['operator', 'day-two', 'host-owner', 'alerts', 'renter', 'events', 'webhooks', 'mcp', 'api-rules'].map(
     (name) => `docs/${name}.md`,
   ),
 ];
