@@ -98,7 +98,7 @@ making_lane() { # [MODE]
 }
 make_tools() {
   make_guest_tools
-  require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync docker-registry=docker-registry htpasswd=apache2-utils
+  require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
   require_dockerd
   require_image_makers
 }

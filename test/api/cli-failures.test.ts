@@ -215,7 +215,7 @@ describe('Ctrl-C in the middle of a deploy', () => {
     interrupt.abort();
     expect(await running).toBe(130);
     const [{ id } = { id: '' }] = await instances();
-    expect(output.stderr).toContain('left is deployed, and goes on without you');
+    expect(output.stderr).toContain('left is creating, and goes on without you');
     expect(output.stderr).toContain(`gpurent show ${id}`);
     expect(output.stderr).toContain(`gpurent destroy ${id}`);
   });

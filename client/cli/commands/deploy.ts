@@ -1,13 +1,12 @@
 import { Option } from 'commander';
-import type { Gpurent, Instance } from '../../api/index.js';
+import type { Gpurent } from '../../api/index.js';
 import { choosePlan } from '../deploy/choose.js';
 import { asksForTheSame, PendingDeploys, type Pending } from '../deploy/pending.js';
 import { bodyOf, type DeployBody } from '../deploy/plan.js';
 import { priceLines, refuseWhatCannotBe } from '../deploy/price.js';
 import { send } from '../deploy/send.js';
 import type { Wishes } from '../deploy/wishes.js';
-import { CliError, usageError } from '../errors/cli-error.js';
-import { EXIT } from '../errors/exit-codes.js';
+import { usageError } from '../errors/cli-error.js';
 import { nameOf } from '../instances/find.js';
 import { followUntil, newestEvent } from '../instances/follow.js';
 import type { Define } from '../invocation/define.js';
@@ -51,7 +50,7 @@ async function deploy(invocation: Invocation, wishes: Wishes): Promise<void> {
   const after = await newestEvent(gpurent);
   const accepted = await send(gpurent, terminal, pendings, pending);
   const waits = wishes.wait ?? (terminal.isInteractive && !invocation.wantsJson);
-  const instance = waits ? await untilRunning(invocation, gpurent, accepted, after) : accepted;
+  const instance = waits ? await followUntil(gpurent, terminal, accepted, 'running', after) : accepted;
   const name = nameOf(instance);
   invocation.object(instance, () =>
     instance.status === 'running'
@@ -95,19 +94,4 @@ function newestLeft(invocation: Invocation, pendings: PendingDeploys): Pending {
   const [newest] = pendings.left(url, organization_id);
   if (!newest) throw usageError('there is no deploy whose answer was lost', 'See what you have: gpurent ls');
   return { ...newest, pid: process.pid };
-}
-
-async function untilRunning(
-  { terminal }: Invocation,
-  gpurent: Gpurent,
-  { id, label }: Instance,
-  after?: string,
-): Promise<Instance> {
-  try {
-    return await followUntil(gpurent, terminal, id, 'running', after);
-  } catch (error) {
-    if (!terminal.interrupted.aborted) throw error;
-    const advice = `See how it goes on: gpurent show ${id}. Remove it: gpurent destroy ${id}`;
-    throw new CliError(EXIT.interrupted, `${nameOf({ id, label })} is deployed, and goes on without you`, advice);
-  }
 }

@@ -1,4 +1,4 @@
-import type { components } from '../../api/index.js';
+import type { components, operations } from '../../api/index.js';
 import { findInstance, only } from '../instances/find.js';
 import type { Define } from '../invocation/define.js';
 import type { Column } from '../output/table.js';
@@ -6,6 +6,7 @@ import { minuteOf } from '../output/times.js';
 
 type Endpoint = components['schemas']['WebhookEndpoint'];
 type Delivery = components['schemas']['WebhookDelivery'];
+type Types = operations['createWebhookEndpoint']['requestBody']['content']['application/json']['types'] & {};
 
 const ENDPOINTS: readonly Column<Endpoint>[] = [
   { title: 'ID', of: ({ id }) => id.slice(0, 8) },
@@ -46,7 +47,12 @@ export const define: Define = (command, invocation) => {
     .action(async (url: string, { types, instance, description }: Options) => {
       const gpurent = invocation.gpurent();
       const instance_id = instance === undefined ? null : (await findInstance(gpurent, instance)).id;
-      const body = { url, instance_id, description: description ?? null, types: (types?.split(',') ?? null) as Types };
+      const body = {
+        url,
+        instance_id,
+        description: description ?? null,
+        types: types === undefined ? null : (types.split(',') as Types),
+      };
       const made = await gpurent.post('/v1/webhook-endpoints', { body });
       if (invocation.wantsJson) return invocation.json(made);
       invocation.note(`The secret of ${made.endpoint.id}, which is shown only now:`);
@@ -54,11 +60,6 @@ export const define: Define = (command, invocation) => {
     });
   defineActs(command, invocation);
 };
-
-type Types = Extract<GivenTypes, unknown[]> | null;
-type GivenTypes = NonNullable<
-  import('../../api/index.js').operations['createWebhookEndpoint']['requestBody']
->['content']['application/json']['types'];
 
 const defineActs: Define = (command, invocation) => {
   const find = async (wanted: string) => {

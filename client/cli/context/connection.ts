@@ -26,7 +26,8 @@ export function chooseContext(
   if (!kept && name !== undefined)
     throw new CliError(EXIT.usage, `there is no context "${name}"`, 'List them: gpurent context');
   const base = kept?.context;
-  const given = name === undefined ? { url, token } : {};
+  // A context that is asked for is used as it is.
+  const given = name === undefined ? { url, token, organization } : {};
   const address = given.url || base?.url;
   if (!address) throw notSignedIn('no control plane is chosen');
   const allow_http = base?.allow_http === true || env['GPURENT_ALLOW_HTTP'] === '1';
@@ -35,7 +36,7 @@ export function chooseContext(
   const keptToken = usedUrl === base?.url ? base.token : undefined;
   const usedToken = given.token || keptToken;
   if (!usedToken) throw notSignedIn(`there is no token for ${usedUrl}`);
-  const organization_id = org || organization || (usedToken === keptToken ? base?.organization_id : null) || null;
+  const organization_id = org || given.organization || (usedToken === keptToken ? base?.organization_id : null) || null;
   return {
     name: kept?.name ?? null,
     context: { url: usedUrl, token: tokenOf(usedToken), organization_id, email: base?.email ?? null, allow_http },

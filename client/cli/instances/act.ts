@@ -15,6 +15,6 @@ export async function act(
   const { id } = await findInstance(gpurent, name);
   const after = wait && (await newestEvent(gpurent));
   const changed = await change(gpurent, id);
-  const instance = wait ? await followUntil(gpurent, invocation.terminal, id, status, after) : changed;
+  const instance = wait ? await followUntil(gpurent, invocation.terminal, changed, status, after) : changed;
   invocation.object(instance, () => [`${nameOf(instance)} is ${instance.status}`]);
 }

@@ -15,29 +15,34 @@ export async function newestEvent(gpurent: Gpurent): Promise<string | undefined>
 }
 
 /**
- * Shows how an instance goes on until it has this status, and returns it. Throws a CliError if it goes to `error` or is gone instead;
- * the signal's reason if the person does not want to wait.
+ * Shows how an instance goes on until it has this status, and returns it. Throws a CliError if it goes to `error` or is gone instead, and
+ * at Ctrl-C: then the instance goes on.
  */
 export async function followUntil(
   gpurent: Gpurent,
   terminal: Terminal,
-  id: string,
+  changed: Instance,
   status: Instance['status'],
   after?: string,
 ): Promise<Instance> {
+  const { id } = changed;
   const progress = new Progress(terminal);
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, terminal.interrupted]);
   const telling = tell(gpurent, progress, id, after, signal);
+  let instance = changed;
   try {
-    for (;;) {
-      const instance = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });
-      if (instance.status === status) return instance;
+    while (instance.status !== status) {
       const reason = whyNever(instance, status);
       if (reason) throw reason;
       await Promise.race([telling.next(), terminal.wait(LOOK_AGAIN_MS, signal)]);
-      terminal.interrupted.throwIfAborted();
+      instance = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });
     }
+    return instance;
+  } catch (error) {
+    if (!terminal.interrupted.aborted) throw error;
+    const advice = `See how it goes on: gpurent show ${id}. Remove it: gpurent destroy ${id}`;
+    throw new CliError(EXIT.interrupted, `${nameOf(instance)} is ${instance.status}, and goes on without you`, advice);
   } finally {
     progress.end();
     over.abort();
