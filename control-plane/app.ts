@@ -10,6 +10,7 @@ import type { Config, TlsSettings } from './config.js';
 import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls, type Identities } from './grpc/host-tls.js';
+import { readConsole } from './http/console/files.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
@@ -43,6 +44,7 @@ import { reencrypt } from './services/secrets/key-rotation.js';
 import { factorRemoverOf, shiftRemovals } from './services/accounts/factor-removals.js';
 import { linkSenderOf } from './services/accounts/send-links.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
+import { beginEventEpoch } from './services/events/epoch.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
@@ -161,6 +163,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     address: currentAddress,
     ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
+  beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
   const platform: Platform = {
@@ -214,7 +217,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? identities?.identity : undefined;
-      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown);
+      const consoleFiles = config.consoleFolder === undefined ? undefined : readConsole(config.consoleFolder);
+      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
       const hostSide =
         tls.grpc && identities ? new HostTls(identities, await platform.authority.certificate()) : undefined;
       const addresses = {

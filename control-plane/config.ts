@@ -63,6 +63,8 @@ export interface Config {
   payments?: () => PaymentProvider;
   /** The scheduled backups; absent: none. */
   backups?: BackupPlan;
+  /** Where the built console is; absent: the control plane serves none. */
+  consoleFolder?: string;
   /** Milliseconds in `error` after which an instance is destroyed; absent: never. */
   destroyErrorsAfterMs?: number;
 }

@@ -2,6 +2,7 @@
 import '../shared/require-node.js';
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { fileTroubleOf, isFileTrouble } from '../shared/file-access.js';
@@ -17,6 +18,9 @@ import { INSPECTED, inspect } from './services/system/inspect.js';
 import { inspectionJson, inspectionText } from './services/system/inspection-text.js';
 import { backUp, readAuthority, restore } from './store/backup.js';
 
+/** The console, if the build has made it, lies beside the compiled control plane. */
+const CONSOLE_FOLDER = fileURLToPath(new URL('../console/', import.meta.url));
+
 const program = new Command('gpurent-control-plane')
   .version(VERSION)
   .description('Serves the gpurent API and sends commands to GPU hosts.');
@@ -25,7 +29,7 @@ program
   .command('serve')
   .description('run the daemon; prints the bound addresses as one line of JSON')
   .action(async () => {
-    const config = parseConfig(readEnvironment());
+    const config = { ...parseConfig(readEnvironment()), consoleFolder: CONSOLE_FOLDER };
     const logger = createLogger('control-plane', config.logLevel, config.logFormat);
     const controlPlane = createControlPlane(config, logger);
     try {

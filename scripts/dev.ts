@@ -12,6 +12,8 @@ const FOLDER = '.local/dev';
 const HTTP = '127.0.0.1:8080';
 /** Another name than that of the instances, which browsers would show the cookie of a session there. */
 const SHOWN = 'http://localhost:8080';
+/** Where Vite serves the sources of the console: console/vite.config.js. */
+const CONSOLE = 'http://localhost:8081';
 const GRPC = '127.0.0.1:8090';
 const CREDIT_MICRO = 100_000_000;
 const GPUS = 8;
@@ -67,6 +69,12 @@ function watch(script: string, ...args: string[]): void {
 function compile(): void {
   const args = ['node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'];
   children.push(spawn(process.execPath, args, { stdio: 'inherit', detached: true }));
+}
+
+/** Serves the console from its sources, and shows each change at once. */
+function serveConsole(): void {
+  const args = ['node_modules/vite/bin/vite.js', '--logLevel', 'warn', 'console'];
+  children.push(spawn(process.execPath, args, { env, stdio: 'inherit', detached: true }));
 }
 
 function accounts(): Accounts {
@@ -146,9 +154,10 @@ async function main(): Promise<void> {
   const { operator: operatorAccount, renter: renterAccount } = accounts();
   compile();
   watch('dist/control-plane/main.js', 'serve');
+  const impatient = connect({ url, attempts: 1 });
   const isReady = () =>
-    fetch(`http://${HTTP}/readyz`).then(
-      ({ ok }) => ok,
+    impatient.get('/readyz').then(
+      () => true,
       () => false,
     );
   await eventually('the control plane', isReady, PATIENCE_MS);
@@ -157,8 +166,10 @@ async function main(): Promise<void> {
   const renterToken = await renterOf(renterAccount, operator);
   await startHosts(operator);
   await openMarket(operator);
+  serveConsole();
   process.stdout.write(
-    `\nAPI:       ${SHOWN}/v1, described at ${SHOWN}/docs\n` +
+    `\nConsole:   ${CONSOLE}, from its sources; as it was built: ${SHOWN}\n` +
+      `API:       ${SHOWN}/v1, described at ${SHOWN}/docs\n` +
       `Sign in:   ${SHOWN}/sign-in, with an account in ${path('accounts.json')}\n` +
       `operator:  ${operatorToken}\nrenter:    ${renterToken}\n` +
       `Try:       curl -H 'Authorization: Bearer ${renterToken}' ${SHOWN}/v1/offers\n\n`,

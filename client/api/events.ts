@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { createParser } from 'eventsource-parser';
 import type { Client } from 'openapi-fetch';
 import { ApiError, EventsExpiredError } from './errors.js';
 import type { paths } from './gen/schema.js';
@@ -15,10 +15,14 @@ export interface FollowOptions {
   /** Only events about this instance. */
   instanceId?: string;
   signal?: AbortSignal;
+  /** Is told when events come from now on (true), and when the connection is lost (false). */
+  onConnection?: (isOpen: boolean) => void;
 }
 
 const AGAIN_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
+/** The control plane sends something every 20 seconds: a connection that is silent for longer than this is lost. */
+const SILENCE_MS = 50_000;
 
 /**
  * Yields events as they happen. After a lost connection it goes on where it was, and misses none. Ends when the signal is aborted. Throws
@@ -27,7 +31,7 @@ const LONGEST_WAIT_MS = 30_000;
 export async function* followEvents(
   api: Client<paths, 'application/json'>,
   wait: Wait,
-  { after, types, instanceId, signal = new AbortController().signal }: FollowOptions,
+  { after, types, instanceId, signal = new AbortController().signal, onConnection = () => undefined }: FollowOptions,
 ): AsyncGenerator<GpurentEvent, void, undefined> {
   let last = after;
   for (let failures = 0; !signal.aborted;) {
@@ -37,7 +41,7 @@ export async function* followEvents(
         ...(types && { type: types.join(',') }),
         ...(instanceId !== undefined && { instance_id: instanceId }),
       };
-      for await (const { id, event } of streamOf(api, query, last, signal)) {
+      for await (const { id, event } of streamOf(api, query, last, signal, () => onConnection(true))) {
         failures = 0;
         last = id;
         yield event;
@@ -46,6 +50,7 @@ export async function* followEvents(
       const reason = whyItEnds(error);
       if (reason) throw reason;
     }
+    onConnection(false);
     failures += 1;
     await wait(Math.min(AGAIN_MS * 2 ** (failures - 1), LONGEST_WAIT_MS), signal).catch(() => undefined);
   }
@@ -75,14 +80,48 @@ async function* streamOf(
   query: { type?: string; instance_id?: string },
   after: string | undefined,
   signal: AbortSignal,
+  onOpen: () => void,
 ): AsyncGenerator<Received> {
   const headers = { Accept: 'text/event-stream', ...(after !== undefined && { 'Last-Event-ID': after }) };
   const { data } = await api.GET('/v1/events', { params: { query }, headers, parseAs: 'stream', signal });
   if (!data) return;
-  const messages = data.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-  for await (const { id, event, data: text } of messages) {
-    if (event === 'expired') throw new EventsExpiredError();
-    if (id === undefined || id === '') continue;
-    yield { id, event: JSON.parse(text) as GpurentEvent };
+  onOpen();
+  const received: Received[] = [];
+  const parser = createParser({
+    onEvent: ({ id, event, data: text }) => {
+      if (event === 'expired') throw new EventsExpiredError();
+      if (id !== undefined && id !== '') received.push({ id, event: JSON.parse(text) as GpurentEvent });
+    },
+  });
+  for await (const text of textsOf(data, signal)) {
+    parser.feed(text);
+    yield* received.splice(0);
   }
+}
+
+/** Yields the text of a stream as it comes. Throws if nothing has come for too long. Not every browser can iterate over a stream itself. */
+async function* textsOf(stream: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
+  signal.throwIfAborted();
+  const reader = stream.getReader();
+  const stop = () => void reader.cancel().catch(() => undefined);
+  // Node forgets the signal of a request that is collected as garbage while its answer still arrives.
+  signal.addEventListener('abort', stop, { once: true });
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await inTime(reader.read());
+      if (done) return;
+      yield decoder.decode(value, { stream: true });
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
+function inTime<T>(read: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('the control plane has sent nothing for too long')), SILENCE_MS);
+    read.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

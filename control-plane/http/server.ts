@@ -8,7 +8,10 @@ import type { RateLimits } from '../config.js';
 import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import type { ConsoleFiles } from './console/files.js';
+import { consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
+import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
@@ -20,6 +23,7 @@ import { enforcePolicies } from './policy.js';
 import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/account-links.js';
@@ -77,13 +81,14 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const HANDSHAKE_MS = 5_000;
 
-/** Creates the server of the REST API, with TLS if there is an identity. It does not listen yet. */
+/** Creates the server of the REST API and the console, with TLS if there is an identity. It does not listen yet. */
 export async function createHttpServer(
   platform: Platform,
   logger: Logger,
   limits: RateLimits,
   metrics: Metrics,
   identity?: ServerIdentity,
+  consoleFiles?: ConsoleFiles,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
@@ -109,6 +114,7 @@ export async function createHttpServer(
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
   setHeaders(app);
+  announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
   awaitCommits(app, platform.store);
@@ -126,6 +132,7 @@ export async function createHttpServer(
   boundLargeBodies(app, BODY_LIMIT_BYTES);
   for (const register of routesOf(platform, metrics))
     await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+  if (consoleFiles) await app.register(async (scope) => consoleRoutes(consoleFiles)(scope));
   await app.ready();
   return app;
 }
@@ -185,6 +192,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
     unsubscribeRoutes,
+    mcpRoutes,
     pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];

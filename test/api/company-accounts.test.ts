@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { textOf, type Browser, type Shown } from '../harness/browser.js';
 import { begin, browserAt, comeBack, returnUrl, setCompany } from '../harness/companies.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/device-code.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { failEachStatement } from '../harness/failing-statements.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';

@@ -4,7 +4,7 @@ import { forgetTotpSecrets } from '../../control-plane/services/accounts/second-
 import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { reencrypt } from '../../control-plane/services/secrets/key-rotation.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { addApp, codeAt, nextCode, type App } from '../harness/second-factors.js';
 

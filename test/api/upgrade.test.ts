@@ -6,7 +6,7 @@ import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscr
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
 import { query, sql } from '../../control-plane/store/sql.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { ROUTES, type ObjectKind } from '../contract/routes.js';

@@ -21,7 +21,7 @@ beforeEach(() => {
     cpSync(join(root, file), join(copy, file));
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  for (const part of ['shared', 'client', 'control-plane', 'agent', 'test', 'scripts']) {
+  for (const part of ['shared', 'client', 'console', 'control-plane', 'agent', 'test', 'scripts']) {
     put(`${part}/tsconfig.json`, '{ "extends": "../tsconfig.base.json", "include": ["**/*.ts"] }');
     put(`${part}/present.ts`, 'export const present = true;\n');
   }

@@ -3,7 +3,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, Answer, InstanceBody } from '../harness/api-client.js';
 import { linkedAccount, setCompany } from '../harness/companies.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -25,6 +25,9 @@ const DAY_MS = 86_400_000;
 const HALF_HOUR_MS = 1_800_000;
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
+/** Also tried from the other side, so that neither organization is the only one: all of them would take twice as long. */
+const MIRRORED = ['a team key', 'an admin’s session', 'a member’s session'];
+
 let test: TestControlPlane;
 let credentials: Credential[];
 let restore: () => void;
@@ -33,7 +36,8 @@ beforeAll(async () => {
   test = await TestControlPlane.start();
   const dead = await expiredSession();
   const [a, b] = [await makeSide(), await makeSide()];
-  credentials = [...(await credentialsOf(a, b, dead)), ...(await credentialsOf(b, a, dead))];
+  const mirrored = (await credentialsOf(b, a, dead)).filter(({ name }) => MIRRORED.includes(name));
+  credentials = [...(await credentialsOf(a, b, dead)), ...mirrored];
   for (const agent of test.agents) agent.close();
   test.advance(60_000);
   // No worker runs after this: the expired keys are not ended, and must be refused all the same.
@@ -208,15 +212,10 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
       ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
     }),
     of('a viewer’s session', viewer.api.token, {
-      kind: 'session',
-      role: 'viewer',
-      userId: viewer.userId,
-      onlyReads: true,
+      ...{ kind: 'session', role: 'viewer', userId: viewer.userId, onlyReads: true },
     }),
     of('a session of the role billing', billing.api.token, {
-      kind: 'session',
-      role: 'billing',
-      userId: billing.userId,
+      ...{ kind: 'session', role: 'billing', userId: billing.userId },
     }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {

@@ -32,7 +32,7 @@ export const provePage: PageSpec = {
   summary: 'The page that asks again who uses this session',
   needs: 'session',
   reads: ['return_to'],
-  usesPasskeys: true,
+  usesScript: true,
   render: (view) => {
     const caller = userOf(view);
     const kinds = factorKinds(view.platform, caller);

@@ -1,0 +1,121 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  type ErrorComponentProps,
+} from '@tanstack/react-router';
+import { deploySearch } from '../pages/deploy/search.js';
+import { instanceSearch } from '../pages/instance/search.js';
+import { marketSearch } from '../pages/market/search.js';
+import { Page } from '../parts/page.js';
+import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
+import { LinkButton } from '../parts/button.js';
+import { validateAuditSearch } from '../pages/team/audit/search.js';
+import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
+import { Shell } from './shell/shell.js';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NothingHere });
+
+/** Declares a page: its address, and the file that exports it as `Page`. It is loaded when it is first gone to. */
+const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => React.JSX.Element }>) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/instances', replace: true });
+  },
+});
+
+const instance = createRoute({
+  getParentRoute: () => root,
+  path: '/instances/$id',
+  validateSearch: instanceSearch,
+  component: lazyRouteComponent(() => import('../pages/instance/page.js')),
+});
+
+const market = createRoute({
+  getParentRoute: () => root,
+  path: '/market',
+  validateSearch: marketSearch,
+  component: lazyRouteComponent(() => import('../pages/market/page.js')),
+});
+
+const deploy = createRoute({
+  getParentRoute: () => root,
+  path: '/deploy',
+  validateSearch: deploySearch,
+  component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
+});
+
+/** A page that reads what its address chooses. */
+const auditLog = createRoute({
+  getParentRoute: () => root,
+  path: '/team/audit',
+  validateSearch: validateAuditSearch,
+  component: lazyRouteComponent(() => import('../pages/team/audit/page.js')),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: '/webhooks/$id',
+  validateSearch: validateEndpointSearch,
+  component: lazyRouteComponent(() => import('../pages/webhooks/endpoint/page.js')),
+});
+
+const routes = [
+  home,
+  deploy,
+  instance,
+  market,
+  page('/instances', () => import('../pages/instances/page.js')),
+  page('/templates', () => import('../pages/templates/page.js')),
+  page('/billing', () => import('../pages/billing/page.js')),
+  page('/keys', () => import('../pages/keys/page.js')),
+  page('/team', () => import('../pages/team/page.js')),
+  auditLog,
+  page('/webhooks', () => import('../pages/webhooks/page.js')),
+  webhook,
+  page('/profile', () => import('../pages/profile/page.js')),
+  page('/operator', () => import('../pages/operator/page.js')),
+] as const;
+
+/** Every part in each of its states, for those who build the console. */
+const partsPage = page('/__parts', () => import('../pages/parts/page.js'));
+
+export const router = createRouter({
+  routeTree: root.addChildren(import.meta.env.DEV ? [...routes, partsPage] : [...routes]),
+  defaultPreload: 'intent',
+  defaultPendingComponent: () => <Skeleton rows={6} />,
+  defaultErrorComponent: Failed,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+function NothingHere() {
+  return (
+    <Page title="Nothing here">
+      <Empty
+        title="There is no page at this address"
+        action={<LinkButton to="/instances">Go to the instances</LinkButton>}
+      >
+        The address is wrong, or what it led to is gone.
+      </Empty>
+    </Page>
+  );
+}
+
+function Failed({ error }: ErrorComponentProps) {
+  return (
+    <Page title="This page has failed">
+      <ErrorBox error={error} retry={() => location.reload()} />
+    </Page>
+  );
+}

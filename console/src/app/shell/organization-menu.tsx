@@ -1,0 +1,33 @@
+import { api } from '../../data/api.js';
+import type { Me } from '../../data/models.js';
+import { chooseOrganization } from '../../data/organization.js';
+import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
+import { MORE_PAGES, PAGES } from '../navigation.js';
+import styles from './organization-menu.module.css';
+
+async function signOut(): Promise<void> {
+  await api.post('/v1/auth/sign-out');
+  location.assign('/sign-in');
+}
+
+/** The organization for which one acts, the others, and the pages that have no place in the bar of a phone. */
+export function OrganizationMenu({ me }: { me: Me }) {
+  const { active_organization_id: active, memberships } = me;
+  const chosen = memberships.find(({ organization_id }) => organization_id === active);
+  const choices = memberships.map(({ organization_id, name, role }) => ({
+    ...{ value: organization_id, label: `${name} (${role})` },
+  }));
+  return (
+    <Menu label={<span className={styles.name}>{chosen?.name ?? 'No organization'}</span>}>
+      <MenuChoice label="Organization" value={active ?? undefined} choices={choices} onChoose={chooseOrganization} />
+      <MenuLine />
+      {[...PAGES.slice(4), ...MORE_PAGES].map(({ to, title }) => (
+        <MenuLink key={to} to={to}>
+          {title}
+        </MenuLink>
+      ))}
+      <MenuLine />
+      <MenuItem onClick={() => void signOut()}>Sign out</MenuItem>
+    </Menu>
+  );
+}

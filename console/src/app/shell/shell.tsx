@@ -1,0 +1,52 @@
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { PAGES } from '../navigation.js';
+import { ConnectionLine } from './connection-line.js';
+import { Icon } from './icon.js';
+import styles from './shell.module.css';
+import { TopLine } from './top-line.js';
+
+/** What is around each page: the rail, the line with the balance, and what to know when events do not arrive. */
+export function Shell() {
+  const main = useRef<HTMLElement>(null);
+  useFocusOnNewPage(main);
+  return (
+    <div className={styles.shell}>
+      <a className={styles.skip} href="#main">
+        Skip to the page
+      </a>
+      <nav className={styles.rail} aria-label="Pages">
+        <Link to="/" className={styles.name}>
+          gpurent
+        </Link>
+        <ul className={styles.pages}>
+          {PAGES.map(({ to, title, icon }) => (
+            <li key={to}>
+              <Link to={to} className={styles.page}>
+                <Icon name={icon} />
+                {title}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <TopLine />
+      <main id="main" ref={main} tabIndex={-1} className={styles.main}>
+        <ConnectionLine />
+        <Outlet />
+      </main>
+    </div>
+  );
+}
+
+/** Moves the focus to a page that was gone to, so that keyboards and screen readers begin there; not to the first page. */
+function useFocusOnNewPage(main: React.RefObject<HTMLElement | null>): void {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    main.current?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [path, main]);
+}

@@ -1,0 +1,68 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import { api, EventsExpiredError, goToSignIn, isSignedOut } from './api.js';
+import { serverNow } from './clock.js';
+import { concernsOf } from './concerns.js';
+
+/** Whether events arrive: so what is shown is what is so. `off`: the reader's role has no events. `since`: milliseconds since 1970. */
+export interface Connection {
+  state: 'connecting' | 'live' | 'cut' | 'off';
+  since: number;
+}
+
+let connection: Connection = { state: 'connecting', since: serverNow() };
+const listeners = new Set<() => void>();
+
+function set(state: Connection['state']): void {
+  if (connection.state === state) return;
+  connection = { state, since: serverNow() };
+  for (const listener of listeners) listener();
+}
+
+/** Returns the state of the event stream. */
+export function useConnection(): Connection {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    () => connection,
+  );
+}
+
+/** How long events are gathered before what they concern is read again: a deploy tells several at once. */
+const GATHER_MS = 50;
+
+/**
+ * Follows the organization's events until the signal is aborted, and has every query read again that an event concerns. After a cut it
+ * goes on where it was; if events were deleted meanwhile, everything is read again.
+ */
+export async function followLive(queries: QueryClient, signal: AbortSignal): Promise<void> {
+  const keys = new Map<string, readonly string[]>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const refresh = () => {
+    timer = undefined;
+    for (const queryKey of keys.values()) void queries.invalidateQueries({ queryKey });
+    keys.clear();
+  };
+  const onConnection = (isOpen: boolean) => {
+    if (signal.aborted) return;
+    // What no event tells can have changed while nothing was heard.
+    if (isOpen && connection.state === 'cut') void queries.invalidateQueries();
+    set(isOpen ? 'live' : 'cut');
+  };
+  for (;;) {
+    try {
+      for await (const event of api.events({ signal, onConnection })) {
+        for (const key of concernsOf(event)) keys.set(key.join('/'), key);
+        timer ??= setTimeout(refresh, GATHER_MS);
+      }
+      return;
+    } catch (error) {
+      if (isSignedOut(error)) return goToSignIn();
+      if (!(error instanceof EventsExpiredError)) return set('off');
+      set('cut');
+      void queries.invalidateQueries();
+    }
+  }
+}

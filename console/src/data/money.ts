@@ -1,0 +1,29 @@
+/** Amounts of money are integers in micro-dollars. Nothing here rounds one. */
+
+const MICRO = 1_000_000;
+
+/** Returns an amount with every digit that it has, at least two after the point: `$1.2034`, `−$0.50`. */
+export function exactMoney(micro: number): string {
+  const amount = Math.abs(micro);
+  const dollars = Math.floor(amount / MICRO).toLocaleString('en-US');
+  const digits = String(amount % MICRO).padStart(6, '0');
+  const cents = digits.slice(0, 2) + digits.slice(2).replace(/0+$/, '');
+  return `${micro < 0 ? '−' : ''}$${dollars}.${cents}`;
+}
+
+/** Returns a price per hour: `$1.20/h`. */
+export function hourlyMoney(micro: number): string {
+  return `${exactMoney(micro)}/h`;
+}
+
+/** Reads what a person has typed, such as `5`, `$5` or `0.000001`, in micro-dollars; undefined: it is no amount, or has more than six digits after the point. */
+export function parseMoney(text: string): number | undefined {
+  const match = /^\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text.trim().replaceAll(',', ''));
+  if (!match) return undefined;
+  return Number(match[1]) * MICRO + Number((match[2] ?? '').padEnd(6, '0'));
+}
+
+/** Returns an amount as {@link parseMoney} reads it. */
+export function typedMoney(micro: number): string {
+  return exactMoney(micro).replaceAll(',', '').replace('$', '');
+}

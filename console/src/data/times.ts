@@ -1,0 +1,79 @@
+/** Words for times and durations. Times are ISO 8601 in UTC, durations are milliseconds. */
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [DAY, 'd'],
+  [HOUR, 'h'],
+  [MINUTE, 'min'],
+  [SECOND, 's'],
+];
+
+/** Returns a duration in its two largest units, never longer than it is: `6 h 20 min`, `12 s`. */
+export function duration(ms: number): string {
+  const first = UNITS.findIndex(([unit]) => ms >= unit);
+  if (first < 0) return '0 s';
+  const [[unit, name], next] = [UNITS[first] ?? [SECOND, 's'], UNITS[first + 1]];
+  const rest = next ? Math.floor((ms % unit) / next[0]) : 0;
+  return `${Math.floor(ms / unit)} ${name}${next && rest > 0 ? ` ${rest} ${next[1]}` : ''}`;
+}
+
+/** Returns how far a time is from now, in its largest unit: `4 min ago`, `in 3 h`, `now`. */
+export function relativeTime(at: string, now: number): string {
+  const ms = Date.parse(at) - now;
+  const distance = Math.abs(ms);
+  if (distance < 5 * SECOND) return 'now';
+  const [unit, name] = UNITS.find(([size]) => distance >= size) ?? [SECOND, 's'];
+  const count = Math.floor(distance / unit);
+  return ms < 0 ? `${count} ${name} ago` : `in ${count} ${name}`;
+}
+
+/** Returns a time with its second and its offset, in the time zone of the reader: `2026-11-24 22:58:03 GMT+1`. */
+export function exactTime(at: string, timeZone?: string): string {
+  const { year, month, day, hour, minute, second, timeZoneName } = partsOf(at, timeZone);
+  return `${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName}`;
+}
+
+/** Returns the day and the minute of a time, and the day only if it is not today: `14:20`, `Wed 14:20`, `3 Dec 14:20`. */
+export function shortTime(at: string, now: number, timeZone?: string): string {
+  const { hour, minute, weekday, day, monthName } = partsOf(at, timeZone);
+  const today = partsOf(new Date(now).toISOString(), timeZone);
+  const clock = `${hour}:${minute}`;
+  if (day === today.day && Math.abs(Date.parse(at) - now) < DAY) return clock;
+  return Math.abs(Date.parse(at) - now) < 6 * DAY ? `${weekday} ${clock}` : `${Number(day)} ${monthName} ${clock}`;
+}
+
+const PARTS: Intl.DateTimeFormatOptions = {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  weekday: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+  timeZoneName: 'short',
+};
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+function partsOf(at: string, timeZone?: string): Record<string, string> {
+  const format = new Intl.DateTimeFormat('en-GB', { ...PARTS, ...(timeZone === undefined ? {} : { timeZone }) });
+  const parts = Object.fromEntries(format.formatToParts(new Date(at)).map(({ type, value }) => [type, value]));
+  return { ...parts, monthName: MONTHS[Number(parts['month']) - 1] ?? '' };
+}
+
+/** Returns how long a balance lasts: `6 h 20 min`, `used up`; null: nothing is charged at present. */
+export function lasts(until: string | null, now: number): string | null {
+  if (until === null) return null;
+  const ms = Date.parse(until) - now;
+  return ms <= 0 ? 'used up' : duration(ms);
+}
+
+/** Returns for how many milliseconds a balance pays a burn per hour; undefined: for ever. It is never longer than what the money pays. */
+export function paysFor(balanceMicro: number, burnPerHourMicro: number): number | undefined {
+  if (burnPerHourMicro <= 0) return undefined;
+  return balanceMicro <= 0 ? 0 : Number((BigInt(balanceMicro) * BigInt(HOUR)) / BigInt(burnPerHourMicro));
+}

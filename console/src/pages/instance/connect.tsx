@@ -1,0 +1,57 @@
+import { sshCommand, vsCodeLink, webAddress } from '../../data/instances.js';
+import type { Instance } from '../../data/models.js';
+import { buttonClass } from '../../parts/button.js';
+import { CopyButton, CopyLine } from '../../parts/copy.js';
+import { Section } from '../../parts/page.js';
+import { Ago } from '../../parts/time.js';
+import styles from './page.module.css';
+
+/** How one reaches the instance: SSH, an editor, and what its template serves. */
+export function Connect({ instance }: { instance: Instance }) {
+  const { ssh_ready_at, ssh_host, ssh_port, ssh_host_key, access_token, status, template } = instance;
+  const command = sshCommand(instance);
+  if (status === 'destroyed') return null;
+  return (
+    <Section title="Connect">
+      <div className={styles.connect}>
+        {command === undefined ? (
+          <p className={styles.muted}>The address comes when the instance runs.</p>
+        ) : (
+          <CopyLine label="SSH command" text={command} />
+        )}
+        <div className={styles.links}>
+          <OpenLink href={vsCodeLink(instance)}>Open in VS Code</OpenLink>
+          <OpenLink href={webAddress(instance.jupyter_url)}>Open JupyterLab</OpenLink>
+          <OpenLink href={webAddress(instance.open_url)}>
+            {template.ports.find(({ open_button }) => open_button)?.label || 'Open'}
+          </OpenLink>
+          {ssh_host_key !== null && ssh_host !== null && (
+            <CopyButton label="Copy the line for known_hosts" text={`[${ssh_host}]:${ssh_port} ${ssh_host_key}`} />
+          )}
+          {access_token !== null && <CopyButton label="Copy the access token" text={access_token} />}
+        </div>
+        {command !== undefined && (
+          <p className={styles.muted}>
+            {ssh_ready_at === null ? (
+              'SSH has not answered yet.'
+            ) : (
+              <>
+                SSH answered <Ago at={ssh_ready_at} />.
+              </>
+            )}
+          </p>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+/** A link that leaves the console. What it leads to learns nothing of the page. */
+function OpenLink({ href, children }: { href: string | undefined; children: string }) {
+  if (href === undefined) return null;
+  return (
+    <a className={buttonClass()} href={href} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+import type { Instance, Transaction } from '../../data/models.js';
+import { Money } from '../../parts/money.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Table, type Column } from '../../parts/table.js';
+import { Ago } from '../../parts/time.js';
+import styles from './page.module.css';
+
+const AT_MOST = 200;
+
+const COLUMNS: readonly Column<Transaction>[] = [
+  { title: 'Charged', cell: ({ created_at }) => <Ago at={created_at} /> },
+  { title: 'For', cell: ({ meter, reason }) => (meter === 'gpu' ? 'GPU time' : meter === 'disk' ? 'Disk' : reason) },
+  { title: 'Amount', cell: ({ amount_micro }) => <Money micro={-amount_micro} />, isNumber: true },
+];
+
+/** Every charge of the instance. Their sum is what it has cost. */
+export function CostTab({ instance: { id, spend_micro } }: { instance: Instance }) {
+  const query = useQuery({
+    queryKey: ['billing', 'transactions', { instance: id }],
+    queryFn: async ({ signal }) => {
+      const params = { query: { instance_id: id, limit: AT_MOST } };
+      return (await api.get('/v1/billing/transactions', { params, signal })).items;
+    },
+  });
+  return (
+    <Loaded query={query}>
+      {(charges) =>
+        charges.length === 0 ? (
+          <Empty title="Nothing was charged yet">
+            GPU time is charged while the instance runs, its disk while it is stopped.
+          </Empty>
+        ) : (
+          <>
+            <p className={styles.total}>
+              {charges.length < AT_MOST
+                ? `The sum of these ${charges.length} charges is `
+                : `The newest ${AT_MOST} charges; all together are `}
+              <strong>
+                <Money micro={spend_micro} />
+              </strong>
+              .
+            </p>
+            <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}

@@ -1,0 +1,48 @@
+import type { Usage } from '../../data/models.js';
+import { bytes } from '../../data/sizes.js';
+
+type Values = readonly (number | null)[];
+
+interface ChartOf {
+  title: string;
+  lines: { name: string; values: Values }[];
+  unit: (value: number) => string;
+  max?: number;
+}
+
+const percent = (value: number) => `${Math.round(value * 10) / 10} %`;
+const cores = (value: number) => `${Math.round(value * 100) / 100} cores`;
+const watts = (value: number) => `${Math.round(value)} W`;
+
+/** Returns the charts of a use: those of which something was measured. */
+export function chartsOf(usage: Usage): ChartOf[] {
+  const { gpus } = usage;
+  const perGpu = (pick: (gpu: Usage['gpus'][number]) => Values) =>
+    gpus.map((gpu) => ({ name: gpus.length === 1 ? 'GPU' : `GPU ${gpu.index}`, values: pick(gpu) }));
+  const charts: ChartOf[] = [
+    { title: 'GPU use', lines: perGpu((gpu) => gpu.use_percent), unit: percent, max: 100 },
+    { title: 'GPU memory', lines: perGpu((gpu) => gpu.memory_used_bytes), unit: bytes },
+    { title: 'GPU power', lines: perGpu((gpu) => gpu.power_watts), unit: watts },
+    { title: 'CPU', lines: [{ name: 'used', values: usage.cpu_cores }, limit(usage.cpu_limit_cores)], unit: cores },
+    {
+      ...{ title: 'Memory', unit: bytes },
+      lines: [{ name: 'used', values: usage.memory_used_bytes }, limit(usage.memory_limit_bytes)],
+    },
+    {
+      ...{ title: 'Disk', unit: bytes },
+      lines: [{ name: 'used', values: usage.disk_used_bytes }, limit(usage.disk_limit_bytes)],
+    },
+    {
+      ...{ title: 'Network', unit: bytes },
+      lines: [
+        { name: 'in', values: usage.network_in_bytes },
+        { name: 'out', values: usage.network_out_bytes },
+      ],
+    },
+  ];
+  return charts
+    .map((chart) => ({ ...chart, lines: chart.lines.filter(({ values }) => values.some((value) => value !== null)) }))
+    .filter(({ lines }) => lines.length > 0);
+}
+
+const limit = (values: Values) => ({ name: 'limit', values });

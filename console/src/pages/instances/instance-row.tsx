@@ -1,0 +1,53 @@
+import { Link } from '@tanstack/react-router';
+import { costNow, nameOf, sshCommand } from '../../data/instances.js';
+import type { Instance } from '../../data/models.js';
+import { CopyLine } from '../../parts/copy.js';
+import { InstanceActions } from '../../parts/instance-actions.js';
+import { Hourly, Money } from '../../parts/money.js';
+import { Reason } from '../../parts/progress.js';
+import { Status } from '../../parts/status.js';
+import { Ago } from '../../parts/time.js';
+import styles from './page.module.css';
+
+/** An instance: what it is, how it is and why, what it costs, how one reaches it, and what one can do. */
+export function InstanceRow({ instance }: { instance: Instance }) {
+  const { id, status, status_changed_at, template, spend_micro, label } = instance;
+  const command = sshCommand(instance);
+  return (
+    <li className={styles.row}>
+      <div className={styles.what}>
+        <Link to="/instances/$id" params={{ id }} className={styles.name}>
+          {nameOf(instance)}
+        </Link>
+        {label !== null && <p className={styles.template}>{template.name}</p>}
+        <p className={styles.how}>
+          <Status status={status} />{' '}
+          <span className={styles.since}>
+            <Ago at={status_changed_at} />
+          </span>
+        </p>
+        <p className={styles.reason}>
+          <Reason instance={instance} />
+        </p>
+      </div>
+      <dl className={styles.costs}>
+        <div>
+          <dt>Now</dt>
+          <dd>
+            <Hourly micro={costNow(instance)} />
+          </dd>
+        </div>
+        <div>
+          <dt>So far</dt>
+          <dd>
+            <Money micro={spend_micro} />
+          </dd>
+        </div>
+      </dl>
+      <div className={styles.reach}>
+        {command !== undefined && <CopyLine label={`SSH command of ${nameOf(instance)}`} text={command} />}
+        <InstanceActions instance={instance} />
+      </div>
+    </li>
+  );
+}

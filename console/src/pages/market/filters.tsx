@@ -1,0 +1,90 @@
+import { getRouteApi } from '@tanstack/react-router';
+import type { Offer, Template } from '../../data/models.js';
+import { classNames } from '../../parts/class-names.js';
+import { Field, Select } from '../../parts/field.js';
+import { choicesOf } from './choice.js';
+import styles from './page.module.css';
+import type { MarketSearch, Sort } from './search.js';
+
+const route = getRouteApi('/market');
+const ANY = '';
+const SORTS: readonly { value: Sort; label: string }[] = [
+  { value: 'price', label: 'Lowest price' },
+  { value: 'memory', label: 'Most GPU memory' },
+  { value: 'gpus', label: 'Most GPUs' },
+];
+
+/** What is to run, and on what. Each choice is a part of the address. */
+export function Filters({ offers, templates }: { offers: readonly Offer[]; templates: readonly Template[] }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
+    void navigate({ search: (before) => withChanges(before, changed), replace: true });
+  const regions = choicesOf(offers, search, 'region', ({ machine }) => machine.region);
+  const counts = choicesOf(offers, search, 'count', ({ num_gpus }) => num_gpus);
+  return (
+    <div className={styles.filters}>
+      <div className={styles.selects}>
+        <Field label="Template">
+          {(tied) => (
+            <Select
+              {...tied}
+              value={search.template ?? ANY}
+              choices={[{ value: ANY, label: 'Any' }, ...templates.map(({ id, name }) => ({ value: id, label: name }))]}
+              onChoose={(value) => set({ template: value || undefined })}
+            />
+          )}
+        </Field>
+        <Field label="GPUs">
+          {(tied) => (
+            <Select
+              {...tied}
+              value={String(search.count ?? ANY)}
+              choices={[{ value: ANY, label: 'Any number' }, ...counts.map(withCount)]}
+              onChoose={(value) => set({ count: value === ANY ? undefined : Number(value) })}
+            />
+          )}
+        </Field>
+        <Field label="Region">
+          {(tied) => (
+            <Select
+              {...tied}
+              value={search.region ?? ANY}
+              choices={[{ value: ANY, label: 'Any' }, ...regions.map(withCount)]}
+              onChoose={(value) => set({ region: value || undefined })}
+            />
+          )}
+        </Field>
+        <Field label="Order">
+          {(tied) => (
+            <Select {...tied} value={search.sort ?? 'price'} choices={SORTS} onChoose={(sort) => set({ sort })} />
+          )}
+        </Field>
+      </div>
+      <fieldset className={styles.chips}>
+        <legend>GPU</legend>
+        {choicesOf(offers, search, 'gpu', ({ gpu_model }) => gpu_model).map(({ value, count }) => (
+          <button
+            key={value}
+            type="button"
+            className={classNames(styles.chip, search.gpu === value && styles.chosen)}
+            aria-pressed={search.gpu === value}
+            onClick={() => set({ gpu: search.gpu === value ? undefined : value })}
+          >
+            {value} <span className={styles.chipCount}>{count}</span>
+          </button>
+        ))}
+      </fieldset>
+    </div>
+  );
+}
+
+function withCount({ value, count }: { value: string | number; count: number }) {
+  return { value: String(value), label: `${value} (${count})` };
+}
+
+function withChanges(before: MarketSearch, changed: object): MarketSearch {
+  return Object.fromEntries(
+    Object.entries<unknown>({ ...before, ...changed }).filter(([, value]) => value !== undefined),
+  );
+}

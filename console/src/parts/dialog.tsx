@@ -1,0 +1,74 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog';
+import { Dialog as BaseDialog } from '@base-ui/react/dialog';
+import type { ReactNode } from 'react';
+import { Button } from './button.js';
+import styles from './dialog.module.css';
+import { ErrorBox } from './states.js';
+
+interface DialogProps {
+  title: string;
+  isOpen: boolean;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** A dialog for something small that is filled in or shown once. What is a page of its own is no dialog. */
+export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
+  return (
+    <BaseDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <BaseDialog.Portal>
+        <BaseDialog.Backdrop className={styles.backdrop} />
+        <BaseDialog.Popup className={styles.popup}>
+          <BaseDialog.Title className={styles.title}>{title}</BaseDialog.Title>
+          {children}
+        </BaseDialog.Popup>
+      </BaseDialog.Portal>
+    </BaseDialog.Root>
+  );
+}
+
+interface ConfirmProps {
+  /** What will happen, as a question or a sentence: "Destroy vLLM-1 and its 80 GB disk". */
+  title: string;
+  /** The word on the button: the verb of the title. */
+  verb: string;
+  isOpen: boolean;
+  isBusy?: boolean;
+  error?: unknown;
+  /** `danger`: it cannot be undone. */
+  kind?: 'main' | 'danger';
+  onConfirm: () => void;
+  onClose: () => void;
+  /** What follows from it. */
+  children: ReactNode;
+}
+
+/** Asks before an act with a consequence. It closes by Escape and "Keep it as it is", never by a click beside it. */
+export function Confirm({ title, verb, isOpen, isBusy = false, error, kind = 'danger', ...rest }: ConfirmProps) {
+  const { onConfirm, onClose, children } = rest;
+  return (
+    <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className={styles.backdrop} />
+        <AlertDialog.Popup className={styles.popup}>
+          <AlertDialog.Title className={styles.title}>{title}</AlertDialog.Title>
+          <AlertDialog.Description render={<div />} className={styles.words}>
+            {children}
+          </AlertDialog.Description>
+          {error !== undefined && error !== null && <ErrorBox error={error} />}
+          <DialogActions>
+            <Button onClick={onClose}>Keep it as it is</Button>
+            <Button kind={kind} isBusy={isBusy} onClick={onConfirm}>
+              {verb}
+            </Button>
+          </DialogActions>
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}
+
+/** The buttons at the end of a dialog. */
+export function DialogActions({ children }: { children: ReactNode }) {
+  return <div className={styles.actions}>{children}</div>;
+}

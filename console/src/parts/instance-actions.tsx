@@ -1,0 +1,77 @@
+import { useState } from 'react';
+import { useInstanceAct, type InstanceAct } from '../data/instance-acts.js';
+import { diskPrice, nameOf } from '../data/instances.js';
+import type { Instance } from '../data/models.js';
+import { Button } from './button.js';
+import { Confirm } from './dialog.js';
+import styles from './instance-actions.module.css';
+import { Hourly } from './money.js';
+import { ErrorBox } from './states.js';
+
+/** The acts that the API allows at present, exactly. What destroys or gives GPUs away is asked for first. */
+export function InstanceActions({ instance }: { instance: Instance }) {
+  const { id, allowed_actions, stop_releases_gpus } = instance;
+  const act = useInstanceAct(id);
+  const [asked, setAsked] = useState<InstanceAct>();
+  const begin = (what: InstanceAct) => {
+    act.reset();
+    if (what === 'destroy' || (what === 'stop' && stop_releases_gpus)) setAsked(what);
+    else act.mutate(what);
+  };
+  const close = () => setAsked(undefined);
+  const confirm = () => asked && act.mutate(asked, { onSuccess: close });
+  return (
+    <div className={styles.acts}>
+      <div className={styles.buttons}>
+        {allowed_actions.map((what) => (
+          <Button key={what} isBusy={act.isPending && act.variables === what} onClick={() => begin(what)}>
+            {WORDS[what]}
+            <span className={styles.hidden}> {nameOf(instance)}</span>
+          </Button>
+        ))}
+      </div>
+      {asked === undefined && act.error && <ErrorBox error={act.error} />}
+      <Confirm
+        {...{
+          isOpen: asked !== undefined,
+          isBusy: act.isPending,
+          error: act.error,
+          onConfirm: confirm,
+          onClose: close,
+        }}
+        title={asked === 'stop' ? `Stop ${nameOf(instance)} and give its GPUs away` : destroyTitle(instance)}
+        verb={WORDS[asked ?? 'destroy']}
+      >
+        {asked === 'stop' ? <StopWords instance={instance} /> : <DestroyWords instance={instance} />}
+      </Confirm>
+    </div>
+  );
+}
+
+const WORDS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
+
+function destroyTitle(instance: Instance): string {
+  return `Destroy ${nameOf(instance)} and its ${instance.disk_gb} GB disk`;
+}
+
+function DestroyWords({ instance }: { instance: Instance }) {
+  return (
+    <>
+      <p>The disk and everything on it is removed from the machine. Nobody can bring it back.</p>
+      {instance.status === 'running' && <p>It runs now: what it does is cut off. Charges end with it.</p>}
+    </>
+  );
+}
+
+function StopWords({ instance }: { instance: Instance }) {
+  return (
+    <>
+      <p>
+        A payment is disputed: a stopped instance does not keep its GPUs. A later start needs the same GPUs to be free.
+      </p>
+      <p>
+        The disk stays, for <Hourly micro={diskPrice(instance)} />.
+      </p>
+    </>
+  );
+}

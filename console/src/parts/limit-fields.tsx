@@ -1,0 +1,61 @@
+import type { LimitFaults, TypedLimits } from '../data/limits.js';
+import { Field, Input, Select } from './field.js';
+
+interface LimitFieldsProps {
+  typed: TypedLimits;
+  faults: LimitFaults;
+  onChange: (typed: TypedLimits) => void;
+}
+
+const ON_LIMIT = [
+  { value: 'stop', label: 'Stop it, and keep its disk' },
+  { value: 'destroy', label: 'Destroy it, and its disk' },
+] as const;
+
+/** The limits of an instance: when, at which cost or after how much idleness it ends, and how. */
+export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
+  const set = (changed: Partial<TypedLimits>) => onChange({ ...typed, ...changed });
+  return (
+    <>
+      <Field label="Stop at" hint="In your time zone." error={faults.stopAt}>
+        {(tied) => (
+          <Input
+            {...tied}
+            type="datetime-local"
+            value={typed.stopAt}
+            onChange={(event) => set({ stopAt: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field
+        label="At most, in $"
+        hint="GPU time and disk in all; no GPU time beyond it is charged."
+        error={faults.maxCharge}
+      >
+        {(tied) => (
+          <Input
+            {...tied}
+            inputMode="decimal"
+            value={typed.maxCharge}
+            onChange={(event) => set({ maxCharge: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field label="After idle minutes" hint="You are told ten minutes before." error={faults.idleMinutes}>
+        {(tied) => (
+          <Input
+            {...tied}
+            inputMode="numeric"
+            value={typed.idleMinutes}
+            onChange={(event) => set({ idleMinutes: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field label="What a limit does">
+        {(tied) => (
+          <Select {...tied} choices={ON_LIMIT} value={typed.onLimit} onChoose={(onLimit) => set({ onLimit })} />
+        )}
+      </Field>
+    </>
+  );
+}

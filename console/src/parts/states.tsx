@@ -1,0 +1,75 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { remedyOf } from '../data/remedies.js';
+import { ApiError } from '../data/api.js';
+import { Button } from './button.js';
+import styles from './states.module.css';
+
+/** What a page says that has nothing to show: what it is for, and the button that fills it. */
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className={styles.empty}>
+      <h2>{title}</h2>
+      {children !== undefined && <p>{children}</p>}
+      {action}
+    </div>
+  );
+}
+
+/** An error: the server's message as it is, what to do, and the id by which an operator finds the request. */
+export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
+  const remedy = remedyOf(error);
+  const isOfApi = error instanceof ApiError;
+  return (
+    <div className={styles.error} role="alert">
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      {(remedy !== undefined || retry !== undefined) && (
+        <p className={styles.remedies}>
+          {remedy && <a href={remedy.href}>{remedy.words}</a>}
+          {retry && <Button onClick={retry}>Try again</Button>}
+        </p>
+      )}
+      {isOfApi && error.requestId !== '' && (
+        <p className={styles.id}>
+          {error.code}, request <code>{error.requestId}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Rows that hold the place of what is being read, so that nothing jumps when it comes. */
+export function Skeleton({ rows = 3, label = 'Loading' }: { rows?: number; label?: string }) {
+  return (
+    <div className={styles.skeleton} role="status" aria-label={label}>
+      {Array.from({ length: rows }, (_, index) => (
+        <span key={index} className={styles.bone} />
+      ))}
+    </div>
+  );
+}
+
+/** Shows what a query has read; before, a skeleton; after a failure, the error. What was read before stays, and the error is above it. */
+export function Loaded<T>({
+  query,
+  rows,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  rows?: number;
+  children: (data: T) => ReactNode;
+}) {
+  const { data, error, isPending, refetch } = query;
+  if (isPending) return <Skeleton {...(rows === undefined ? {} : { rows })} />;
+  return (
+    <>
+      {error && <ErrorBox error={error} retry={() => void refetch()} />}
+      {data !== undefined && children(data)}
+    </>
+  );
+}
+
+/** Something to know before an act, or that is about to happen. */
+export function Notice({ kind = 'note', children }: { kind?: 'note' | 'warning'; children: ReactNode }) {
+  return <div className={kind === 'note' ? styles.note : styles.warning}>{children}</div>;
+}

@@ -1,0 +1,64 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+/** A file of the console, in the encodings that the build has made: Brotli, gzip, and as it is. */
+export interface ConsoleFile {
+  type: string;
+  plain: Buffer;
+  br: Buffer | undefined;
+  gzip: Buffer | undefined;
+}
+
+/** The console as it was built. It is a few megabytes at most, so it is kept in memory. */
+export interface ConsoleFiles {
+  page: ConsoleFile;
+  /** By file name. A name has a hash of the content in it. */
+  assets: ReadonlyMap<string, ConsoleFile>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Reads the built console; undefined: it was not built. */
+export function readConsole(folder: string): ConsoleFiles | undefined {
+  const page = join(folder, 'index.html');
+  const assets = join(folder, 'assets');
+  if (!existsSync(page) || !existsSync(assets)) return undefined;
+  const names = readdirSync(assets).filter((name) => TYPES[extname(name)] !== undefined);
+  return { page: readEncoded(page), assets: new Map(names.map((name) => [name, readEncoded(join(assets, name))])) };
+}
+
+function readEncoded(file: string): ConsoleFile {
+  const encoded = (ending: string) => (existsSync(file + ending) ? readFileSync(file + ending) : undefined);
+  return {
+    type: TYPES[extname(file)] ?? 'application/octet-stream',
+    ...{ plain: readFileSync(file), br: encoded('.br'), gzip: encoded('.gz') },
+  };
+}
+
+/** Returns the smallest form of a file that a client takes, by its `Accept-Encoding`. */
+export function encodedFor(
+  file: ConsoleFile,
+  accepted: string | undefined,
+): { body: Buffer; encoding: 'br' | 'gzip' | undefined } {
+  const taken = namesTaken(accepted ?? '');
+  for (const encoding of ['br', 'gzip'] as const) {
+    const body = file[encoding];
+    if (body && taken.has(encoding)) return { body, encoding };
+  }
+  return { body: file.plain, encoding: undefined };
+}
+
+/** Returns the encodings that a header names without the weight 0. */
+function namesTaken(header: string): ReadonlySet<string> {
+  const named = header.split(',').map((each) => each.split(';').map((part) => part.trim().toLowerCase()));
+  return new Set(named.flatMap(([name = '', ...weights]) => (weights.some(isZero) ? [] : [name])));
+}
+
+function isZero(parameter: string): boolean {
+  return /^q=0(\.0*)?$/.test(parameter);
+}

@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { notFound, PUBLIC } from '../policy.js';
+import { text } from '../schemas.js';
+import { encodedFor, type ConsoleFile, type ConsoleFiles } from './files.js';
+
+/** The addresses of the console's pages. Each answers the same file, whose script shows the page. */
+const PATHS: readonly string[] = [
+  '/',
+  ...['/market', '/deploy', '/keys', '/profile'],
+  ...['instances', 'templates', 'billing', 'team', 'webhooks', 'operator'].flatMap((name) => [
+    `/${name}`,
+    `/${name}/*`,
+  ]),
+];
+
+/** What the console may do: run its own files and send requests to this control plane. */
+export const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const HEADERS = {
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  Vary: 'Accept-Encoding',
+};
+const PAGE_HEADERS = {
+  ...HEADERS,
+  'Content-Security-Policy': CONTENT_POLICY,
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  // The page names the assets of its release.
+  'Cache-Control': 'no-cache',
+};
+const ASSET_HEADERS = { ...HEADERS, 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+/** Serves the web console out of memory: its page at each of its addresses, and its assets. It asks for no credential: its script does. */
+export function consoleRoutes({ page, assets }: ConsoleFiles) {
+  return (app: FastifyInstance): void => {
+    const config = { policy: PUBLIC } as const;
+    for (const [index, path] of PATHS.entries()) {
+      const about = { hide: true, operationId: `showConsole${index}`, summary: 'A page of the console' };
+      app.get(path, { config, schema: { ...about, response: { 200: text('The page') } } }, (request, reply) => {
+        void reply.headers(PAGE_HEADERS);
+        return send(page, request, reply);
+      });
+    }
+    const about = { hide: true, operationId: 'getConsoleAsset', summary: 'A file of the console' };
+    const params = Type.Object({ name: text('The name of the file') });
+    app.get<{ Params: { name: string } }>(
+      '/assets/:name',
+      { config, schema: { ...about, params, response: { 200: text('The file') } } },
+      (request, reply) => {
+        const asset = assets.get(request.params.name);
+        if (!asset) throw notFound();
+        void reply.headers(ASSET_HEADERS);
+        return send(asset, request, reply);
+      },
+    );
+  };
+}
+
+function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { body, encoding } = encodedFor(file, request.headers['accept-encoding']);
+  if (encoding) void reply.header('Content-Encoding', encoding);
+  return reply.type(file.type).send(body);
+}

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../harness/api-client.js';
+import { TestConsole } from '../../harness/console.js';
+import { statusIs } from '../../harness/control-plane.js';
+import type { FakeAgent } from '../../harness/fake-agent.js';
+
+let test: TestConsole;
+let agent: FakeAgent;
+let offer_id: string;
+let template_id: string;
+
+beforeAll(async () => {
+  test = await TestConsole.start();
+  agent = await test.control.host({ gpus: 32 });
+  offer_id = await test.control.offer(agent, 1, 10_000);
+  template_id = await test.control.template({ name: 'vLLM', mode: ['ssh'] });
+});
+afterAll(() => test.stop());
+
+const label = (number: number) => `instance ${number}`;
+
+it('two people in one organization see each other’s acts as they happen; each organization has its own page', async () => {
+  const [ann, bob] = [await test.control.renter(), await test.control.renter()];
+  const { token } = await ann.api.post<{ token: string }>('/v1/orgs/current/invites', {
+    email: bob.email,
+    role: 'member',
+  });
+  await bob.api.post(`/v1/invites/${token}/accept`);
+  const [hers, his] = [await test.open(ann), await test.open(bob)];
+  await hers.goTo('/instances');
+  await his.goTo('/instances');
+  await his.page.click('header button');
+  await his.page.click('[role=menuitemradio] >> nth=1');
+  await his.page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  const { id } = await ann.api.post<InstanceBody>('/v1/instances', {
+    offer_id,
+    template_id,
+    disk_gb: 10,
+    label: 'hers',
+  });
+  await statusIs(ann.api, id, 'running');
+  for (const { page } of [hers, his]) await page.waitForSelector('h2:text-is("Running")');
+  await his.page.click('text=Stop');
+  await hers.page.waitForSelector('h2:text-is("Stopped")');
+  await hers.close();
+  await his.close();
+});
+
+it('shows 25 instances, none of which a phone has to be scrolled sideways for', async () => {
+  const renter = await test.control.renter();
+  for (let number = 1; number <= 25; number++) {
+    const body = { offer_id, template_id, disk_gb: 10, label: label(number) };
+    await renter.api.post<InstanceBody>('/v1/instances', body);
+  }
+  const window = await test.open(renter, { width: 360 });
+  await window.goTo('/instances');
+  await window.page.waitForSelector('main li >> nth=24');
+  expect(await window.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await window.shoot('instances-25');
+  await window.checkAccess();
+  await window.close();
+});
+
+it('a session that was ended elsewhere leads to the sign-in, without a click', async () => {
+  const renter = await test.control.renter();
+  const window = await test.open(renter);
+  window.expectComplaints(/401|ERR_/);
+  await window.goTo('/instances');
+  await renter.api.post('/v1/auth/sign-out');
+  await window.page.waitForURL('**/sign-in?return_to=%2Finstances');
+  await window.close();
+});
+
+it('shows an error of the API with its request, and goes on once that works again', async () => {
+  const window = await test.open(await test.control.renter());
+  window.expectComplaints(/500/);
+  await window.page.route('**/v1/offers', (route) =>
+    route.fulfill({
+      status: 500,
+      contentType: 'application/json',
+      body: JSON.stringify({ code: 'INTERNAL', message: 'something went wrong', request_id: 'request-1' }),
+    }),
+  );
+  await window.page.goto('/market');
+  await window.page.waitForSelector('[role=alert] >> text=something went wrong');
+  await window.page.waitForSelector('text=request-1');
+  await window.checkAccess();
+  await window.page.unroute('**/v1/offers');
+  await window.page.click('text=Try again');
+  await window.page.waitForSelector('text=Fake GPU');
+  await window.close();
+});
+
+it('draws what an instance has used, and has it as a table', async () => {
+  const renter = await test.control.renter();
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
+  await statusIs(renter.api, id, 'running');
+  agent.points = [20_000, 10_000].map((endedMsAgo) => ({
+    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30 },
+    gpus: [{ usePercent: 87 }],
+  }));
+  const window = await test.open(renter);
+  await window.goTo(`/instances/${id}?tab=usage`);
+  await window.page.waitForSelector('figure canvas');
+  await window.page.click('text=GPU use as a table');
+  await window.page.waitForSelector('td:text-is("87 %") >> nth=1');
+  await window.shoot('instance-usage');
+  await window.checkAccess();
+  await window.close();
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/eventually.js';
+import { TestConsole } from '../../harness/console.js';
+
+const MOST_SCRIPT_BYTES = 190 * 1_024;
+
+let test: TestConsole;
+beforeAll(async () => {
+  test = await TestConsole.start();
+});
+afterAll(() => test.stop());
+
+it('loads at most 190 KB of script, compressed, and asks nobody else for anything', async () => {
+  const window = await test.open(await test.control.renter());
+  let bytes = 0;
+  window.page.on('response', (response) => {
+    if (!response.url().endsWith('.js')) return;
+    void response
+      .request()
+      .sizes()
+      .then(({ responseBodySize }) => (bytes += responseBodySize));
+  });
+  await window.goTo('/');
+  expect(new URL(window.page.url()).pathname).toBe('/instances');
+  await eventually('the sizes', () => bytes > 0);
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes).toBeLessThanOrEqual(MOST_SCRIPT_BYTES);
+  await window.close();
+});
+
+it('sends those who are not signed in to the sign-in, and back', async () => {
+  const renter = await test.control.renter();
+  const window = await test.open(renter);
+  window.expectComplaints(/401/);
+  await window.context.clearCookies();
+  await window.page.goto('/market?gpu=H100');
+  await window.page.waitForURL('**/sign-in?**');
+  await window.page.fill('#email', renter.email);
+  await window.page.fill('#password', 'a renter password');
+  await window.page.keyboard.press('Enter');
+  await window.page.waitForURL('**/market?gpu=H100');
+  await window.close();
+});
+
+it('shows what is so without being asked, and says when it hears nothing', async () => {
+  const renter = await test.control.renter(5_000_000);
+  const window = await test.open(renter);
+  await window.goTo('/instances');
+  await window.page.waitForSelector('header >> text=$5.00');
+  const credit = { amount_micro: 1_234_567, reason: 'more' };
+  await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+  await window.page.waitForSelector('header >> text=$6.234567');
+  window.expectComplaints(/ERR_|Failed to load resource/);
+  await test.control.restart();
+  await window.page.waitForSelector('text=has not been heard since');
+  await window.page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  expect(await window.page.locator('text=has not been heard since').count()).toBe(0);
+  await window.close();
+});
+
+it('can be used by everybody, on a phone, too', async () => {
+  const window = await test.open(await test.control.renter(), { width: 360, height: 740 });
+  await window.goTo('/instances');
+  await window.shoot('no-instances');
+  await window.checkAccess();
+  expect(await window.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await window.page.click('header button');
+  await window.page.click('text=Keys');
+  await window.page.waitForURL('**/keys');
+  expect(await window.page.evaluate('document.activeElement.id')).toBe('main');
+  await window.close();
+});
+
+it.each(['/', '/instances/x', '/operator', '/market'])('serves %s with its policy, compressed', async (path) => {
+  const ask = (encoding: string) => fetch(test.control.url + path, { headers: { 'Accept-Encoding': encoding } });
+  const answer = await ask('gzip, br;q=0');
+  expect(answer.status).toBe(200);
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'content-encoding': 'gzip',
+    vary: 'Accept-Encoding',
+  });
+  expect(await answer.text()).toContain('<div id="root">');
+  expect((await ask('identity')).headers.get('content-encoding')).toBeNull();
+  expect((await ask('br')).headers.get('content-encoding')).toBe('br');
+});
+
+it('serves assets for ever, and nothing beside them; what is not there stays an error of the API', async () => {
+  const at = (path: string, init?: RequestInit) => fetch(test.control.url + path, init);
+  const page = await (await at('/')).text();
+  const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
+  const asset = await at(script);
+  expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  expect(asset.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  for (const path of ['/assets/none.js', '/assets/..%2findex.html', '/v1/nothing', '/nothing', '/v1/operator/none']) {
+    const answer = await at(path);
+    expect([401, 404], path).toContain(answer.status);
+    expect(answer.headers.get('content-type'), path).toContain('application/json');
+  }
+  expect((await at('/instances', { method: 'POST' })).status).toBe(405);
+  expect((await at('/', { method: 'HEAD' })).status).toBe(200);
+});

@@ -1,0 +1,130 @@
+import AxeBuilder from '@axe-core/playwright';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { startChromium } from './chromium.js';
+import { TestControlPlane, type Renter } from './control-plane.js';
+
+/** Where `npm run build` puts the console. */
+export const BUILT_CONSOLE = resolve('dist/console');
+
+/** One control plane that serves the built console, and one browser, for the tests of a file. */
+export class TestConsole {
+  private constructor(
+    readonly control: TestControlPlane,
+    readonly browser: Browser,
+  ) {}
+
+  static async start(options: Parameters<typeof TestControlPlane.start>[0] = {}): Promise<TestConsole> {
+    if (!existsSync(BUILT_CONSOLE)) throw new Error('the console is not built: npm run build');
+    // Relative times are shown by the clock of the browser.
+    const control = await TestControlPlane.start({ at: Date.now(), consoleFolder: BUILT_CONSOLE, ...options });
+    return new TestConsole(control, await startChromium());
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    await this.control.stop();
+  }
+
+  /** Another name than that of the instances: there the cookie of a session counts. */
+  get home(): string {
+    return this.control.url.replace('127.0.0.1', 'localhost');
+  }
+
+  /** Opens a window in which a renter is signed in. */
+  async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
+    const { width = 1440, height = 900, theme = 'light' } = options;
+    const context = await this.browser.newContext({
+      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home },
+    });
+    await context.addCookies([
+      {
+        ...{ name: '__Host-gpurent', value: renter.api.token ?? '', url: this.home.replace('http:', 'https:') },
+        ...{ secure: true, httpOnly: true, sameSite: 'Lax' },
+      },
+    ]);
+    return new ConsoleWindow(context, await context.newPage(), this.home);
+  }
+}
+
+interface WindowOptions {
+  width?: number;
+  height?: number;
+  theme?: 'light' | 'dark';
+}
+
+/** A window of a browser. It notes what breaks a promise of the console: see {@link ConsoleWindow.close}. */
+export class ConsoleWindow {
+  private readonly complaints: string[] = [];
+  private readonly expected: RegExp[] = [];
+
+  constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+    private readonly home: string,
+  ) {
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => void this.complaints.push(error.message));
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(`${this.home}/`) && !url.startsWith('data:')) this.complaints.push(`asked ${url}`);
+    });
+  }
+
+  /** Allows complaints that a test provokes, such as those of the browser about an answer with an error. */
+  expectComplaints(...patterns: RegExp[]): void {
+    this.expected.push(...patterns);
+  }
+
+  /** Throws if the page has broken its policy, thrown, complained, or asked another origin for anything. */
+  check(): void {
+    const unexpected = this.complaints.filter((text) => !this.expected.some((pattern) => pattern.test(text)));
+    expect(unexpected).toEqual([]);
+  }
+
+  async close(): Promise<void> {
+    await this.context.close();
+    this.check();
+  }
+
+  /** Goes to an address of the console, and waits until its page and the event stream are there. */
+  async goTo(path: string): Promise<void> {
+    await this.page.goto(path);
+    await this.page.waitForSelector('main h1');
+    await this.page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  }
+
+  /** Makes pictures of the page in both themes and three widths, in the folder TEST_SCREENSHOTS; without it, none. */
+  async shoot(name: string): Promise<void> {
+    const folder = process.env['TEST_SCREENSHOTS'];
+    if (folder === undefined) return;
+    await this.page.evaluate('window.scrollTo(0, 0)');
+    const before = this.page.viewportSize();
+    for (const width of [360, 800, 1440]) {
+      await this.page.setViewportSize({ width, height: 900 });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await this.page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      }
+    }
+    if (before) await this.page.setViewportSize(before);
+  }
+
+  /** Throws if axe finds something that keeps people out, in either theme. */
+  async checkAccess(): Promise<void> {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const { violations } = await new AxeBuilder({ page: this.page }).setLegacyMode().analyze();
+      const found = violations.map(({ id, nodes }) => ({
+        theme: colorScheme,
+        id,
+        where: nodes.map(({ html }) => html),
+      }));
+      expect(found).toEqual([]);
+    }
+  }
+}

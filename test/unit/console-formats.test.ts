@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { concernsOf } from '../../console/src/data/concerns.js';
+import { exactMoney, hourlyMoney, parseMoney, typedMoney } from '../../console/src/data/money.js';
+import { bytes } from '../../console/src/data/sizes.js';
+import { duration, exactTime, lasts, paysFor, relativeTime, shortTime } from '../../console/src/data/times.js';
+
+const micros = fc.integer({ min: 0, max: 10 ** 12 });
+
+it('shows every digit of an amount, and no others', () => {
+  const shown = [0, 500_000, 1_203_400, -500_001, 1_000_000_000, 1].map(exactMoney);
+  expect(shown).toEqual(['$0.00', '$0.50', '$1.2034', '−$0.500001', '$1,000.00', '$0.000001']);
+  expect(hourlyMoney(1_200_000)).toBe('$1.20/h');
+  fc.assert(
+    fc.property(fc.integer({ min: -(10 ** 15), max: 10 ** 15 }), (micro) => {
+      const [, sign, dollars = '', digits = ''] = /^(−?)\$([\d,]+)\.(\d{2,6})$/.exec(exactMoney(micro)) ?? [];
+      const amount = BigInt(dollars.replaceAll(',', '')) * 1_000_000n + BigInt(digits.padEnd(6, '0'));
+      expect(Number(sign === '' ? amount : -amount)).toBe(micro);
+      expect(digits.length === 2 || !digits.endsWith('0')).toBe(true);
+    }),
+  );
+});
+
+it('reads back the amount that it has shown, and nothing that is none', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 999_999_999_999_999 }), (micro) => {
+      expect(parseMoney(typedMoney(micro))).toBe(micro);
+      expect(parseMoney(exactMoney(micro))).toBe(micro);
+    }),
+  );
+  for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$'])
+    expect(parseMoney(text)).toBeUndefined();
+});
+
+it('never says that a duration is longer than it is, or less than half of it', () => {
+  expect([0, 999, 12_000, 61_000, 22_800_000, 90_000_000, 86_400_000].map(duration)).toEqual([
+    ...['0 s', '0 s', '12 s', '1 min 1 s', '6 h 20 min', '1 d 1 h', '1 d'],
+  ]);
+  const sizes: Record<string, number> = { d: 86_400_000, h: 3_600_000, min: 60_000, s: 1_000 };
+  fc.assert(
+    fc.property(fc.integer({ min: 1_000, max: 10 ** 12 }), (ms) => {
+      const parts = duration(ms).match(/\d+ [a-z]+/g) ?? [];
+      const told = parts.reduce((sum, part) => sum + parseInt(part) * (sizes[part.replace(/\d+ /, '')] ?? NaN), 0);
+      expect(told).toBeLessThanOrEqual(ms);
+      expect(told).toBeGreaterThan(ms / 2);
+    }),
+  );
+});
+
+it('says how long a balance lasts as the control plane does: never longer than it pays', () => {
+  const now = Date.parse('2026-11-24T12:00:00.000Z');
+  expect(lasts(null, now)).toBeNull();
+  expect(lasts('2026-11-24T12:00:00.000Z', now)).toBe('used up');
+  expect(lasts('2026-11-24T18:20:59.000Z', now)).toBe('6 h 20 min');
+  expect(paysFor(1, 0)).toBeUndefined();
+  expect(paysFor(-1, 1)).toBe(0);
+  fc.assert(
+    fc.property(micros, fc.integer({ min: 1_000, max: 10 ** 10 }), (balance, burn) => {
+      const ms = BigInt(paysFor(balance, burn) ?? -1);
+      expect(ms * BigInt(burn) <= BigInt(balance) * 3_600_000n).toBe(true);
+      expect((ms + 1n) * BigInt(burn) > BigInt(balance) * 3_600_000n).toBe(true);
+    }),
+  );
+});
+
+it('says times relative to now, and exactly', () => {
+  const now = Date.parse('2026-11-24T12:00:00.000Z');
+  const at = (ms: number) => new Date(now + ms).toISOString();
+  expect([0, -4_000, -254_000, 10_900_000, -86_400_000].map((ms) => relativeTime(at(ms), now))).toEqual([
+    ...['now', 'now', '4 min ago', 'in 3 h', '1 d ago'],
+  ]);
+  expect(exactTime(at(0), 'Europe/Berlin')).toBe('2026-11-24 13:00:00 CET');
+  expect([0, 43_200_000, 9 * 86_400_000].map((ms) => shortTime(at(ms), now, 'UTC'))).toEqual([
+    ...['12:00', 'Wed 00:00', '3 Dec 12:00'],
+  ]);
+});
+
+it('shows sizes in binary units', () => {
+  expect([0, 1_023, 1_024, 1_536, 80 * 2 ** 30].map(bytes)).toEqual(['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '80 GiB']);
+});
+
+it('knows what an event makes old', () => {
+  const subject = 'instances/0b8f6a3e-3c1d-4a53-8f59-0e6f8b3c2d11';
+  const id = subject.slice(10);
+  expect(concernsOf({ type: 'instance.progress', subject })).toEqual([['instance', id, 'events']]);
+  expect(concernsOf({ type: 'instance.status_changed', subject })).toContainEqual(['instance', id]);
+  expect(concernsOf({ type: 'billing.paid', subject: 'x' })).toContainEqual(['organization']);
+  // A later release can have others.
+  expect(concernsOf({ type: 'else.happened' as 'billing.paid', subject: 'x' })).toEqual([]);
+});
