@@ -119,6 +119,22 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     }
   });
 
+  it('has no limits, caps and schedules', async () => {
+    const ids = Object.entries(world.instances).flatMap(([name, id]) => (name === 'strange' ? [] : [id]));
+    expect(ids.length).toBeGreaterThan(3);
+    const none = { stop_at: null, max_charge_micro: null, idle_stop_minutes: null, on_limit: null };
+    for (const id of ids) {
+      expect(await renter.get(`/v1/instances/${id}`)).toMatchObject(none);
+      expect(await renter.get(`/v1/instances/${id}/schedule`)).toMatchObject({
+        time_zone: null,
+        entries: [],
+        next: null,
+      });
+    }
+    const noCap = { burn_per_hour_micro: null, day_micro: null, month_micro: null, set_at: null };
+    expect(await renter.get('/v1/orgs/current/spend-caps')).toMatchObject(noCap);
+  });
+
   it('answers every GET', async () => {
     const { instances, templates, offers } = world;
     const known = Object.entries(instances).filter(([name]) => name !== 'strange');
