@@ -59,11 +59,15 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
     ['agent/commands', 'agent/runtime/docker'],
     ['agent', 'control-plane'],
     ['shared', 'agent'],
+    ['console', 'control-plane'],
+    ['console/src/data', 'console/src/parts'],
   ] as const;
   for (const [index, [from, to]] of forbidden.entries()) {
     put(`${to}/it${index}.ts`, 'export const it = 1;\n');
     put(`${from}/use${index}.ts`, importing(`${relative(from, to)}/it${index}.js`));
   }
+  put('console/src/pages/one/it.ts', 'export const it = 1;\n');
+  put('console/src/pages/two/use.ts', importing('../one/it.js'));
   put('agent/domain/io.ts', "import { readFileSync } from 'node:fs';\nexport const used = readFileSync;\n");
   put('shared/a.ts', "import { b } from './b.js';\nexport const a = () => b;\n");
   put('shared/b.ts', "import { a } from './a.js';\nexport const b = () => a;\n");
@@ -75,6 +79,7 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
   expect(code).not.toBe(0);
   for (const [index, [from, to]] of forbidden.entries())
     expect(output).toContain(`${from} sees only its own: ${from}/use${index}.ts → ${to}/it${index}.ts`);
+  expect(output).toContain('pages of the console do not see each other: console/src/pages/two/use.ts');
   expect(output).toContain('the domain is pure: agent/domain/io.ts');
   expect(output).toContain('no cycles: shared/');
   expect(output).toContain('no two folders that import each other: agent/one');

@@ -18,20 +18,23 @@ interface ChartProps {
   unit: (value: number) => string;
   /** The largest value of the axis; otherwise the largest that there is. */
   max?: number;
+  /** Whether the values are bytes, whose axis has binary steps. */
+  isBinary?: boolean;
 }
 
 const HEIGHT = 180;
+const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const COLOURS = ['line1', 'line2', 'line3', 'line4'] as const;
 
 /** Lines over time, with the exact values on hover, and as a table for those who do not see them. */
-export function Chart({ title, at, lines, unit, max }: ChartProps) {
+export function Chart({ title, at, lines, unit, max, isBinary = false }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const isDark = useIsDark();
   useEffect(() => {
     const element = place.current;
     if (!element) return;
     const plot = new UPlot(
-      optionsOf(element, lines, unit, max),
+      optionsOf(element, { lines, unit, max, isBinary }),
       [at.map((time) => Date.parse(time) / 1_000), ...lines.map(({ values }) => [...values])],
       element,
     );
@@ -41,7 +44,7 @@ export function Chart({ title, at, lines, unit, max }: ChartProps) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [at, lines, unit, max, isDark]);
+  }, [at, lines, unit, max, isBinary, isDark]);
   return (
     <figure className={styles.chart}>
       <figcaption>{title}</figcaption>
@@ -55,7 +58,10 @@ export function Chart({ title, at, lines, unit, max }: ChartProps) {
 }
 
 /** Makes the options of a chart. A canvas knows no custom property: colours are read from elements that have them. */
-function optionsOf(place: HTMLElement, lines: readonly Line[], unit: ChartProps['unit'], max?: number): UPlot.Options {
+function optionsOf(
+  place: HTMLElement,
+  { lines, unit, max, isBinary }: Pick<ChartProps, 'lines' | 'unit'> & { max: number | undefined; isBinary: boolean },
+): UPlot.Options {
   const colourOf = (index: number) =>
     getComputedStyle(place.parentElement?.querySelector(`[data-colour=${COLOURS[index % COLOURS.length]}]`) ?? place)
       .color;
@@ -66,7 +72,10 @@ function optionsOf(place: HTMLElement, lines: readonly Line[], unit: ChartProps[
     height: HEIGHT,
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (_plot, low, high) => [Math.min(0, low), max ?? (high > 0 ? high * 1.1 : 1)] } },
-    axes: [axis, { ...axis, size: 68, values: (_plot, ticks) => ticks.map(unit) }],
+    axes: [
+      axis,
+      { ...axis, size: 68, ...(isBinary ? { incrs: BINARY_STEPS } : {}), values: (_plot, ticks) => ticks.map(unit) },
+    ],
     series: [
       {
         value: (_plot, seconds: number | null) =>
@@ -80,7 +89,7 @@ function optionsOf(place: HTMLElement, lines: readonly Line[], unit: ChartProps[
   };
 }
 
-function Values({ title, at, lines, unit }: Omit<ChartProps, 'max'>) {
+function Values({ title, at, lines, unit }: Omit<ChartProps, 'max' | 'isBinary'>) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -12,7 +12,7 @@ import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';
 import { noticeOf } from './notices.js';
 import { pathTo, SIGN_IN, type FormSpec, type PageSpec, type View } from './pages.js';
-import { HOME, NEW_PASSWORD_HINT, SECOND_FACTORS } from './sign-in.js';
+import { consoleOf, HOME, NEW_PASSWORD_HINT, SECOND_FACTORS } from './sign-in.js';
 
 const END_SESSION = '/account/sessions/end';
 const END_OTHERS = '/account/sessions/end-others';
@@ -41,6 +41,8 @@ export const accountPage: PageSpec = {
       content: [
         noticeOf(view),
         html`<p>You are signed in as ${user.name}, ${user.email}.</p>`,
+        consoleOf(view.request) !== undefined &&
+          html`<p><a href="${consoleOf(view.request) ?? ''}">Open the console</a></p>`,
         formOf({ action: SIGN_OUT, fields: [], button: 'Sign out' }, view),
         html`<h2>Organizations</h2>`,
         memberships.length === 0

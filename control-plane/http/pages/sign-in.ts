@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { signIn, signOut, signUp, type SignedIn } from '../../services/accounts/accounts.js';
 import type { FactorStep } from '../../services/accounts/factor-step.js';
@@ -14,8 +15,9 @@ import { MOST_CHARS, ownPath } from './return-to.js';
 import { signedIn } from './visitor.js';
 
 const SIGN_UP = '/sign-up';
-/** Where to go after a sign-in that leads nowhere else. */
+/** Where to go after a sign-in that leads nowhere else, if there is no console. */
 export const HOME = '/account';
+const CONSOLE = '/';
 export const SECOND_FACTORS = '/account/second-factors';
 /** Where a sign-in goes on that needs a second factor. */
 export const SECOND_STEP = '/sign-in/second-factor';
@@ -97,7 +99,12 @@ export function enter({ platform, request, reply }: Visit, { token }: SignedIn, 
   const before = signedIn(platform, request);
   if (before) signOut(platform, before.sessionId);
   setSessionCookie(reply, token);
-  return ownPath(return_to) ?? HOME;
+  return ownPath(return_to) ?? consoleOf(request) ?? HOME;
+}
+
+/** Returns where the console begins, if this control plane serves it. */
+export function consoleOf({ server }: FastifyRequest): string | undefined {
+  return server.hasRoute({ method: 'GET', url: CONSOLE }) ? CONSOLE : undefined;
 }
 
 const INVITE: Field = {

@@ -26,12 +26,13 @@ it('two people in one organization see each other’s acts as they happen; each 
     role: 'member',
   });
   await bob.api.post(`/v1/invites/${token}/accept`);
+  expect((await ann.api.request('PATCH', '/v1/orgs/current', { name: 'Acme' })).status).toBe(200);
   const [hers, his] = [await test.open(ann), await test.open(bob)];
   await hers.goTo('/instances');
   await his.goTo('/instances');
   await his.page.click('header button');
-  await his.page.click('[role=menuitemradio] >> nth=1');
-  await his.page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await his.page.click('[role=menuitemradio] >> text=Acme');
+  await his.page.waitForSelector('header button:has-text("Acme")');
   const { id } = await ann.api.post<InstanceBody>('/v1/instances', {
     offer_id,
     template_id,

@@ -39,6 +39,15 @@ it('sends those who are not signed in to the sign-in, and back', async () => {
   await window.page.fill('#password', 'a renter password');
   await window.page.keyboard.press('Enter');
   await window.page.waitForURL('**/market?gpu=H100');
+  await window.page.goto('/account');
+  await window.page.click('text=Open the console');
+  await window.page.waitForURL('**/instances');
+  await window.context.clearCookies();
+  await window.page.goto('/sign-in');
+  await window.page.fill('#email', renter.email);
+  await window.page.fill('#password', 'a renter password');
+  await window.page.keyboard.press('Enter');
+  await window.page.waitForURL('**/instances');
   await window.close();
 });
 
