@@ -55,7 +55,9 @@ function Steps() {
                 </Step>
                 <Step
                   {...{ number: 3, title: 'Choose a machine', isDone: false, isNext: next === 'machine' }}
-                  button={<StepButton to="/market" isDone={false} isNext={next === 'machine'} words="See what is free" />}
+                  button={
+                    <StepButton to="/market" isDone={false} isNext={next === 'machine'} words="See what is free" />
+                  }
                 >
                   Before you deploy, you see what an hour costs and how long your balance lasts.
                 </Step>

@@ -22,9 +22,9 @@ afterAll(() => test.stop());
 
 /** The amounts below an element, in micro-dollars, after each was held against its words. */
 async function amountsIn(window: ConsoleWindow, selector: string): Promise<number[]> {
-  const shown = await window.page.locator(`${selector} data`).evaluateAll((elements) =>
-    elements.map((element) => ({ value: element.getAttribute('value') ?? '', words: element.textContent })),
-  );
+  const shown: { value: string; words: string }[] = await window.page
+    .locator(`${selector} data`)
+    .evaluateAll('(elements) => elements.map(({ value, textContent }) => ({ value, words: textContent }))');
   return shown.map(({ value, words }) => {
     const [sign, text = ''] = words.startsWith('−') ? [-1, words.slice(1)] : [1, words];
     expect(sign * (parseMoney(text.replace('/h', '')) ?? NaN)).toBe(Number(value));

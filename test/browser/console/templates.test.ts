@@ -14,8 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-const ownTemplates = async () =>
-  (await renter.api.get<{ items: Template[] }>('/v1/templates?tab=organization')).items;
+const ownTemplates = async () => (await renter.api.get<{ items: Template[] }>('/v1/templates?tab=organization')).items;
 
 const HOSTILE = [
   '# Main <script>document.title = "broken"</script>',
@@ -100,9 +99,9 @@ it('shows what strangers have written without running it, loading it, or losing 
   await page.waitForSelector('h2:text-is("Readme")');
   await page.waitForSelector('text=deep');
   expect(await page.title()).toBe(`${name} - gpurent`);
-  const links = await page
+  const links: unknown = await page
     .locator('section:has(h2:text-is("Readme")) a')
-    .evaluateAll((elements) => elements.map((element) => [element.getAttribute('href'), element.getAttribute('rel')]));
+    .evaluateAll("(links) => links.map((link) => [link.getAttribute('href'), link.getAttribute('rel')])");
   const rel = 'noopener noreferrer nofollow';
   expect(links).toEqual([
     ['https://good.example/a', rel],
@@ -116,7 +115,12 @@ it('shows what strangers have written without running it, loading it, or losing 
 });
 
 it('finds, duplicates and deactivates', async () => {
-  await test.control.template({ name: 'Base', recommended: true, readme: 'Say **hello**.', command: ['sh', '-c', 'a\nb'] });
+  await test.control.template({
+    name: 'Base',
+    recommended: true,
+    readme: 'Say **hello**.',
+    command: ['sh', '-c', 'a\nb'],
+  });
   const window = await test.open(renter);
   const { page } = window;
   await window.goTo('/templates');

@@ -84,7 +84,7 @@ function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | 
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false } },
-    hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1]))] },
+    hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1] ?? []))] },
     scales: { x: { range: () => [at[0] ?? 0, at.at(-1) ?? 1] }, y: fromZero, balance: fromZero },
     axes: [
       { ...axis, values: (_plot, ticks) => ticks.map(dayName) },
