@@ -175,7 +175,7 @@ export async function changePassword(
     checkPasswordOn(tx, user);
     checkProofWithFactor(tx, caller);
     tx.run(query.updateTable('users').set({ password_hash }).where('id', '=', user.id));
-    endSessionsBut(tx, caller);
+    endSessionsBut(platform, tx, caller);
     endFactorRequestsOf(tx, user.id);
     endLinks(tx, 'password_reset', user.email);
     if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);

@@ -7,6 +7,7 @@ import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { LIMITS } from './limits.js';
+import { linksOf } from './session-links.js';
 import { hashToken } from './tokens.js';
 
 const SESSION_MS = 30 * DAY_MS;
@@ -114,14 +115,19 @@ export function endSession(platform: Platform, caller: AccountCaller, id: string
 
 /** Ends every session of the caller but the one that it uses. Returns how many. */
 export function endOtherSessions(platform: Platform, caller: AccountCaller): number {
-  return platform.store.transact((tx) => endSessionsBut(tx, caller));
+  return platform.store.transact((tx) => endSessionsBut(platform, tx, caller));
 }
 
 /**
- * Ends every session of a user but one, and takes back what was approved in that one: a program could still open a session by it. Returns
- * how many.
+ * Ends every session of a user but one, and takes back what was approved and linked in that one: a program or a browser could still
+ * open a session by it. Returns how many.
  */
-export function endSessionsBut(tx: Tx, { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>): number {
+export function endSessionsBut(
+  platform: Platform,
+  tx: Tx,
+  { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>,
+): number {
+  tx.afterCommit(() => linksOf(platform).delete(sessionId));
   tx.run(query.deleteFrom('device_codes').where('session_id', '=', sessionId));
   return tx.run(query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', sessionId));
 }

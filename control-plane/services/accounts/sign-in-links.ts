@@ -1,7 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { AccountCaller } from '../../domain/caller.js';
 import { MINUTE_MS } from '../../../shared/time.js';
-import { oncePer } from '../../store/remembered.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteSignIn } from '../mail/sign-in-mails.js';
@@ -9,22 +7,16 @@ import type { Platform } from '../system/platform.js';
 import { firstOrganization, type SignedIn } from './accounts.js';
 import { checkFreshProof } from './fresh-proof.js';
 import { invalidLink } from './link-requests.js';
+import { linksOf } from './session-links.js';
 import { openSession, type SessionOrigin } from './sessions.js';
 import { hashToken } from './tokens.js';
 
 export const SIGN_IN_LINK_MS = 10 * MINUTE_MS;
-const MOST_LINKS = 10_000;
 const PREFIX = 'sgn_';
-
-interface Link {
-  hash: string;
-  /** By the monotonic clock: nobody prolongs a link by setting the clock back. */
-  endsAt: number;
-}
 
 /**
  * Makes a link with which a browser signs in as the caller, once, within ten minutes. A session has one link at a time, and the link ends
- * with its session. Only this answer has the token. Nobody can make one for somebody else. Refuses with PROOF_REQUIRED.
+ * with its session, with a new password, and when all other sessions are ended. Only this answer has the token. Nobody can make one for somebody else. Refuses with PROOF_REQUIRED.
  */
 export function makeSignInLink(platform: Platform, caller: AccountCaller): { token: string; expiresAt: number } {
   platform.store.transact((tx) => checkFreshProof(tx, caller));
@@ -66,6 +58,3 @@ function getMaker(tx: Tx, sessionId: string) {
   if (!session || session.expires_at <= tx.now) throw invalidLink();
   return session;
 }
-
-/** The links by the session that made them. They are in memory, hashed: after a restart, people make another one. */
-const linksOf = oncePer((_platform: Platform) => new LRUCache<string, Link>({ max: MOST_LINKS }));
