@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -24,8 +24,6 @@ beforeAll(async () => {
   renter = await RealRenter.on(real);
   home = real.path('home');
   mkdirSync(join(home, '.ssh'), { recursive: true, mode: 0o700 });
-  copyFileSync(renter.keyFile, join(home, '.ssh/id_ed25519'));
-  execFileSync('chmod', ['600', join(home, '.ssh/id_ed25519')]);
   const PATH = `${real.path('npm/bin')}:${process.env['PATH'] ?? ''}`;
   env = { PATH, HOME: home, TERM: 'xterm-256color', LANG: 'C.UTF-8', TMPDIR: real.folder };
 });
@@ -52,6 +50,9 @@ async function gpurent(...args: string[]): Promise<Ended> {
     return { code, stdout, stderr };
   }
 }
+
+/** OpenSSH looks for keys in the home of the account, not in $HOME. */
+const ssh = (...command: string[]) => gpurent('ssh', 'box', '-i', renter.keyFile, '--', ...command);
 
 it('from npm install to a shell in three commands', async () => {
   const packed = real.path('packed');
@@ -91,21 +92,28 @@ it('from npm install to a shell in three commands', async () => {
   });
 
   // Nobody has typed "yes" to an unknown host key: the first connection is verified.
-  expect(await gpurent('ssh', 'box', '--', 'id', '-u')).toMatchObject({ code: 0, stdout: '0\n' });
-  expect(await gpurent('ssh', 'box', '--', 'exit 42')).toMatchObject({ code: 42 });
+  expect(await ssh('id', '-u')).toEqual({ code: 0, stdout: '0\n', stderr: '' });
+  expect(await ssh('exit 42')).toMatchObject({ code: 42 });
 }, 180_000);
 
 it('copies files, and writes an SSH configuration that ssh takes', async () => {
   const file = real.path('model.txt');
   writeFileSync(file, 'weights');
-  expect(await gpurent('cp', file, 'box:/root/model.txt')).toMatchObject({ code: 0 });
+  expect(await gpurent('cp', '-i', renter.keyFile, file, 'box:/root/model.txt')).toMatchObject({ code: 0 });
   expect(await gpurent('ssh-config', '--write')).toMatchObject({ code: 0 });
   const config = join(home, '.config/gpurent/ssh_config');
-  const options = ['-F', config, '-i', join(home, '.ssh/id_ed25519'), '-o', 'BatchMode=yes'];
+  const options = ['-F', config, '-i', renter.keyFile, '-o', 'BatchMode=yes'];
   const { stdout } = await execute('ssh', [...options, 'gpurent-box', 'cat /root/model.txt'], { env });
   expect(stdout).toBe('weights');
-  // A host with another key is refused.
-  writeFileSync(config, execFileSync('sed', [`s|HostName .*|HostName 127.0.0.1|; s|Port .*|Port 1|`, config]));
+  // A server with another key is refused.
+  const known = join(home, '.local/state/gpurent/known_hosts');
+  const [entry = ''] = readdirSync(known);
+  writeFileSync(join(known, entry), `${entry} ssh-ed25519 ${'A'.repeat(68)}\n`);
+  const impostor = execute('ssh', [...options, 'gpurent-box', 'true'], { env });
+  await expect(impostor).rejects.toMatchObject({
+    code: 255,
+    stderr: expect.stringContaining('verification failed') as string,
+  });
   expect(await gpurent('stop', 'box', '--wait')).toMatchObject({ code: 0, stdout: 'box is stopped\n' });
   expect(await gpurent('ssh', 'box')).toMatchObject({
     code: 3,

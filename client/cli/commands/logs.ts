@@ -6,6 +6,8 @@ import { INSTANCE, whole } from './options.js';
 const AGAIN_MS = 1_000;
 /** Lines in one answer. */
 const MOST = 1_000;
+/** It writes nothing any more. */
+const ENDED = ['stopped', 'error', 'destroyed'];
 
 interface Options {
   follow?: true;
@@ -15,7 +17,7 @@ interface Options {
 export const define: Define = (command, invocation) => {
   command
     .argument(...INSTANCE)
-    .option('-f, --follow', 'go on with what it writes, until Ctrl-C')
+    .option('-f, --follow', 'go on with what it writes, until it ends or Ctrl-C')
     .option('--tail <lines>', 'the last lines', whole(1, MOST), 200)
     .action(async (name: string, { follow, tail }: Options) => {
       const gpurent = invocation.gpurent();
@@ -30,6 +32,10 @@ export const define: Define = (command, invocation) => {
         if (page.lines_missed) invocation.note('(lines were written faster than they could be read)');
         for (const line of page.lines) stdout.write(`${programOutput(line, invocation.hasColour)}\n`);
         if (!follow) return;
+        if (page.lines.length === 0) {
+          const { status } = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });
+          if (ENDED.includes(status)) return invocation.note(`(the instance is ${status})`);
+        }
         // A full page has more behind it.
         if (page.lines.length < MOST) await wait(AGAIN_MS).catch(() => undefined);
         if (isOver()) return;

@@ -44,7 +44,7 @@ export function processTerminal(): Terminal {
 }
 
 async function runHere(program: string, args: readonly string[]): Promise<number> {
-  const { spawn } = await import('node:child_process');
+  const [{ spawn }, { constants }] = await Promise.all([import('node:child_process'), import('node:os')]);
   // Ctrl-C in the terminal reaches the child as well, which decides what it means.
   const ignore = () => undefined;
   process.on('SIGINT', ignore);
@@ -52,7 +52,8 @@ async function runHere(program: string, args: readonly string[]): Promise<number
     return await new Promise((resolve, reject) => {
       const child = spawn(program, args, { stdio: 'inherit' });
       child.once('error', reject);
-      child.once('exit', (code) => resolve(code ?? 1));
+      // As shells do for a program that a signal has ended.
+      child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
     });
   } finally {
     process.off('SIGINT', ignore);
