@@ -9,6 +9,8 @@ interface Manifest {
   version: string;
   license: string;
   dependencies: Record<string, string>;
+  /** Libraries that are in the package itself: all, or none. */
+  bundleDependencies?: string[];
 }
 const manifest = (file: string) => JSON.parse(read(file)) as Manifest;
 const project = manifest('package.json');
@@ -37,10 +39,11 @@ it.each([
   // It has the other parts of client within.
   ['client/cli/package.json', ['client/']],
 ])('%s names what its programs import, in the versions of this project', (file, folders) => {
-  const { version, license, dependencies } = manifest(file);
+  const { version, license, dependencies, bundleDependencies = Object.keys(dependencies) } = manifest(file);
   expect({ version, license }).toEqual({ version: project.version, license: project.license });
   const imported = folders.flatMap((folder) => [...importedIn(folder)]);
   expect(Object.keys(dependencies).sort()).toEqual([...new Set(imported)].sort());
+  expect(bundleDependencies).toEqual(Object.keys(dependencies));
   for (const [name, wanted] of Object.entries(dependencies))
     expect({ name, wanted }).toEqual({ name, wanted: project.dependencies[name] });
 });
