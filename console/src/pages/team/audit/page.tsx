@@ -123,7 +123,10 @@ function Csv({ search }: { search: AuditSearch }) {
   const save = useAct(
     // What is read of it is no JSON, of which the types do not know.
     () =>
-      api.get('/v1/audit-log.csv', { params: { query: filterOf(search) }, parseAs: 'blob' }) as Promise<unknown> as Promise<Blob>,
+      api.get('/v1/audit-log.csv', {
+        params: { query: filterOf(search) },
+        parseAs: 'blob',
+      }) as Promise<unknown> as Promise<Blob>,
     [],
     (content) => saveFile('audit-log.csv', content),
   );
