@@ -7,6 +7,7 @@ import type { AuditEntry } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
 import { Field, Select } from '../../../parts/field.js';
 import { Page } from '../../../parts/page.js';
+import { Older } from '../../../parts/older.js';
 import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
@@ -44,13 +45,7 @@ export default function AuditPage() {
               ) : (
                 <Entries entries={entries} />
               )}
-              {query.hasNextPage && (
-                <p className={styles.more}>
-                  <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    Show older ones
-                  </Button>
-                </p>
-              )}
+              <Older query={query} />
             </>
           );
         }}

@@ -4,6 +4,7 @@ import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import type { WebhookDelivery } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
+import { Older } from '../../../parts/older.js';
 import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
 import { Marked } from '../../../parts/status.js';
 import { TabLinks } from '../../../parts/tab-links.js';
@@ -43,13 +44,7 @@ export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
         {({ pages }) => (
           <>
             <List deliveries={pages.flatMap(({ items }) => items)} isOn={isOn} />
-            {query.hasNextPage && (
-              <p className={styles.more}>
-                <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                  Show older ones
-                </Button>
-              </p>
-            )}
+            <Older query={query} />
           </>
         )}
       </Loaded>
