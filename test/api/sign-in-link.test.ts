@@ -72,7 +72,6 @@ it('is for nothing else, and no other link is for it', async () => {
     reason: 'test',
   });
   expect(await isRefused(resetLink.token)).toBe(true);
-  expect(await isRefused('')).toBe(false);
 });
 
 it('is made by a session with a fresh proof alone, and gives no more than that session has', async () => {
@@ -86,6 +85,15 @@ it('is made by a session with a fresh proof alone, and gives no more than that s
   test.clock.advance(16 * 60_000);
   const refused = await renter.api.request('POST', PATH);
   expect(refused.body).toMatchObject({ code: 'PROOF_REQUIRED' });
+});
+
+it('has a page with one script of our own, which tells its address to nobody', async () => {
+  const { headers, text } = (await use('')).shown;
+  expect(headers['content-security-policy']).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+  );
+  expect(headers).toMatchObject({ 'referrer-policy': 'same-origin', 'cache-control': 'no-store' });
+  expect(text.match(/<script/g)).toHaveLength(1);
 });
 
 it('is kept as a hash, in memory', async () => {

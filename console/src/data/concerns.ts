@@ -5,7 +5,7 @@ type Key = readonly string[];
 /** What each kind of event is about, by the first word of its type: the keys of the queries that it makes old. */
 const CONCERNS: Readonly<Record<string, readonly Key[]>> = {
   api_key: [['api-keys']],
-  member: [['members'], ['me'], ['api-keys']],
+  member: [['members'], ['invites'], ['me'], ['api-keys']],
   invite: [['invites'], ['members']],
   billing: [['organization'], ['billing'], ['spend-caps']],
   organization: [['organization'], ['me'], ['instances'], ['instance']],

@@ -60,7 +60,11 @@ export async function followLive(queries: QueryClient, signal: AbortSignal): Pro
       return;
     } catch (error) {
       if (isSignedOut(error)) return goToSignIn();
-      if (!(error instanceof EventsExpiredError)) return set('off');
+      if (!(error instanceof EventsExpiredError)) {
+        // What is shown may be theirs no more: they were removed, or have another role.
+        if (connection.state !== 'connecting') void queries.invalidateQueries();
+        return set('off');
+      }
       set('cut');
       void queries.invalidateQueries();
     }

@@ -36,14 +36,16 @@ function Steps() {
               <ol className={styles.steps}>
                 <Step
                   {...{ number: 1, title: 'Add your SSH key', isDone: hasKey, isNext: next === 'key' }}
-                  button={<StepButton to="/keys" isDone={hasKey} isNext={next === 'key'} words="Add a key" />}
+                  to="/keys"
+                  verb="Add a key"
                 >
                   With it you log in to your instances. Without one you can use only what has a page of its own, such as
                   JupyterLab.
                 </Step>
                 <Step
                   {...{ number: 2, title: 'Add money', isDone: hasMoney, isNext: next === 'money' }}
-                  button={<StepButton to="/billing" isDone={hasMoney} isNext={next === 'money'} words="Add money" />}
+                  to="/billing"
+                  verb="Add money"
                 >
                   {hasMoney ? (
                     <>
@@ -55,9 +57,8 @@ function Steps() {
                 </Step>
                 <Step
                   {...{ number: 3, title: 'Choose a machine', isDone: false, isNext: next === 'machine' }}
-                  button={
-                    <StepButton to="/market" isDone={false} isNext={next === 'machine'} words="See what is free" />
-                  }
+                  to="/market"
+                  verb="See what is free"
                 >
                   Before you deploy, you see what an hour costs and how long your balance lasts.
                 </Step>
@@ -75,11 +76,13 @@ interface StepProps {
   title: string;
   isDone: boolean;
   isNext: boolean;
-  button: ReactNode;
+  to: '/keys' | '/billing' | '/market';
+  /** The words on its button. */
+  verb: string;
   children: ReactNode;
 }
 
-function Step({ number, title, isDone, isNext, button, children }: StepProps) {
+function Step({ number, title, isDone, isNext, to, verb, children }: StepProps) {
   return (
     <li className={styles.step} aria-current={isNext ? 'step' : undefined}>
       <span className={classNames(styles.number, isDone && styles.done)} aria-hidden="true">
@@ -92,17 +95,11 @@ function Step({ number, title, isDone, isNext, button, children }: StepProps) {
         </h3>
         <p>{children}</p>
       </div>
-      {button}
+      {!isDone && (
+        <LinkButton to={to} kind={isNext ? 'main' : 'quiet'}>
+          {verb}
+        </LinkButton>
+      )}
     </li>
-  );
-}
-
-function StepButton(props: { to: '/keys' | '/billing' | '/market'; words: string; isDone: boolean; isNext: boolean }) {
-  const { to, words, isDone, isNext } = props;
-  if (isDone) return null;
-  return (
-    <LinkButton to={to} kind={isNext ? 'main' : 'quiet'}>
-      {words}
-    </LinkButton>
   );
 }

@@ -65,7 +65,7 @@ it('leads an endpoint from its creation over its deliveries to its end', async (
   await page.getByText('signs, too, until').waitFor();
 
   await page.getByRole('button', { name: 'Replay since…' }).click();
-  await page.getByLabel('Since').fill('2020-01-01T00:00');
+  await page.getByLabel('Since', { exact: true }).fill('2020-01-01T00:00');
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('events are compared with its filters').waitFor();
 

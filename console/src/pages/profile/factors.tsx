@@ -63,7 +63,10 @@ function List({ factors }: { factors: readonly Factor[] }) {
         { title: 'Name', cell: ({ name }) => name },
         { title: 'Kind', cell: ({ kind }) => KINDS[kind] },
         { title: 'Added', cell: ({ created_at }) => <Ago at={created_at} /> },
-        { title: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Ago at={last_used_at} />) },
+        {
+          title: 'Last used',
+          cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Ago at={last_used_at} />),
+        },
         { title: 'Acts', cell: (factor) => <Remove factor={factor} isLast={factors.length === 1} /> },
       ]}
     />

@@ -39,7 +39,9 @@ export function Mails() {
               <CheckBox
                 key={name}
                 label={CHOICES[name]}
-                checked={change.variables?.[name] !== undefined && change.isPending ? change.variables[name] : settings[name]}
+                checked={
+                  change.variables?.[name] !== undefined && change.isPending ? change.variables[name] : settings[name]
+                }
                 onChange={({ target }) => change.mutate({ [name]: target.checked })}
               />
             ))}

@@ -31,7 +31,10 @@ export function ChangeRole({ member, isMe }: { member: Member; isMe: boolean }) 
         <RoleField value={chosen ?? role} onChoose={choose} />
         {chosen !== undefined && isDemotion(role, chosen) && (
           <Notice kind="warning">
-            <p>This revokes their personal API keys. Programs that use these stop working, and nobody can bring them back.</p>
+            <p>
+              This revokes their personal API keys. Programs that use these stop working, and nobody can bring them
+              back.
+            </p>
           </Notice>
         )}
         {isMe && role === 'admin' && chosen !== 'admin' && (

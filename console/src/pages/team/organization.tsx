@@ -84,7 +84,12 @@ export function SecondFactorDemand({ name }: { name: string }) {
               </ConfirmButton>
             ) : (
               <ConfirmButton
-                {...{ old, label: 'Demand one', kind: 'main', title: `Demand a second factor of all members of ${name}` }}
+                {...{
+                  old,
+                  label: 'Demand one',
+                  kind: 'main',
+                  title: `Demand a second factor of all members of ${name}`,
+                }}
                 act={put(true)}
               >
                 <p>

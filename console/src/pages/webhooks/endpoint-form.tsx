@@ -40,7 +40,13 @@ export function EndpointForm({ before, verb, isBusy, error, onSubmit, onClose }:
     >
       <Field label="Address" hint="An https address that is reached over the Internet.">
         {(tied) => (
-          <Input {...tied} type="url" required value={given.url} onChange={({ target }) => set({ url: target.value })} />
+          <Input
+            {...tied}
+            type="url"
+            required
+            value={given.url}
+            onChange={({ target }) => set({ url: target.value })}
+          />
         )}
       </Field>
       <Field label="What it is for" hint="Optional.">

@@ -7,6 +7,7 @@ import type { AuditEntry } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
 import { Field, Select } from '../../../parts/field.js';
 import { Page } from '../../../parts/page.js';
+import { Older } from '../../../parts/older.js';
 import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
@@ -44,13 +45,7 @@ export default function AuditPage() {
               ) : (
                 <Entries entries={entries} />
               )}
-              {query.hasNextPage && (
-                <p className={styles.more}>
-                  <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    Show older ones
-                  </Button>
-                </p>
-              )}
+              <Older query={query} />
             </>
           );
         }}
@@ -123,7 +118,10 @@ function Csv({ search }: { search: AuditSearch }) {
   const save = useAct(
     // What is read of it is no JSON, of which the types do not know.
     () =>
-      api.get('/v1/audit-log.csv', { params: { query: filterOf(search) }, parseAs: 'blob' }) as Promise<unknown> as Promise<Blob>,
+      api.get('/v1/audit-log.csv', {
+        params: { query: filterOf(search) },
+        parseAs: 'blob',
+      }) as Promise<unknown> as Promise<Blob>,
     [],
     (content) => saveFile('audit-log.csv', content),
   );

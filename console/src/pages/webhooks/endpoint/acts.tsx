@@ -67,8 +67,15 @@ export function SwitchOnOrOff({ endpoint: { id, url, enabled } }: { endpoint: We
   const switchOn = useAct(set(true), OLD);
   if (enabled)
     return (
-      <ConfirmButton label="Switch off" title={`Switch off ${url}, and give up its pending deliveries`} act={set(false)} old={OLD}>
-        <p>It misses what happens until it is switched on again. You can replay that then, as long as events are kept.</p>
+      <ConfirmButton
+        label="Switch off"
+        title={`Switch off ${url}, and give up its pending deliveries`}
+        act={set(false)}
+        old={OLD}
+      >
+        <p>
+          It misses what happens until it is switched on again. You can replay that then, as long as events are kept.
+        </p>
       </ConfirmButton>
     );
   return (
@@ -91,7 +98,10 @@ export function RotateSecret({ endpoint: { id } }: { endpoint: WebhookEndpoint }
   return (
     <>
       <ConfirmButton label="New secret" kind="main" title="Make a new secret for this endpoint" act={rotate} old={OLD}>
-        <p>For 24 hours, messages are signed with both, so your program can change in between. A third one ends the first.</p>
+        <p>
+          For 24 hours, messages are signed with both, so your program can change in between. A third one ends the
+          first.
+        </p>
       </ConfirmButton>
       {secret !== undefined && (
         <Secret title="The new secret" secret={secret} onClose={() => setSecret(undefined)}>

@@ -4,6 +4,7 @@ import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import type { WebhookDelivery } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
+import { Older } from '../../../parts/older.js';
 import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
 import { Marked } from '../../../parts/status.js';
 import { TabLinks } from '../../../parts/tab-links.js';
@@ -43,13 +44,7 @@ export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
         {({ pages }) => (
           <>
             <List deliveries={pages.flatMap(({ items }) => items)} isOn={isOn} />
-            {query.hasNextPage && (
-              <p className={styles.more}>
-                <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                  Show older ones
-                </Button>
-              </p>
-            )}
+            <Older query={query} />
           </>
         )}
       </Loaded>
@@ -96,8 +91,24 @@ function State({ delivery: { state, next_attempt_at } }: { delivery: WebhookDeli
   );
 }
 
+/** Why an attempt has failed, beside its status; a later release may add reasons. */
+const ERRORS: Readonly<Record<string, string>> = {
+  bad_answer: 'no answer that can be read',
+  certificate: 'its certificate is not trusted',
+  disabled: 'the endpoint was switched off',
+  events_expired: 'the events had expired',
+  forbidden_address: 'its address is not on the Internet',
+  internal: 'the control plane has failed',
+  redirected: 'it leads elsewhere, which is not followed',
+  status: '',
+  timed_out: 'no answer within 15 s',
+  unreachable: 'it cannot be reached',
+  unresolved: 'its name has no address',
+};
+
 function Answer({ delivery: { last_status, last_error, last_answer } }: { delivery: WebhookDelivery }) {
-  const words = [last_status, last_error?.replaceAll('_', ' ')].filter((word) => word !== null && word !== undefined);
+  const reason = last_error === null ? '' : (ERRORS[last_error] ?? last_error);
+  const words = [last_status === null ? '' : `HTTP ${last_status}`, reason].filter((word) => word !== '');
   return (
     <div className={styles.answer}>
       {words.join(', ')}
@@ -112,10 +123,10 @@ function Answer({ delivery: { last_status, last_error, last_answer } }: { delive
 }
 
 function Replay({ delivery: { id, type }, isOn }: { delivery: WebhookDelivery; isOn: boolean }) {
-  const replay = useAct(() => api.post('/v1/webhook-deliveries/{id}/replay', { params: { path: { id } } }), [
-    ['webhooks'],
-    ['audit-log'],
-  ]);
+  const replay = useAct(
+    () => api.post('/v1/webhook-deliveries/{id}/replay', { params: { path: { id } } }),
+    [['webhooks'], ['audit-log']],
+  );
   return (
     <>
       <Button isBusy={replay.isPending} disabled={!isOn} aria-label={`Replay: ${type}`} onClick={() => replay.mutate()}>
