@@ -6,6 +6,9 @@ import {
   redirect,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
+import { billingSearch } from '../pages/billing/search.js';
+import { keysSearch } from '../pages/keys/search.js';
+import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
@@ -25,13 +28,37 @@ const home = createRoute({
   },
 });
 
+const templates = createRoute({
+  getParentRoute: () => root,
+  path: '/templates',
+  validateSearch: templatesSearch,
+  component: lazyRouteComponent(() => import('../pages/templates/page.js')),
+});
+
+const billing = createRoute({
+  getParentRoute: () => root,
+  path: '/billing',
+  validateSearch: billingSearch,
+  component: lazyRouteComponent(() => import('../pages/billing/page.js')),
+});
+
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: '/keys',
+  validateSearch: keysSearch,
+  component: lazyRouteComponent(() => import('../pages/keys/page.js')),
+});
+
 const routes = [
   home,
   page('/instances', () => import('../pages/instances/page.js')),
   page('/market', () => import('../pages/market/page.js')),
-  page('/templates', () => import('../pages/templates/page.js')),
-  page('/billing', () => import('../pages/billing/page.js')),
-  page('/keys', () => import('../pages/keys/page.js')),
+  templates,
+  page('/templates/new', () => import('../pages/templates/editor/new-page.js')),
+  page('/templates/$id', () => import('../pages/templates/template/page.js')),
+  page('/templates/$id/edit', () => import('../pages/templates/editor/edit-page.js')),
+  billing,
+  keys,
   page('/team', () => import('../pages/team/page.js')),
   page('/webhooks', () => import('../pages/webhooks/page.js')),
   page('/profile', () => import('../pages/profile/page.js')),
