@@ -32,11 +32,16 @@ it('draws the balance to zero exactly when it is used up, with times in order', 
     [1, 1, 1, null],
   ]);
   fc.assert(
-    fc.property(fc.integer({ min: -(10 ** 9), max: 10 ** 12 }), fc.nat(10 ** 9), fc.nat(10 ** 9), (balance, burn, ahead) => {
-      const drawn = seriesOf(days, balance, burn, now + ahead - 5 * 10 ** 8);
-      expect([...drawn.at].sort((a, b) => a - b)).toEqual(drawn.at);
-      expect(drawn.balance.every((value) => value === null || value >= 0)).toBe(true);
-    }),
+    fc.property(
+      fc.integer({ min: -(10 ** 9), max: 10 ** 12 }),
+      fc.nat(10 ** 9),
+      fc.nat(10 ** 9),
+      (balance, burn, ahead) => {
+        const drawn = seriesOf(days, balance, burn, now + ahead - 5 * 10 ** 8);
+        expect([...drawn.at].sort((a, b) => a - b)).toEqual(drawn.at);
+        expect(drawn.balance.every((value) => value === null || value >= 0)).toBe(true);
+      },
+    ),
   );
 });
 

@@ -41,14 +41,19 @@ export function CapMeters({ caps }: { caps: SpendCaps }) {
 /** How full a cap is, in words that never say more room than there is. */
 function Meter({ title, used, cap }: { title: string; used: number; cap: number | null }) {
   const percent = cap === null ? 0 : cap === 0 ? 100 : Math.min(100, Math.ceil((used / cap) * 100));
-  const words = `${exactMoney(used)} of ${cap === null ? 'any amount' : exactMoney(cap)}`;
   return (
     <li className={styles.meter}>
       <span>{title}</span>
       <span className={styles.amounts}>
-        <data value={used}>{exactMoney(used)}</data> of{' '}
-        {cap === null ? 'any amount: no cap' : <data value={cap}>{exactMoney(cap)}</data>}
-        {cap !== null && `, ${percent} % used`}
+        <data value={used}>{exactMoney(used)}</data>
+        {cap === null ? (
+          ', no cap'
+        ) : (
+          <>
+            {' '}
+            of <data value={cap}>{exactMoney(cap)}</data>, {percent} % used
+          </>
+        )}
       </span>
       {cap !== null && (
         <meter
@@ -59,7 +64,7 @@ function Meter({ title, used, cap }: { title: string; used: number; cap: number 
           optimum={0}
           value={percent}
           aria-label={title}
-          aria-valuetext={words}
+          aria-valuetext={`${percent} % used`}
         />
       )}
     </li>

@@ -20,14 +20,14 @@ it('adds an SSH key by the keyboard, refuses a private one unsent, and removes i
   const { page } = window;
   await window.goTo('/keys');
   await window.shoot('keys-empty');
-  await page.getByRole('link', { name: 'Add an SSH key' }).first().press('Enter');
+  await page.getByRole('link', { name: 'Add an SSH key' }).press('Enter');
   await page.waitForURL('**/keys?add=ssh');
   await page.getByLabel('Public key').fill('-----BEGIN OPENSSH PRIVATE KEY-----');
   await page.waitForSelector('text=This is a private key');
   await page.getByLabel('Public key').fill(PUBLIC_KEY);
   await window.checkAccess();
   await page.getByLabel('Name', { exact: true }).press('Enter');
-  await page.waitForSelector('th:text("<b>me</b>@example.com")');
+  await page.waitForSelector('th:has-text("<b>me</b>@example.com")');
   await page.waitForURL('**/keys');
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   await page.getByRole('button', { name: 'Remove: ' }).press('Enter');
@@ -63,7 +63,7 @@ it('shows the secret of an API key once, with the restrictions that were asked f
   await page.getByRole('button', { name: 'I have kept it' }).press('Enter');
   expect(await page.content()).not.toContain(secret);
   await page.reload();
-  await page.waitForSelector('th:text("CI <script>")');
+  await page.waitForSelector('th:has-text("CI <script>")');
   expect(await page.content()).not.toContain(secret);
   await page.getByRole('link', { name: 'Caps: CI' }).press('Enter');
   await page.waitForSelector('text=$0.00 of $12.345678, 0 % used');

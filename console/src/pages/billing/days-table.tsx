@@ -22,7 +22,7 @@ export function DaysTable({ days }: { days: readonly DailySpend[] }) {
           <Table
             label="Spend of each day"
             columns={[
-              { title: 'Day (UTC)', cell: ({ date }) => date },
+              { title: 'Day (UTC)', cell: ({ date }) => <span className={styles.day}>{date}</span> },
               { title: 'GPU', cell: ({ gpu_micro }) => <Money micro={gpu_micro} />, isNumber: true },
               { title: 'Disk', cell: ({ disk_micro }) => <Money micro={disk_micro} />, isNumber: true },
               { title: 'Total', cell: ({ total_micro }) => <Money micro={total_micro} />, isNumber: true },

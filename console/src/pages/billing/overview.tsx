@@ -41,7 +41,11 @@ export function Overview() {
   );
 }
 
-function Figures({ organization: { balance_micro, burn_per_hour_micro, lasts_until } }: { organization: Organization }) {
+function Figures({
+  organization: { balance_micro, burn_per_hour_micro, lasts_until },
+}: {
+  organization: Organization;
+}) {
   return (
     <>
       <dl className={styles.figures}>

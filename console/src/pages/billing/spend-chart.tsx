@@ -17,6 +17,9 @@ interface ChartProps {
 }
 
 const HEIGHT = 240;
+// uPlot declares its enum for the compiler only: there is none at run time.
+// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment
+const RIGHT: UPlot.Axis.Side = 1;
 
 /** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at this burn. */
 export function SpendChart({ days, balanceMicro, burnMicro, now }: ChartProps) {
@@ -78,7 +81,9 @@ function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | 
   const money = { incrs: WHOLE_STEPS, values: (_plot: UPlot, ticks: number[]) => ticks.map(exactMoney), size: 72 };
   const steps = UPlot.paths.stepped?.({ align: 1 });
   const area = { width: 1, points: { show: false }, ...(steps ? { paths: steps } : {}) };
-  const fromZero = { range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000] };
+  const fromZero = {
+    range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000],
+  };
   return {
     width: place.clientWidth,
     height: HEIGHT,
@@ -87,15 +92,22 @@ function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | 
     hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1] ?? []))] },
     scales: { x: { range: () => [at[0] ?? 0, at.at(-1) ?? 1] }, y: fromZero, balance: fromZero },
     axes: [
-      { ...axis, values: (_plot, ticks) => ticks.map(dayName) },
+      { ...axis, size: 28, values: (_plot, ticks) => ticks.map(dayName) },
       { ...axis, ...money },
-      { ...axis, ...money, scale: 'balance', side: 1, grid: { show: false } },
+      { ...axis, ...money, scale: 'balance', side: RIGHT, grid: { show: false } },
     ],
     series: [
       {},
       { ...area, label: 'GPU', stroke: colour('gpu'), fill: colour('gpu') },
       { ...area, label: 'disk', stroke: colour('disk'), fill: colour('disk') },
-      { label: 'balance', scale: 'balance', stroke: colour('balance'), width: 2, dash: [6, 4], points: { show: false } },
+      {
+        label: 'balance',
+        scale: 'balance',
+        stroke: colour('balance'),
+        width: 2,
+        dash: [6, 4],
+        points: { show: false },
+      },
     ],
   };
 }

@@ -64,14 +64,24 @@ export function TransactionsTab() {
 }
 
 const COLUMNS: readonly Column<Transaction>[] = [
-  { title: 'When', cell: ({ created_at }) => <time dateTime={created_at}>{exactTime(created_at)}</time> },
-  { title: 'What', cell: ({ kind, meter }) => (meter === null ? kind : `${kind} for ${meter === 'gpu' ? 'GPU' : meter}`) },
+  {
+    title: 'When',
+    cell: ({ created_at }) => (
+      <time className={styles.day} dateTime={created_at}>
+        {exactTime(created_at)}
+      </time>
+    ),
+  },
+  {
+    title: 'What',
+    cell: ({ kind, meter }) => (meter === null ? kind : `${kind} for ${meter === 'gpu' ? 'GPU' : meter}`),
+  },
   { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },
   {
     title: 'For',
     cell: ({ instance_id, reason }) =>
       instance_id === null ? (
-        (reason ?? '')
+        <span className={styles.reason}>{reason}</span>
       ) : (
         <a href={`/instances/${encodeURIComponent(instance_id)}`}>
           <code>{instance_id}</code>

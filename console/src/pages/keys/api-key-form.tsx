@@ -50,7 +50,12 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
     <form className={styles.form} onSubmit={submit} noValidate>
       <Field label="Name" hint="What will use it, for example: CI" error={isTried ? faults.name : undefined}>
         {(tied) => (
-          <Input {...tied} maxLength={64} value={draft.name} onChange={({ target }) => change({ name: target.value })} />
+          <Input
+            {...tied}
+            maxLength={64}
+            value={draft.name}
+            onChange={({ target }) => change({ name: target.value })}
+          />
         )}
       </Field>
       {mayMakeTeamKeys && (

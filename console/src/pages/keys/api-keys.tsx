@@ -33,7 +33,7 @@ export function ApiKeys() {
     </LinkButton>
   ) : undefined;
   return (
-    <Section title="API keys of the organization" actions={createButton}>
+    <Section title="API keys of the organization" actions={query.data?.length !== 0 && createButton}>
       <p className={styles.prose}>A program that has one acts as a member, less what the key is not allowed.</p>
       {made && <Secret made={made} forget={() => setMade(undefined)} />}
       <Loaded query={query}>

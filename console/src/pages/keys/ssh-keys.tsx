@@ -30,7 +30,7 @@ export function SshKeys() {
     </LinkButton>
   );
   return (
-    <Section title="Your SSH keys" actions={addButton}>
+    <Section title="Your SSH keys" actions={query.data?.length !== 0 && addButton}>
       <p className={styles.prose}>They belong to you, in every organization. A deploy asks which of them may log in.</p>
       <Loaded query={query}>
         {(keys) =>

@@ -114,7 +114,11 @@ export function bodyOf(draft: Draft, before?: Template): TemplateBody {
     readme: draft.readme || null,
     env: draft.env
       .filter(({ key }) => key !== '')
-      .map(({ key, value, secret, isKept }) => ({ key, secret, value: secret && isKept && value === '' ? null : value })),
+      .map(({ key, value, secret, isKept }) => ({
+        key,
+        secret,
+        value: secret && isKept && value === '' ? null : value,
+      })),
     ports: draft.ports.map(({ port, protocol, label, open_button, guard }) => ({
       ...{ protocol, label, open_button, guard, port: Number(port) },
     })),

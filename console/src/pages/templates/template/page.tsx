@@ -11,7 +11,7 @@ import { Markdown } from '../../../parts/markdown.js';
 import { Page, Section } from '../../../parts/page.js';
 import { ErrorBox, Loaded, Notice } from '../../../parts/states.js';
 import { say } from '../../../parts/toast.js';
-import { makerOf, template as templateQuery } from '../queries.js';
+import { template as templateQuery } from '../queries.js';
 import { TemplateFacts } from './template-facts.js';
 
 const route = getRouteApi('/templates/$id');
@@ -19,10 +19,13 @@ const route = getRouteApi('/templates/$id');
 export default function TemplatePage() {
   const { id } = route.useParams();
   const query = useQuery(templateQuery(id));
+  if (query.data) return <TemplateView template={query.data} />;
   return (
-    <Loaded query={query} rows={8}>
-      {(template) => <TemplateView template={template} />}
-    </Loaded>
+    <Page title="Template">
+      <Loaded query={query} rows={8}>
+        {() => null}
+      </Loaded>
+    </Page>
   );
 }
 
@@ -40,7 +43,7 @@ function TemplateView({ template }: { template: Template }) {
   return (
     <Page
       title={template.name}
-      lead={template.description || makerOf(template)}
+      lead={template.description || undefined}
       actions={
         <>
           {mayChange && (

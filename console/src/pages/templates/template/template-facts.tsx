@@ -23,7 +23,7 @@ export function TemplateFacts({ template }: { template: Template }) {
             </div>
           ))}
         </dl>
-        {command.length > 0 && <Script name="Command" text={command.join('\n')} />}
+        {command.length > 0 && <Script name="Command" text={command.map(quoted).join(' ')} />}
         {onstart !== null && onstart !== '' && <Script name="At each start" text={onstart} />}
       </Section>
       {ports.length > 0 && (
@@ -66,13 +66,19 @@ function factsOf(template: Template): [string, ReactNode][] {
     ['CUDA', cuda_max === null ? 'any version' : `at most ${cuda_max}`],
     ['Registry', registry_private ? 'asks for a password, which is kept' : 'asks for no password'],
     ['Access token', uses_access_token ? 'each instance has one' : 'none'],
-    ['Made', <Ago key="made" at={created_at} />],
-    ['Seen', makerOf(template)],
+    ['Since', <Ago key="since" at={created_at} />],
+    ['Made', makerOf(template)],
   ];
 }
 
+/** Quotes an argument in which there is more than a plain word, so that one can tell where it ends. */
+function quoted(argument: string): string {
+  return /^[\w./:=@%+,-]+$/.test(argument) ? argument : JSON.stringify(argument);
+}
+
 function Value({ value, secret }: { value: string | null; secret: boolean }) {
-  if (value === null) return <span className={styles.hidden}>{secret ? 'secret: never shown' : 'not shown to you'}</span>;
+  if (value === null)
+    return <span className={styles.hidden}>{secret ? 'secret: never shown' : 'not shown to you'}</span>;
   return <code className={styles.value}>{value}</code>;
 }
 
