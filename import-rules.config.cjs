@@ -1,10 +1,10 @@
 /**
  * Which part may know which, as ARCHITECTURE.md has it: dependencies point down, and each rule names what its part may see.
  */
-const mayOnlySee = (part, others) => ({
+const mayOnlySee = (part, others, except = []) => ({
   name: `${part} sees only its own`,
   severity: 'error',
-  from: { path: `^${part}/` },
+  from: { path: `^${part}/`, ...(except.length > 0 && { pathNot: except.map((path) => `^${path}/`) }) },
   to: {
     path: '^(shared|client|console|control-plane|agent|test|scripts)/',
     pathNot: [part, ...others].map((path) => `^${path}(/|\\.)`),
@@ -58,8 +58,11 @@ module.exports = {
       from: { path: '^console/src/pages/([^/]+)/' },
       to: { path: '^console/src/pages/', pathNot: '^console/src/pages/$1/' },
     },
+    mayOnlySee('client/api', []),
+    mayOnlySee('client/mcp', ['client/api']),
+    mayOnlySee('client/cli', ['client/api', 'client/mcp']),
     mayOnlySee('scripts', ['shared', 'client']),
-    mayOnlySee('control-plane', ['shared']),
+    mayOnlySee('control-plane', ['shared'], ['control-plane/http/mcp']),
     mayOnlySee('agent', ['shared']),
 
     mayOnlySee('control-plane/domain', ['shared']),
@@ -75,11 +78,19 @@ module.exports = {
     mayOnlySee('control-plane/payments', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/outbound', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/mail', ['shared', 'control-plane/domain']),
-    mayOnlySee('control-plane/http', [
+    mayOnlySee(
+      'control-plane/http',
+      ['shared', 'control-plane/domain', 'control-plane/services', 'control-plane/config'],
+      ['control-plane/http/mcp'],
+    ),
+    // The server for AI agents calls the API as any client does.
+    mayOnlySee('control-plane/http/mcp', [
       'shared',
+      'client/api',
+      'client/mcp',
       'control-plane/domain',
       'control-plane/services',
-      'control-plane/config',
+      'control-plane/http',
     ]),
     mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
     mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),

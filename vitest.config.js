@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** What takes much processor time without Docker, and guards what quick tests look at, too. */
 const DEEP = [
   'test/simulation/{bugs,group-commit,money-bugs,remembered,simulation}.test.ts',
-  'test/contract/clients.test.ts',
+  'test/contract/{client-package,clients,earlier-clients}.test.ts',
   'test/check/import-rules.test.ts',
 ];
 

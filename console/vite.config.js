@@ -1,6 +1,7 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
+import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig } from 'vite';
 
@@ -31,6 +32,8 @@ function compressed() {
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [compressed()],
+  // Its way to read entities in a browser writes HTML, which Trusted Types forbid; the other one has a list of them.
+  resolve: { alias: { 'markdown-to-jsx/entities': fileURLToPath(import.meta.resolve('markdown-to-jsx/entities')) } },
   build: {
     outDir: OUT,
     emptyOutDir: true,

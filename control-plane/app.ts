@@ -44,6 +44,7 @@ import { reencrypt } from './services/secrets/key-rotation.js';
 import { factorRemoverOf, shiftRemovals } from './services/accounts/factor-removals.js';
 import { linkSenderOf } from './services/accounts/send-links.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
+import { beginEventEpoch } from './services/events/epoch.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
@@ -162,6 +163,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     address: currentAddress,
     ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
+  beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
   const platform: Platform = {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ApiError, connect, UnreachableError, type TemplateOfOperator } from '../client/api/index.js';
 
@@ -15,12 +15,19 @@ async function addTemplates({ api, images }: Options, token: string): Promise<vo
   const client = connect({ url: api, token });
   const { items } = await client.get('/v1/templates', { params: { query: { tab: 'system' } } });
   for (const name of readdirSync(FOLDER)) {
-    const text = readFileSync(`${FOLDER}/${name}/template.json`, 'utf8').replaceAll('{images}', images);
-    const template = JSON.parse(text) as TemplateOfOperator;
+    const template = templateIn(`${FOLDER}/${name}`, images);
     const isThere = items.some(({ name }) => name === template.name);
     if (!isThere) await client.post('/v1/operator/templates', { body: template });
     process.stdout.write(`${template.name}: ${isThere ? 'is there already' : template.image}\n`);
   }
+}
+
+/** Reads `template.json` of a folder, with the script `onstart` beside it if there is one. */
+function templateIn(folder: string, images: string): TemplateOfOperator {
+  const text = readFileSync(`${folder}/template.json`, 'utf8').replaceAll('{images}', images);
+  const template = JSON.parse(text) as TemplateOfOperator;
+  const onstart = `${folder}/onstart`;
+  return existsSync(onstart) ? { ...template, onstart: readFileSync(onstart, 'utf8') } : template;
 }
 
 const program = new Command('add-templates')

@@ -154,9 +154,10 @@ async function main(): Promise<void> {
   const { operator: operatorAccount, renter: renterAccount } = accounts();
   compile();
   watch('dist/control-plane/main.js', 'serve');
+  const impatient = connect({ url, attempts: 1 });
   const isReady = () =>
-    fetch(`http://${HTTP}/readyz`).then(
-      ({ ok }) => ok,
+    impatient.get('/readyz').then(
+      () => true,
       () => false,
     );
   await eventually('the control plane', isReady, PATIENCE_MS);

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+/** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
+const FIRST_INTERVAL_MS = 1;
 const INTERVAL_MS = 10;
 /** Waits with a longer timeout poll less often. */
 const LONG_MS = 30_000;
@@ -15,6 +17,8 @@ export async function eventually<T>(
   timeoutMs = LONG_MS,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
+  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
+  let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
   do {
     try {
@@ -24,7 +28,8 @@ export async function eventually<T>(
       cause = error;
       break;
     }
-    await pause(timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS);
+    await pause(interval);
+    interval = Math.min(2 * interval, longest);
   } while (performance.now() < deadline);
   throw new Error(`gave up waiting for ${what}`, { cause });
 }

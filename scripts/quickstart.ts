@@ -241,6 +241,9 @@ async function main(): Promise<void> {
       await tour(stage, instance.id);
     } else {
       console.log(`\nReach it:   ssh ${sshArguments(stage.keyFile, instance).join(' ')}`);
+      // Made last: it works for ten minutes.
+      const { token } = await renter.post('/v1/auth/sign-in-link');
+      console.log(`Console:    ${stage.apiUrl}/sign-in/link#${token} (once, within 10 minutes)`);
       console.log(`API:        ${stage.apiUrl}/v1`);
       console.log(`Sign in:    ${stage.apiUrl}/sign-in as ${RENTER} with the password ${stage.password}`);
       console.log(

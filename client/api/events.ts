@@ -93,15 +93,19 @@ async function* streamOf(
       if (id !== undefined && id !== '') received.push({ id, event: JSON.parse(text) as GpurentEvent });
     },
   });
-  for await (const text of textsOf(data)) {
+  for await (const text of textsOf(data, signal)) {
     parser.feed(text);
     yield* received.splice(0);
   }
 }
 
 /** Yields the text of a stream as it comes. Throws if nothing has come for too long. Not every browser can iterate over a stream itself. */
-async function* textsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* textsOf(stream: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
+  signal.throwIfAborted();
   const reader = stream.getReader();
+  const stop = () => void reader.cancel().catch(() => undefined);
+  // Node forgets the signal of a request that is collected as garbage while its answer still arrives.
+  signal.addEventListener('abort', stop, { once: true });
   const decoder = new TextDecoder();
   try {
     for (;;) {
@@ -110,7 +114,8 @@ async function* textsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
       yield decoder.decode(value, { stream: true });
     }
   } finally {
-    await reader.cancel().catch(() => undefined);
+    signal.removeEventListener('abort', stop);
+    stop();
   }
 }
 

@@ -8,6 +8,8 @@ export const ACTS = [
   'credit.grant',
   'dispute.close',
   'dispute.open',
+  'domain.assign',
+  'domain.withdraw',
   'instance.access',
   'instance.adopt',
   'instance.credit_ignored_stop',

@@ -52,14 +52,33 @@ const DELAYS_MS = [
 /** How long an endpoint gets nothing after it has failed once, twice and so on. */
 const PAUSES_MS = [5_000, 30_000, 2 * MINUTE_MS, 5 * MINUTE_MS];
 
-/** Returns the milliseconds from the failure of this attempt (1: the first) to the next one; undefined: it was the last. */
-export function retryDelayMs(attempt: number): number | undefined {
-  return DELAYS_MS[attempt - 1];
+/** With these statuses a receiver can say in `Retry-After` when it wants to be asked again. */
+const REFUSED_FOR_NOW = [429, 503];
+/** Longer waits than this are cut: an endpoint that is never asked again is never switched off either. */
+const LONGEST_ASKED_MS = DAY_MS;
+
+/**
+ * Returns the milliseconds from the failure of this attempt (1: the first) to the next one, at least those that the receiver has asked
+ * for; undefined: it was the last.
+ */
+export function retryDelayMs(attempt: number, askedMs: number): number | undefined {
+  const delay = DELAYS_MS[attempt - 1];
+  return delay === undefined ? undefined : Math.max(delay, askedMs);
 }
 
-/** Returns for how many milliseconds an endpoint gets nothing after this many failures without a success. */
-export function pauseMs(failures: number): number {
-  return PAUSES_MS[Math.min(failures, PAUSES_MS.length) - 1] ?? 0;
+/** Returns for how many milliseconds an endpoint gets nothing after this many failures without a success: at least what it has asked for. */
+export function pauseMs(failures: number, askedMs: number): number {
+  return Math.max(PAUSES_MS[Math.min(failures, PAUSES_MS.length) - 1] ?? 0, askedMs);
+}
+
+/**
+ * Returns the milliseconds for which an answer asks not to be sent anything, at most a day; 0: it does not. `Retry-After` is a number of
+ * seconds or a date (RFC 9110, 10.2.3); `now` is in milliseconds since 1970.
+ */
+export function askedWaitMs({ status, retryAfter = '' }: WebhookAnswer, now: number): number {
+  if (!REFUSED_FOR_NOW.includes(status)) return 0;
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
+  return ms > 0 ? Math.min(ms, LONGEST_ASKED_MS) : 0;
 }
 
 /**
@@ -92,6 +111,8 @@ export interface WebhookAnswer {
   status: number;
   /** The beginning of the body: at most {@link MOST_ANSWER_BYTES} are read. */
   text: string;
+  /** The header `Retry-After`. */
+  retryAfter?: string | undefined;
 }
 
 /** Makes one attempt. Rejects with WebhookFailure, or with the reason of the signal, unless a status was received. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../shared/clock.js';
 
@@ -31,7 +31,9 @@ export function lingerAfterEarlyAnswers(app: FastifyInstance, clock: Clock): voi
   });
 }
 
-function isArriving({ complete, headers, destroyed }: IncomingMessage): boolean {
-  if (complete || destroyed) return false;
+function isArriving(raw: IncomingMessage): boolean {
+  const { complete, headers, destroyed } = raw;
+  // A request from within this process has no connection.
+  if (complete || destroyed || !(raw instanceof IncomingMessage)) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -39,6 +39,19 @@ const HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', enum: ['true'] },
   },
 };
+/** Those of deprecated routes: the document has them only if it has such routes. */
+const DEPRECATION_HEADERS: Readonly<Record<string, Header>> = {
+  Deprecation: {
+    description: 'Since when the route is deprecated: `@` and seconds since 1970 (RFC 9745)',
+    required: true,
+    schema: { type: 'string', pattern: '^@\\d+$' },
+  },
+  Sunset: {
+    description: 'When the route can be removed: a date of HTTP (RFC 8594)',
+    required: true,
+    schema: { type: 'string' },
+  },
+};
 const HEADERS_BY_STATUS: Readonly<Record<string, string>> = {
   401: 'WWW-Authenticate',
   405: 'Allow',
@@ -95,10 +108,11 @@ function errorResponse(codes: readonly ErrorCode[]): Response {
 /** Adds the headers to every response, and moves responses with only one error code to the components. */
 export function shareResponses(document: Document): Document {
   const responses: Record<string, Response> = {};
-  for (const operation of operationsOf(document)) {
+  const operations = operationsOf(document);
+  for (const operation of operations) {
     for (const [status, response] of Object.entries(operation.responses ?? {})) {
       const full = { ...(response as Response), headers: headersOf(operation, status) };
-      const isShared = full.description in ERRORS;
+      const isShared = full.description in ERRORS && !operation.deprecated;
       if (isShared) responses[full.description] = full;
       operation.responses = {
         ...operation.responses,
@@ -106,7 +120,8 @@ export function shareResponses(document: Document): Document {
       };
     }
   }
-  return { ...document, components: { ...document.components, headers: { ...HEADERS }, responses } };
+  const headers = { ...HEADERS, ...(operations.some(({ deprecated }) => deprecated) ? DEPRECATION_HEADERS : {}) };
+  return { ...document, components: { ...document.components, headers, responses } };
 }
 
 function operationsOf({ paths = {} }: Document): OpenAPIV3_1.OperationObject[] {
@@ -118,7 +133,9 @@ function headersOf(operation: OpenAPIV3_1.OperationObject, status: string): Reco
   const takes = (header: string) => parameters.some(({ name }) => name === header);
   const isReplayable = status === '201' && takes('idempotency-key');
   const hasETag = (status === '200' || status === '304') && takes('if-none-match');
-  const names = ['X-Request-Id', HEADERS_BY_STATUS[status], isReplayable && 'Idempotent-Replayed', hasETag && 'ETag'];
+  const deprecation = operation.deprecated ? Object.keys(DEPRECATION_HEADERS) : [];
+  const onlyHere = [HEADERS_BY_STATUS[status], isReplayable && 'Idempotent-Replayed', hasETag && 'ETag'];
+  const names = ['X-Request-Id', ...onlyHere, ...deprecation];
   return Object.fromEntries(
     names.flatMap((name) => (name ? [[name, { $ref: `#/components/headers/${name}` }] as const] : [])),
   );

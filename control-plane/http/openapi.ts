@@ -5,6 +5,7 @@ import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
 import type { Platform } from '../services/system/platform.js';
 import { SESSION_COOKIE } from './cookies.js';
+import { describeDeprecation } from './deprecations.js';
 import type { ErrorCode } from './error-codes.js';
 import { nameModels, type Document } from './openapi-models.js';
 import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
@@ -119,10 +120,12 @@ interface RequestBody {
 
 /** Returns a route as the document shows it: with its tag, its allowed callers, and every error that it can answer. */
 function describe(schema: FastifySchema, route: RouteOptions): FastifySchema {
-  const { policy = PUBLIC } = route.config ?? {};
+  const { policy = PUBLIC, deprecated } = route.config ?? {};
+  const description = [schema.description, callersOf(policy)].filter(Boolean).join(' ');
   return {
     ...schema,
-    description: [schema.description, callersOf(policy)].filter(Boolean).join(' '),
+    description,
+    ...(deprecated && describeDeprecation(deprecated, description)),
     tags: [route.url.split('/')[2]?.replace(/\.csv$/, '') ?? 'health'],
     security: policy === PUBLIC ? [] : [{ bearer: [] }, { cookie: [] }],
     ...(schema.body ? { body: asSent(schema.body) } : {}),

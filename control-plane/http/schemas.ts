@@ -1,4 +1,5 @@
 import { Type, type TOptional, type TSchema } from 'typebox';
+import { describeDeprecation, type Deprecation } from './deprecations.js';
 
 /** Further options of a JSON schema, such as `minLength`. */
 type Options = Record<string, unknown>;
@@ -45,6 +46,14 @@ export function list<T extends TSchema>(schema: T, description: string, options:
 /** Returns the schema with another description, for one use of it. */
 export function meaning<T extends TSchema>(schema: T, description: string): T {
   return Type.With(schema, { description }) as unknown as T;
+}
+
+/**
+ * Marks a field or parameter as deprecated in the document. Its schema must have no title, which would mark the other uses, too. Nothing is
+ * sent with answers: the headers speak of whole routes.
+ */
+export function deprecated<T extends TSchema>(schema: T & { description?: string }, deprecation: Deprecation): T {
+  return Type.With(schema, describeDeprecation(deprecation, schema.description)) as unknown as T;
 }
 
 /** Text without control characters and without characters that reorder the text around them. */

@@ -11,6 +11,7 @@ import { MINUTE_MS } from '../../shared/time.js';
 import type { ConsoleFiles } from './console/files.js';
 import { consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
+import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
@@ -22,6 +23,7 @@ import { enforcePolicies } from './policy.js';
 import { EventStreams } from './event-streams.js';
 import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
+import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
 import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/account-links.js';
@@ -112,6 +114,7 @@ export async function createHttpServer(
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
   setHeaders(app);
+  announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
   awaitCommits(app, platform.store);
@@ -189,6 +192,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     webhookDeliveryRoutes,
     webhookEndpointRoutes,
     unsubscribeRoutes,
+    mcpRoutes,
     pageRoutes,
     ...(platform.payments.webhook ? [webhookRoutes(platform.payments.webhook)] : []),
   ];
@@ -198,7 +202,8 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
 function setHeaders(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
-    if (request.url.startsWith('/v1')) {
+    // Of what a route answers, its own address counts: in the one that was sent, letters can be written as %76.
+    if ((request.routeOptions.url ?? request.url).startsWith('/v1')) {
       // Responses are for one caller only and must not be cached; browsers must not guess another content type.
       void reply.header('Cache-Control', 'no-store');
       void reply.header('X-Content-Type-Options', 'nosniff');

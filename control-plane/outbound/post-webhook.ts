@@ -103,7 +103,7 @@ function exchange(
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
-    let status: number | undefined;
+    let head: { status: number; retryAfter: string | undefined } | undefined;
     let size = 0;
     let informational = 0;
     const sent = request({
@@ -115,12 +115,12 @@ function exchange(
     const end = (failure: unknown) => {
       signal.removeEventListener('abort', onAbort);
       sent.destroy();
-      if (status === undefined) reject(failure instanceof Error ? failure : new Error(String(failure)));
-      else resolve({ status, text: textOf(parts) });
+      if (head === undefined) reject(failure instanceof Error ? failure : new Error(String(failure)));
+      else resolve({ ...head, text: textOf(parts) });
     };
     const onAbort = () => end(signal.reason);
     const onAnswer = (answer: IncomingMessage) => {
-      status = answer.statusCode;
+      head = { status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'] };
       answer.on('data', (part: Buffer) => {
         parts.push(part);
         size += part.length;
@@ -135,7 +135,7 @@ function exchange(
     });
     sent.once('response', onAnswer);
     sent.on('error', (error) => end(failureOf(error)));
-    sent.once('close', () => end(status === undefined ? new WebhookFailure('unreachable') : undefined));
+    sent.once('close', () => end(head === undefined ? new WebhookFailure('unreachable') : undefined));
     sent.end(body);
   });
 }

@@ -34,6 +34,8 @@ start_dockerd() {
   run=$(mktemp -d "${TMPDIR:-/tmp}/docker-XXXXXX")
   say 'starting Docker for this run'
   mkdir -p "$data"
+  # dockerd panics when it finds half of a network, which a killed run leaves. No run needs the networks of an earlier one.
+  rm -rf "$data/network"
   echo "$run" >"$data.run"
   # cgroupfs, because systemd does not know these processes.
   setsid dockerd -H "unix://$run/docker.sock" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \

@@ -98,7 +98,7 @@ making_lane() { # [MODE]
 }
 make_tools() {
   make_guest_tools
-  require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync docker-registry=docker-registry htpasswd=apache2-utils
+  require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
   require_dockerd
   require_image_makers
 }
@@ -123,8 +123,13 @@ quickstarts() {
   for major in "${nodes[@]}"; do phase "quickstart-node-$major" on_node "$major" scripts/quickstart --once; done
   stop_dockerd
 }
+# start_empty_dockerd NAME: a run that was killed has left containers there, which tests would count.
+start_empty_dockerd() {
+  start_dockerd "$1"
+  docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null
+}
 docker_tests() {
-  start_dockerd docker-1
+  start_empty_dockerd docker-1
   make_sample_image
   keep_debian && give_image gpurent/debian:1 "$kept"
   for _ in $(seq "$1"); do phase docker vitest docker; done
@@ -149,7 +154,7 @@ give_vm_runner() {
   scripts/build-vm-runner --from "$1" "$vm_runner"
 }
 vm_tests() {
-  start_dockerd docker-2
+  start_empty_dockerd docker-2
   make_sample_image
   keep_vm_runner && give_vm_runner "$kept"
   keep_vm_disks
@@ -159,7 +164,7 @@ vm_tests() {
   stop_dockerd
 }
 machine_tests() { # IMAGE PROJECT
-  start_dockerd docker-2
+  start_empty_dockerd docker-2
   "keep_$1" && give_image "gpurent/$1:1" "$kept"
   keep_release
   export GPURENT_TEST_RELEASE=$kept

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { makePublicKey } from '../harness/keys.js';
 import { MINUTE_MS, type AlertCase } from './cases.js';

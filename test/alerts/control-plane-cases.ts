@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { backUp, restore } from '../../control-plane/store/backup.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';

@@ -3,6 +3,7 @@ import { ACTS_KEPT, ACTS_KEPT_MS, MOST_ACTS_SCANNED, recordAct } from '../../con
 import { userActor } from '../../control-plane/domain/act.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
+import { setCompany } from '../harness/companies.js';
 import { DAY_MS, HOUR_MS, makePoor } from '../harness/poor.js';
 import { StripeDouble } from '../harness/stripe-double.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
@@ -91,6 +92,7 @@ describe('the audit log of an organization', () => {
       action: 'instance.stop',
       object: `instances/${id}`,
       reason: 'it mines coins',
+      address: null,
     });
     const credit = { amount_micro: 5, reason: 'sorry' };
     await world.test.operator.post(`/v1/operator/organizations/${admin.organizationId}/credits`, credit);
@@ -99,6 +101,24 @@ describe('the audit log of an organization', () => {
     await world.test.operator.delete(`/v1/operator/templates/${template.id}`);
     expect(await newest()).toMatchObject({ actor_kind: 'operator', action: 'template.deactivate' });
     expect(JSON.stringify(await read())).not.toContain('operator@example.com');
+  });
+
+  it('has the domains whose people an operator lets join, and that this ends', async () => {
+    const { organizationId } = world.admin;
+    const domains = [{ domain: 'acme.example', organization_id: organizationId, role: 'member' }];
+    const [assigned, withdrawn] = ['domain.assign', 'domain.withdraw'].map((action) => ({
+      ...{ actor_kind: 'operator', action, object: 'domains/acme.example' },
+    }));
+    const before = (await read('?limit=500')).items.length;
+    await setCompany(world.test, 'https://acme.example', { domains });
+    await setCompany(world.test, 'https://acme.example', { domains: [...domains, { domain: 'other.example' }] });
+    const asViewers = { domains: [{ ...domains[0], role: 'viewer' }] };
+    await world.test.operator.request('PATCH', '/v1/operator/issuers/acme', asViewers);
+    await world.test.operator.request('PATCH', '/v1/operator/issuers/acme', { name: 'Another' });
+    await world.test.operator.delete('/v1/operator/issuers/acme');
+    const { items } = await read('?limit=500');
+    const added = items.slice(0, items.length - before);
+    expect(added).toMatchObject([withdrawn, assigned, withdrawn, assigned]);
   });
 
   it('has what the control plane itself stops, and why', async () => {

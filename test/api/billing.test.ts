@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import {
   LEDGER_ORDER,

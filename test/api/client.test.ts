@@ -1,5 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   ApiError,
@@ -28,6 +30,12 @@ beforeEach(async () => {
   renter = await test.renter();
   client = connect({ url: test.url, token: renter.api.token ?? '' });
 });
+
+/** Lets Node collect garbage now. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+}
 
 /** The waits of a client that does not wait. */
 function impatient(options: Partial<ConnectOptions> & { url: string }): { client: Gpurent; waits: number[] } {
@@ -297,6 +305,15 @@ describe('events', () => {
     expect(new Set(its.received.map(({ subject }) => subject))).toEqual(new Set([`instances/${id}`]));
     ending.abort();
     await Promise.all([all.over, its.over]);
+  });
+
+  it('end when the caller says so, also after a collection of garbage', async () => {
+    const ending = new AbortController();
+    const { received, over } = following(client.events({ after: '0.0', signal: ending.signal }));
+    await eventually('the first', () => received.length > 0);
+    collectGarbage();
+    ending.abort();
+    expect(await over).toBeUndefined();
   });
 
   it('end with an error when the credential ends, or when some were deleted', async () => {

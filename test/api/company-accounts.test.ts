@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { textOf, type Browser, type Shown } from '../harness/browser.js';
 import { begin, browserAt, comeBack, returnUrl, setCompany } from '../harness/companies.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -344,6 +344,16 @@ describe('passwords that are switched off for a domain', () => {
       expect(await test.api.request('POST', '/v1/auth/sign-up', account)).toMatchObject(off);
     }
     expect(test.dump()).toEqual(before);
+  });
+
+  it('prove nothing to a session that is still open', async () => {
+    await setCompany(test, issuer.url, OFF);
+    const prove = (password: string) => renter.api.request('POST', '/v1/me/proof', { password });
+    expect(await prove(PASSWORD)).toMatchObject({ status: 403, body: { code: 'PASSWORD_OFF' } });
+    expect(await prove('a wrong password')).toMatchObject({ status: 401, body: { code: 'INVALID_CREDENTIALS' } });
+    test.clock.advance(3_600_000);
+    const begun = await renter.api.request('POST', '/v1/me/second-factors/totp');
+    expect(begun).toMatchObject({ status: 403, body: { code: 'PROOF_REQUIRED' } });
   });
 
   it('count again once the issuer is removed', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { exchange } from '../harness/browser.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
@@ -159,10 +159,12 @@ describe('a cookie', () => {
 
 describe('answers', () => {
   it('are for no page of another origin, and for no cache', async () => {
-    const { headers } = await me({ ...cookie(), ...SAME });
-    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    for (const path of ['/v1/me', '/%761/me', '/v1/nothing']) {
+      const { headers } = await fetch(test.url + path, { headers: { ...cookie(), ...SAME } });
+      expect(headers.get('cross-origin-resource-policy'), path).toBe('same-origin');
+      expect(headers.get('cache-control'), path).toBe('no-store');
+      expect(headers.get('x-content-type-options'), path).toBe('nosniff');
+    }
     const preflight = await fetch(`${test.url}/v1/me`, {
       method: 'OPTIONS',
       headers: { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/device-code.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { failEachStatement } from '../harness/failing-statements.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
@@ -151,6 +151,17 @@ describe('a program signs in', () => {
       expect((await end()).status).toBe(204);
       expect(await poll(codes)).toMatchObject(refused('ACCESS_DENIED'));
     }
+  });
+
+  it.each([
+    ['the password', 'POST', '/v1/auth/password', { current_password: PASSWORD, new_password: 'another fine password' }],
+    ['the other sessions', 'DELETE', '/v1/auth/sessions', undefined],
+  ])('not after a change of %s, although the session lasts in which that was approved', async (_, method, path, body) => {
+    const codes = await begin();
+    await approve(await typedId(codes));
+    expect((await renter.api.request(method, path, body)).status).toBeLessThan(300);
+    expect(await poll(codes)).toMatchObject(refused('EXPIRED_TOKEN'));
+    expect((await renter.api.request('GET', '/v1/me')).status).toBe(200);
   });
 
   it('from a network that its user has not used yet, and the user is told by mail', async () => {

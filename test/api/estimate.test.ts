@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { NOWHERE, World, type DeployBody } from '../contract/world.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';

@@ -3,7 +3,7 @@ import { MOST_PURGED } from '../../control-plane/services/events/purge.js';
 import { expiredTo } from '../../control-plane/services/events/read.js';
 import { recordEvent, recordInstanceEvent } from '../../control-plane/services/events/record.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { recordCredits } from '../harness/event-reader.js';
 

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OPERATORS } from '../../control-plane/domain/event.js';
+import { recordEvent } from '../../control-plane/services/events/record.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { EventReader, amountsOf, recordCredits, type ReceivedEvent } from '../harness/event-reader.js';
@@ -92,4 +95,24 @@ it('a reader sees no gap and no repeat after an older backup was restored, or is
     const page = await renter.api.request('GET', `/v1/events?after=${lost}`);
     expect(page).toMatchObject({ status: 410, body: { code: 'EVENTS_EXPIRED' } });
   }
+});
+
+it('a reader of the operators’ events is told when the store is a new one', async () => {
+  const earlier = await TestControlPlane.start();
+  const later = await TestControlPlane.start({ at: earlier.clock.now() + 1_000 });
+  const machine = { machine_id: randomUUID(), machine_name: 'm' };
+  for (const { core } of [earlier, later])
+    core.platform.store.transact((tx) => {
+      for (let count = 0; count < 3; count++) recordEvent(tx, OPERATORS, 'machine.back', 'machines/m', machine);
+    });
+  const { items } = await earlier.operator.get<{ items: { id: string }[] }>('/v1/operator/events');
+  await earlier.restart();
+  const [newest, , oldest] = items.map(({ id }) => `/v1/operator/events?after=${id}`);
+  expect(await earlier.operator.get(newest ?? '')).toMatchObject({ items: [], has_more: false });
+  for (const path of [newest, oldest])
+    expect(await later.operator.request('GET', path ?? '')).toMatchObject({
+      status: 410,
+      body: { code: 'EVENTS_EXPIRED' },
+    });
+  for (const each of [earlier, later]) await each.stop();
 });

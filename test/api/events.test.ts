@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATORS } from '../../control-plane/domain/event.js';
 import { recordEvent, recordInstanceEvent } from '../../control-plane/services/events/record.js';
 import { MOST_SCANNED } from '../../control-plane/services/events/slice.js';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { recordCredits } from '../harness/event-reader.js';
 

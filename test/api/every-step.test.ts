@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
 import { ACTS } from '../../control-plane/domain/act.js';

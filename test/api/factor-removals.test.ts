@@ -96,6 +96,21 @@ describe('an operator who removes the factors of a user', () => {
     expect(await signIn()).toMatchObject({ status: 403, body: { code: 'SECOND_FACTOR_REQUIRED' } });
   });
 
+  it('removes nothing who is no operator any more when the time has come', async () => {
+    await ask();
+    const { user } = await test.operator.get<{ user: { id: string } }>('/v1/me');
+    const another = await test.renter(0);
+    test.makeOperator(another.userId);
+    const withdrawn = `/v1/operator/users/${user.id}/operator`;
+    expect((await another.api.request('DELETE', withdrawn, { reason: 'has left' })).status).toBe(200);
+    await mailed(1);
+    test.advance(25 * HOUR_MS);
+    expect(await signIn()).toMatchObject({ status: 403, body: { code: 'SECOND_FACTOR_REQUIRED' } });
+    expect(await renter.api.get('/v1/me/second-factors')).toMatchObject({ removal: null });
+    test.makeOperator(user.id);
+    expect((await audited())[0]).toBe('user.second_factor_removal_cancelled');
+  });
+
   it('gives the user 24 hours also where the clock is set', async () => {
     const { body } = await ask();
     await mailed(1);

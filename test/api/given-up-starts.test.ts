@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { CommandOutcome, CommandResult } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

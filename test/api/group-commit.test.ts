@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { placeAfter } from '../../control-plane/services/events/list.js';
 import { recordNote } from '../../control-plane/services/events/timeline.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { Browser } from '../harness/browser.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { EventReader } from '../harness/event-reader.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 const MINUTE_MS = 60_000;
-const BEATS = 6;
+const BEATS = 2;
 /** A micro-dollar each millisecond. */
 const RATE = 3_600_000;
 

@@ -12,7 +12,7 @@ import { inspectionJson, inspectionText } from '../../control-plane/services/sys
 import { query } from '../../control-plane/store/sql.js';
 import { SetupError } from '../../shared/coded-error.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));

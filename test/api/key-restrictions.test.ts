@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sql, statement, updateRows } from '../../control-plane/store/sql.js';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { World, type ApiKeyBody, type Key } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { EventReader } from '../harness/event-reader.js';

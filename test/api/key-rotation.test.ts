@@ -1,7 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from '../../control-plane/app.js';
@@ -14,9 +13,11 @@ import { Store } from '../../control-plane/store/store.js';
 import { SetupError } from '../../shared/coded-error.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { CHEAP_PASSWORDS } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
+import { memoryFolder } from '../harness/memory-folder.js';
 
 const VALUE = 'a value that only its workload may see';
 
@@ -32,7 +33,7 @@ const config = () =>
 const keyFile = () => `${file}.key`;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  folder = memoryFolder('gpurent-test-');
   file = join(folder, 'gpurent.db');
 });
 afterEach(async () => {
@@ -43,7 +44,7 @@ afterEach(async () => {
 });
 
 async function boot(): Promise<void> {
-  running = createControlPlane(config(), silentLogger);
+  running = createControlPlane(config(), silentLogger, { passwordCost: CHEAP_PASSWORDS });
   const addresses = await running.start();
   grpc = addresses.grpc;
   const credentials = { email: 'op@example.com', password: 'operator password' };

@@ -5,7 +5,7 @@ import { findPayer, foreseePayer } from '../../control-plane/services/billing/pa
 import { settleOrganizations } from '../../control-plane/services/billing/settle.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DAY_MS, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { ApiClient } from '../../scripts/client.js';
+import { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { recordNote } from '../../control-plane/services/events/timeline.js';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { fetchDocument, type ApiDocument } from '../harness/openapi-conformance.js';
 import { makePublicKey } from '../harness/keys.js';
 import { addApp } from '../harness/second-factors.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROLES, isDemotion, may, rolesWith, type Caller, type Role } from '../../control-plane/domain/caller.js';
 import { mailLinks } from '../../control-plane/domain/mail-links.js';
 import { wordsOf } from '../../control-plane/domain/mail-words.js';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import type { Renter } from '../harness/control-plane.js';
 import { EventReader } from '../harness/event-reader.js';

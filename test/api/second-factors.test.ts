@@ -4,7 +4,7 @@ import { forgetTotpSecrets } from '../../control-plane/services/accounts/second-
 import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { reencrypt } from '../../control-plane/services/secrets/key-rotation.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { addApp, codeAt, nextCode, type App } from '../harness/second-factors.js';
 
@@ -402,9 +402,27 @@ describe('a proof', () => {
       ['DELETE', '/v1/operator/issuers/acme', undefined],
       ['POST', `/v1/operator/users/${other.userId}/second-factor-removal`, { reason: 'x' }],
       ['DELETE', `/v1/operator/users/${other.userId}`, undefined],
+      ['DELETE', `/v1/operator/instances/${other.userId}`, { reason: 'x' }],
+      ['POST', '/v1/operator/enrollment-tokens', {}],
+      ['POST', `/v1/operator/machines/${other.userId}/lost`, undefined],
+      ['DELETE', `/v1/operator/machines/${other.userId}`, undefined],
+      ['POST', `/v1/operator/quarantine/${other.userId}/adopt`, {}],
+      ['POST', `/v1/operator/quarantine/${other.userId}/remove`, undefined],
+      ['POST', '/v1/operator/clock/confirm', undefined],
     ] as const)
       expect(await renter.api.request(method, path, body), path).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
     expect((await renter.api.request('GET', '/v1/operator/users')).status).toBe(200);
+  });
+
+  it('is no passkey of somebody who has none: then only the password is one', async () => {
+    const other = await test.renter(0);
+    test.clock.advance(HOUR_MS);
+    const claim = (given: object) => post('/v1/me/proof', given, other.api);
+    for (const passkey of ['{}', '{"id":"x","response":{}}'])
+      expect(await claim({ passkey })).toMatchObject(refusal(401, 'INVALID_CREDENTIALS'));
+    for (const given of [{ code: '000000' }, { recovery_code: 'x' }, {}])
+      expect(await claim(given)).toMatchObject(refusal(401, 'INVALID_CREDENTIALS'));
+    expect(await post('/v1/me/second-factors/totp', {}, other.api)).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
   });
 
   it('is none of API keys, which need none', async () => {

@@ -57,6 +57,7 @@ describe.each([false, true])('a page elsewhere, in an older browser: %s', (isOld
       ['/device/deny', { code_id: randomUUID() }],
       ['/forgot-password', { email: victim.email }],
       ['/reset-password', { token: 'rst_1', new_password: 'of the attacker' }],
+      ['/sign-in/link', { token: 'sgn_1' }],
       ['/confirm-address', { token: 'new_1', password: 'of the attacker' }],
       ['/account/companies/link', { token: '1' }],
       ['/account/companies/unlink', { identity_id: linkedAccount(test, victim) }],

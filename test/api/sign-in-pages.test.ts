@@ -9,6 +9,7 @@ const PAGES = [
   ...['/sign-in', '/sign-up', '/account', '/account/password', '/forgot-password', '/reset-password?token=rst_1'],
   ...[
     '/confirm-address?token=new_1',
+    '/sign-in/link',
     '/device',
     '/device/approve',
     '/account/second-factors',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -215,6 +215,60 @@ describe('a cap that is changed', () => {
   });
 });
 
+describe('what is on its way', () => {
+  const commandTo = ({ agent }: Poor, instanceId: string) =>
+    eventually('the command', () => agent.held.find((one) => one.instanceId === instanceId));
+
+  it('is started only as long as a cap leaves five minutes to all of it together', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const [first = '', second = ''] = poor.ids;
+    for (const id of poor.ids) {
+      await poor.renter.api.post(`/v1/instances/${id}/stop`);
+      await statusIs(poor.renter.api, id, 'stopped');
+    }
+    const { spent_day_micro } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent_day_micro + Math.ceil((1.5 * GPU_MICRO) / 12) });
+    poor.agent.automatic = false;
+    const started = start(poor, first);
+    poor.agent.accept(await commandTo(poor, first));
+    expect((await started).status).toBe(202);
+    expect(await start(poor, second)).toMatchObject({ status: 402, body: { code: 'SPEND_LIMIT_REACHED', cap: 'day' } });
+    poor.agent.close();
+  });
+
+  it('is created for nothing with no cap: one that is lowered too far is refused meanwhile', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const [, other = ''] = poor.ids;
+    await poor.renter.api.request('DELETE', `/v1/instances/${other}`);
+    await statusIs(poor.renter.api, other, 'destroyed');
+    const { key } = await poor.renter.api.post<{ key: { id: string } }>('/v1/api-keys', { name: 'ci' });
+    poor.agent.automatic = false;
+    const body = { offer_id: poor.offerId, template_id: world.templateId, disk_gb: 10 };
+    const { id } = await poor.renter.api.post<InstanceBody>('/v1/instances', body);
+    const before = world.test.dump();
+    for (const caps of [{ day_micro: 1 }, { month_micro: 1 }])
+      expect(await setCaps(poor, caps)).toMatchObject({
+        status: 409,
+        body: { code: 'INVALID_STATE', message: expect.stringContaining(id) as string },
+      });
+    expect(world.test.dump()).toEqual(before);
+    // What stops nothing, leaves enough, or counts something else can be set.
+    for (const [caps, path] of [
+      [{ burn_per_hour_micro: 0 }],
+      [{ day_micro: 100 * GPU_MICRO }],
+      [{ day_micro: 1 }, `/v1/api-keys/${key.id}/spend-caps`],
+    ] as const)
+      expect((await setCaps(poor, caps, path)).status).toBe(200);
+    poor.agent.automatic = true;
+    poor.agent.done(await commandTo(poor, id));
+    await statusIs(poor.renter.api, id, 'running');
+    expect((await setCaps(poor, { day_micro: 1 })).status).toBe(200);
+    poor.agent.close();
+  });
+});
+
 it('a cap that is set again as it is is not told of again', async () => {
   const poor = await makePoor(world.test, world.templateId);
   await poor.credit(100 * GPU_MICRO);
@@ -243,7 +297,7 @@ it('a cap on the month counts its days together', async () => {
 });
 
 describe('the caps of an API key', () => {
-  it('count and stop only what the key has deployed', async () => {
+  it('count and stop only what the key has deployed, also once it is revoked', async () => {
     const poor = await makePoor(world.test, world.templateId, 2);
     await poor.credit(100 * GPU_MICRO);
     const { key, secret } = await poor.renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', {
@@ -258,6 +312,7 @@ describe('the caps of an API key', () => {
     await statusIs(poor.renter.api, its.id, 'running');
     poor.ids[1] = its.id;
     await setCaps(poor, { day_micro: GPU_MICRO / 2 }, path);
+    await poor.renter.api.delete(`/v1/api-keys/${key.id}`);
     await poor.pass(HOUR_MS);
     await statusIs(poor.renter.api, its.id, 'stopped');
     expect((await readCaps(poor, path)).spent_day_micro).toBe(GPU_MICRO / 2);
@@ -266,6 +321,8 @@ describe('the caps of an API key', () => {
       status: 402,
       body: { code: 'SPEND_LIMIT_REACHED', cap: 'day' },
     });
+    await setCaps(poor, { day_micro: 3 * GPU_MICRO }, path);
+    expect((await start(poor, its.id)).status).toBe(202);
     poor.agent.close();
   });
 

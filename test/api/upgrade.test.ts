@@ -1,11 +1,12 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hashToken } from '../../control-plane/services/accounts/tokens.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';
 import { query, sql } from '../../control-plane/store/sql.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { ROUTES, type ObjectKind } from '../contract/routes.js';
@@ -118,6 +119,22 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     }
   });
 
+  it('has no limits, caps and schedules', async () => {
+    const ids = Object.entries(world.instances).flatMap(([name, id]) => (name === 'strange' ? [] : [id]));
+    expect(ids.length).toBeGreaterThan(3);
+    const none = { stop_at: null, max_charge_micro: null, idle_stop_minutes: null, on_limit: null };
+    for (const id of ids) {
+      expect(await renter.get(`/v1/instances/${id}`)).toMatchObject(none);
+      expect(await renter.get(`/v1/instances/${id}/schedule`)).toMatchObject({
+        time_zone: null,
+        entries: [],
+        next: null,
+      });
+    }
+    const noCap = { burn_per_hour_micro: null, day_micro: null, month_micro: null, set_at: null };
+    expect(await renter.get('/v1/orgs/current/spend-caps')).toMatchObject(noCap);
+  });
+
   it('answers every GET', async () => {
     const { instances, templates, offers } = world;
     const known = Object.entries(instances).filter(([name]) => name !== 'strange');
@@ -174,6 +191,33 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     expect(await key.get(`/v1/instances/${world.instances.plain}`)).toEqual(await read(world.instances.plain));
     const made = { email: 'viewer@example.com', role: 'viewer' };
     expect((await renter.request('POST', '/v1/orgs/current/invites', made)).status).toBe(201);
+  });
+
+  it('has the same sessions, which can do the same', async () => {
+    const before = new BetterSqlite3(leftBy(release, 'store.db'), { readonly: true });
+    const columns = ['id', 'user_id', 'token_hash', 'created_at', 'expires_at'] as const;
+    const sessions = before.prepare(`SELECT ${columns.join(', ')} FROM sessions ORDER BY id`).all() as { id: string }[];
+    before.close();
+    const { store } = test.core.platform;
+    const kept = store.transact((tx) => tx.all(query.selectFrom('sessions').select(columns).orderBy('id')));
+    const ids = sessions.map(({ id }) => id);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(kept.filter(({ id }) => ids.includes(id))).toEqual(sessions);
+    const { user } = await renter.get<{ user: { id: string } }>('/v1/me');
+    const own = kept.find(({ id, user_id }) => ids.includes(id) && user_id === user.id)?.id ?? '';
+    // Nobody knows the token that it had.
+    const token = `ses_${'0'.repeat(64)}`;
+    const known = query.updateTable('sessions').set({ token_hash: hashToken(token) });
+    store.transact((tx) => tx.run(known.where('id', '=', own)));
+    const session = test.api.as(token);
+    expect(await session.get('/v1/me')).toEqual(await renter.get('/v1/me'));
+    expect((await session.request('POST', '/v1/api-keys', { name: 'made after the upgrade' })).status).toBe(201);
+    const page = { Cookie: `__Host-gpurent=${token}`, 'Sec-Fetch-Site': 'same-origin', 'X-Same-Origin': '1' };
+    expect((await test.api.request('GET', '/v1/instances', undefined, page)).status).toBe(200);
+    const { items } = await session.get<{ items: { id: string }[] }>('/v1/auth/sessions');
+    expect(items.find(({ id }) => id === own)).toMatchObject({ name: null, device: null, is_current: true });
+    expect((await session.request('POST', '/v1/auth/sign-out')).status).toBe(204);
+    expect((await session.request('GET', '/v1/me')).status).toBe(401);
   });
 
   it('goes on with its instances, and carries out every command', async () => {

@@ -90,6 +90,38 @@ describe('dead endpoints', () => {
   });
 });
 
+describe('a receiver that answers', () => {
+  const DAY = 24 * 60 * MINUTE;
+  const at = (ms: number) => new Date(test.clock.now() + ms).toUTCString();
+
+  it.each([
+    ['503 and a number of seconds', 503, () => '7200', 120 * MINUTE],
+    ['429 and a date', 429, () => at(120 * MINUTE), 120 * MINUTE],
+    ['less than the wait of the schedule', 503, () => '1', 5 * SECOND],
+    ['a date that is over', 503, () => at(-DAY), 5 * SECOND],
+    ['more than a day', 429, () => '9'.repeat(400), DAY],
+    ['nonsense', 429, () => 'later', 5 * SECOND],
+    ['another status', 500, () => '7200', 5 * SECOND],
+  ])('%s gets nothing before that', async (_, status, retryAfter, waitMs) => {
+    const { id } = await hooks.create(receiver.url());
+    test.advance(SECOND);
+    receiver.answer = (response) => void response.writeHead(status, { 'retry-after': retryAfter() }).end();
+    hooks.happen();
+    test.advance(SECOND);
+    await world.quiet();
+    const { next_attempt_at } = await hooks.delivery(id, { last_status: status });
+    expect(Math.round((Date.parse(next_attempt_at ?? '') - test.clock.now()) / SECOND) * SECOND).toBe(waitMs);
+    // Others wait, too.
+    hooks.happen();
+    test.advance(waitMs - 2 * SECOND);
+    await world.quiet();
+    expect(receiver.received).toHaveLength(1);
+    world.answering(204);
+    test.advance(3 * SECOND);
+    await world.received(2);
+  });
+});
+
 describe('a control plane', () => {
   it('whose clock is set keeps the waits as they were', async () => {
     const { id } = await hooks.create(receiver.url());

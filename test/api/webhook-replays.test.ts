@@ -87,9 +87,9 @@ describe('a replay', () => {
     await eventually('all after it', () => amounts().length > 5);
     for (const [body, code] of [
       [{}, 'VALIDATION_FAILED'],
-      [{ since, after_id: '1.1' }, 'VALIDATION_FAILED'],
+      [{ since, after_id: await hooks.eventId(1) }, 'VALIDATION_FAILED'],
       [{ since: 'yesterday' }, 'VALIDATION_FAILED'],
-      [{ after_id: '1.9999' }, 'EVENTS_EXPIRED'],
+      [{ after_id: await hooks.eventId(9_999) }, 'EVENTS_EXPIRED'],
       [{ after_id: 'x' }, 'EVENTS_EXPIRED'],
     ] as const)
       expect((await hooks.renter.api.request<{ code: string }>('POST', path, body)).body.code).toBe(code);
@@ -101,12 +101,12 @@ describe('a replay', () => {
     const path = `/v1/webhook-endpoints/${id}/replay`;
     const refused = await hooks.renter.api.request('POST', path, { since: '2020-01-01T00:00:00Z' });
     expect(refused).toMatchObject({ status: 422, body: { details: [{ path: 'since' }] } });
-    const before = await hooks.renter.api.request('POST', path, { after_id: '1.49' });
+    const before = await hooks.renter.api.request('POST', path, { after_id: await hooks.eventId(49) });
     expect(before).toMatchObject({ status: 422, body: { details: [{ path: 'after_id' }] } });
     test.clock.advance(MINUTE);
     hooks.happen(7);
     expect(await hooks.post(path, { since: new Date(test.clock.now()).toISOString() })).toEqual({ events: 7 });
-    expect(await hooks.post(path, { after_id: '1.100' })).toEqual({ events: 9_958 });
+    expect(await hooks.post(path, { after_id: await hooks.eventId(100) })).toEqual({ events: 9_958 });
   });
 
   it('of what is no longer kept is refused', async () => {
@@ -114,7 +114,8 @@ describe('a replay', () => {
     hooks.happen(3);
     test.advance(SECOND);
     await world.received(3);
-    const first = (await hooks.log(id)).find(({ event_id }) => event_id === '1.2');
+    const second = await hooks.eventId(2);
+    const first = (await hooks.log(id)).find(({ event_id }) => event_id === second);
     const { store } = test.core.platform;
     store.transact((tx) => tx.run(query.deleteFrom('events').where('number', '=', 2)));
     const path = `/v1/webhook-deliveries/${first?.id}/replay`;

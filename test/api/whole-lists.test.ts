@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { answerList } from '../../control-plane/http/routes/whole-list.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

@@ -54,10 +54,11 @@ async function addAccounts({ platform }: ControlPlane): Promise<void> {
 }
 
 async function compare(
-  { api }: MeasuredControlPlane,
+  controlPlane: MeasuredControlPlane,
   name: string,
   { path, body }: { path: string; body: object },
 ): Promise<Record<string, number>> {
+  const api = controlPlane.measured();
   const times = { known: [] as number[], unknown: [] as number[] };
   const next = { known: [] as number[], unknown: [] as number[] };
   const timed = async (email: string): Promise<[number, number]> => {

@@ -4,7 +4,7 @@ import { createServer as createTcp, type AddressInfo, type Server } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { certificateFor } from '../harness/certificate.js';
 import { EventReader } from '../harness/event-reader.js';
@@ -30,14 +30,17 @@ export const events: Benchmark = async () => {
   const controlPlane = await MeasuredControlPlane.start(receiver.settings);
   try {
     const names = Array.from({ length: ORGANIZATIONS }, (_, index) => `renter-${index}@example.com`);
-    const renters = await Promise.all(names.map((email) => signUp(controlPlane, email)));
+    const accounts = await Promise.all(names.map((email) => controlPlane.signUp(email)));
+    const renters = accounts.map(({ token }) => controlPlane.measured(token));
     await makeEvents(renters, EVENTS / 10);
     const unheard = await measure(controlPlane, () => makeEvents(renters, EVENTS));
     await Promise.all(
-      renters.map((renter, index) => renter.post('/v1/webhook-endpoints', { url: receiver.url(index) })),
+      accounts.map(({ token }, index) =>
+        controlPlane.connect(token).post('/v1/webhook-endpoints', { body: { url: receiver.url(index) } }),
+      ),
     );
     const readers = await Promise.all(
-      renters.map((renter) => EventReader.open(`${controlPlane.url}/v1/events`, renter.token)),
+      accounts.map(({ token }) => EventReader.open(`${controlPlane.url}/v1/events`, token)),
     );
     const [before, streamed] = [receiver.count, () => readers.reduce((sum, { events }) => sum + events.length, 0)];
     let late = 0;
@@ -64,12 +67,6 @@ export const events: Benchmark = async () => {
     receiver.stop();
   }
 };
-
-async function signUp({ api }: MeasuredControlPlane, email: string): Promise<ApiClient> {
-  const account = { email, password: 'a renter password', name: 'Renter' };
-  const { token } = await api.post<{ token: string }>('/v1/auth/sign-up', account);
-  return api.as(token);
-}
 
 /** Makes events at an even pace: each renter creates an API key and revokes it, in turns. */
 async function makeEvents(renters: readonly ApiClient[], count: number): Promise<void> {

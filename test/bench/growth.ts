@@ -46,7 +46,7 @@ async function measure(instances: number): Promise<Record<string, number>> {
 
 /** Returns the processor time of each call in milliseconds. */
 async function costs({ controlPlane, agent, renter, instanceId }: Market): Promise<Record<string, number>> {
-  const { operator } = controlPlane;
+  const operator = controlPlane.measuredOperator;
   const cost = async (times: number, call: () => Promise<unknown>) => {
     for (let warm = 0; warm < Math.min(times, 10); warm++) await call();
     const before = controlPlane.cpuMs();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { redialSpreadMs } from '../../control-plane/domain/redial.js';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import type { BareSettings } from './bare-gateway.js';
 import type { Benchmark } from './benchmark.js';
@@ -94,7 +94,7 @@ async function costOfBeats({ pid }: Gateway, fleet: Fleet): Promise<number> {
 
 async function comeBack(gateway: Gateway, fleet: Fleet, market: Market | undefined): Promise<Figures> {
   const { epoch } = fleet.latest;
-  const probes = market ? [probe(market.controlPlane.api, '/healthz'), probe(market.renter, read(market))] : [];
+  const probes = market ? [probe(market.renter, '/healthz'), probe(market.renter, read(market))] : [];
   const began = Date.now();
   await gateway.killAndStart();
   const readyMs = Date.now() - began;

@@ -5,6 +5,7 @@ import { agent } from './agent.js';
 import { agentLogs } from './agent-logs.js';
 import { agentMeasurements } from './agent-measurements.js';
 import { agentMemory } from './agent-memory.js';
+import { commandLine } from './command-line.js';
 import { events } from './events.js';
 import { growth } from './growth.js';
 import { hosts } from './hosts.js';
@@ -20,6 +21,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'agent-logs': agentLogs,
   'agent-measurements': agentMeasurements,
   'agent-memory': agentMemory,
+  'command-line': commandLine,
   events,
   growth,
   hosts,

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ApiClient } from '../../scripts/client.js';
+import { connect, type Gpurent } from '../../client/api/index.js';
+import { ApiClient } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { createControlPlane, type Addresses, type ControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
@@ -32,7 +33,7 @@ export class MeasuredControlPlane {
       stdio: ['pipe', 'ignore', 'inherit'],
     });
     await made.run();
-    made.operatorToken = (await made.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token;
+    made.operatorToken = (await made.connect().post('/v1/auth/sign-in', { body: OPERATOR })).token;
     return made;
   }
 
@@ -48,12 +49,49 @@ export class MeasuredControlPlane {
     return this.daemon?.pid ?? 0;
   }
 
-  get api(): ApiClient {
-    return new ApiClient(this.url);
+  /** The client that everybody uses, for what is not measured. */
+  connect(token?: string): Gpurent {
+    return connect({ url: this.url, ...(token !== undefined && { token }) });
   }
 
-  get operator(): ApiClient {
-    return this.api.as(this.operatorToken);
+  /** For requests that are measured: it sends exactly what it is told, once, and adds no Idempotency-Key. */
+  measured(token?: string): ApiClient {
+    return new ApiClient(this.url, token);
+  }
+
+  get operator(): Gpurent {
+    return this.connect(this.operatorToken);
+  }
+
+  get measuredOperator(): ApiClient {
+    return this.measured(this.operatorToken);
+  }
+
+  /** Adds a user with an organization, and with credit in micro-dollars. */
+  async signUp(email: string, creditMicro = 0): Promise<{ token: string; organizationId: string }> {
+    const body = { email, password: 'a renter password', name: 'Renter' };
+    const account = await this.connect().post('/v1/auth/sign-up', { body });
+    if (!('token' in account)) throw new Error('the control plane mails links');
+    const organizationId = account.organization?.id ?? '';
+    if (creditMicro > 0)
+      await this.operator.post('/v1/operator/organizations/{id}/credits', {
+        params: { path: { id: organizationId } },
+        body: { amount_micro: creditMicro, reason: 'bench' },
+      });
+    return { token: account.token, organizationId };
+  }
+
+  /** Adds a template. Returns its id. */
+  async template(): Promise<string> {
+    return (await this.operator.post('/v1/operator/templates', { body: { name: 'Bench', image: 'bench:1' } })).id;
+  }
+
+  /** Adds an offer of one GPU of a machine. Returns its id. */
+  async offer(machineId: string, priceMicro: number): Promise<string> {
+    const prices = { price_per_hour_micro: priceMicro, storage_price_per_gb_hour_micro: 1 };
+    return (
+      await this.operator.post('/v1/operator/offers', { body: { machine_id: machineId, num_gpus: 1, ...prices } })
+    ).id;
   }
 
   /** Changes the database while no daemon runs, and starts one again at the same addresses. */

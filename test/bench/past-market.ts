@@ -1,5 +1,5 @@
 import type BetterSqlite3 from 'better-sqlite3';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { MeasuredControlPlane } from './measured-control-plane.js';
@@ -8,6 +8,7 @@ import { MeasuredControlPlane } from './measured-control-plane.js';
 export interface Market {
   controlPlane: MeasuredControlPlane;
   agent: FakeAgent;
+  /** Sends what is measured. */
   renter: ApiClient;
   instanceId: string;
 }
@@ -15,32 +16,22 @@ export interface Market {
 /** Founds a market whose renter has had one instance, and has another that runs. */
 export async function foundMarket(settings: Readonly<Record<string, string>> = {}): Promise<Market> {
   const controlPlane = await MeasuredControlPlane.start(settings);
-  const { operator, api } = controlPlane;
-  const { token: enrollment } = await operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
-  const agent = await FakeAgent.enroll(controlPlane.grpcAddress, enrollment, { gpus: 8 });
+  const { token } = await controlPlane.operator.post('/v1/operator/enrollment-tokens', { body: {} });
+  const agent = await FakeAgent.enroll(controlPlane.grpcAddress, token, { gpus: 8 });
   await agent.connect();
-  const offer = { machine_id: agent.hostId, num_gpus: 1, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 };
-  const { id: offer_id } = await operator.post<{ id: string }>('/v1/operator/offers', offer);
-  const template = { name: 'Bench', image: 'bench:1' };
-  const { id: template_id } = await operator.post<{ id: string }>('/v1/operator/templates', template);
-  const account = await api.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', {
-    email: 'renter@example.com',
-    password: 'a renter password',
-    name: 'Renter',
-  });
-  const credits = `/v1/operator/organizations/${account.organization.id}/credits`;
-  await operator.post(credits, { amount_micro: 100_000_000, reason: 'bench' });
-  const renter = api.as(account.token);
+  const [offer_id, template_id] = [await controlPlane.offer(agent.hostId, 1), await controlPlane.template()];
+  const account = await controlPlane.signUp('renter@example.com', 100_000_000);
+  const renter = controlPlane.connect(account.token);
   const deploy = async () => {
-    const { id } = await renter.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
+    const { id } = await renter.post('/v1/instances', { body: { offer_id, template_id, disk_gb: 10 } });
     return eventually('the instance to run', async () => {
-      const { status } = await renter.get<InstanceBody>(`/v1/instances/${id}`);
+      const { status } = await renter.get('/v1/instances/{id}', { params: { path: { id } } });
       return status === 'running' && id;
     });
   };
   const past = await deploy();
-  await renter.delete(`/v1/instances/${past}`);
-  return { controlPlane, agent, renter, instanceId: await deploy() };
+  await renter.delete('/v1/instances/{id}', { params: { path: { id: past } } });
+  return { controlPlane, agent, renter: controlPlane.measured(account.token), instanceId: await deploy() };
 }
 
 /** Copies the past instance and its interval, and the credit, each copy with an id of its own. */

@@ -65,7 +65,10 @@ async function costsOfChanges({ controlPlane, renter, agents, instances, offers 
   let price = 1_000;
   const report = () => agent.speak(id);
   const reprice = () =>
-    controlPlane.operator.request('PATCH', `/v1/operator/offers/${offer}`, { price_per_hour_micro: ++price });
+    controlPlane.operator.patch('/v1/operator/offers/{id}', {
+      params: { path: { id: offer } },
+      body: { price_per_hour_micro: ++price },
+    });
   const [lists, market] = ['/v1/instances', '/v1/offers'];
   const changes = [
     { name: 'GET instance', change: report, shown: `/v1/instances/${id}`, unchanged: `/v1/instances/${other}` },

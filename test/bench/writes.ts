@@ -1,6 +1,6 @@
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import type { Benchmark } from './benchmark.js';
-import { addRenter, foundBusyMarket, type BusyMarket } from './busy-market.js';
+import { CREDIT_MICRO, foundBusyMarket, type BusyMarket } from './busy-market.js';
 
 const MACHINES = 25;
 const CONNECTIONS = 50;
@@ -15,8 +15,9 @@ export const writes: Benchmark = async () => {
   const market = await foundBusyMarket(MACHINES);
   try {
     const names = Array.from({ length: CONNECTIONS }, (_, index) => `renter-${index}@example.com`);
-    const renters = await Promise.all(names.map((email) => addRenter(market.controlPlane, email)));
-    const clients = renters.map(({ renter }) => renter);
+    const { controlPlane } = market;
+    const renters = await Promise.all(names.map((email) => controlPlane.signUp(email, CREDIT_MICRO)));
+    const clients = renters.map(({ token }) => controlPlane.measured(token));
     await churn(market, clients, WARM_UP);
     const [cpu, commits] = [market.controlPlane.cpuMs(), await commitsOf(market)];
     const began = performance.now();
@@ -51,6 +52,6 @@ async function churn(
 }
 
 async function commitsOf({ controlPlane }: BusyMarket): Promise<number> {
-  const text = await (await fetch(`${controlPlane.url}/metrics`)).text();
+  const text = await controlPlane.connect().get('/metrics', { parseAs: 'text' });
   return Number(/^gpurent_database_commits_total (\d+)/m.exec(text)?.[1]);
 }

@@ -118,6 +118,8 @@ it.each(['localhost', '127.0.0.1'])(
       // The browser itself does not keep the cookie from another port.
       const { cookie = '' } = (await sent[0]?.allHeaders()) ?? {};
       expect(cookie.includes('ses_')).toBe(host === 'localhost');
+      // Chromium may never close a page that is still on its way to another.
+      await evil.waitForURL(`${home()}${path}`);
       await evil.close();
     }
     const evil = await context.newPage();

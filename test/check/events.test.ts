@@ -114,7 +114,7 @@ describe('on a control plane', () => {
     const { last_id } = await renter.api.get<{ last_id: string }>('/v1/events?limit=1');
     const commands = shellBlocks(GUIDE)
       .join('')
-      .replaceAll('1.4711', last_id)
+      .replaceAll('1767225600000.4711', last_id)
       .replaceAll('--max-time 60', '--max-time 1');
     const said = run('bash', ['-c', commands]);
     await eventually('the commands', () => said.code !== undefined);

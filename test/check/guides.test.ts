@@ -9,9 +9,20 @@ import { TestControlPlane } from '../harness/control-plane.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const GUIDES = [
   'README.md',
-  ...['operator', 'day-two', 'host-owner', 'alerts', 'renter', 'events', 'webhooks', 'api-rules'].map(
-    (name) => `docs/${name}.md`,
-  ),
+  ...[
+    'operator',
+    'day-two',
+    'host-owner',
+    'alerts',
+    'renter',
+    'events',
+    'webhooks',
+    'mcp',
+    'api-rules',
+    'api-stability',
+    'orchestrators',
+    'github-runners',
+  ].map((name) => `docs/${name}.md`),
 ];
 const METHODS = 'GET|POST|PUT|PATCH|DELETE';
 

@@ -54,6 +54,7 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
     ['control-plane/domain', 'control-plane/store'],
     ['control-plane/http', 'control-plane/store'],
     ['control-plane/http', 'control-plane/grpc'],
+    ['control-plane/http', 'client/mcp'],
     ['control-plane/services/instances', 'control-plane/services/billing'],
     ['agent/commands', 'agent/runtime/docker'],
     ['agent', 'control-plane'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Answer } from '../../scripts/client.js';
+import type { Answer } from '../harness/api-client.js';
 import { WatchedLog } from '../harness/watched-log.js';
 
 const answer = (body: unknown) => ({ status: 200, headers: new Headers(), body }) as Answer<unknown>;

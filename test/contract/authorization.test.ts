@@ -3,50 +3,30 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { ApiClient, Answer, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, Answer, InstanceBody } from '../harness/api-client.js';
 import { linkedAccount, setCompany } from '../harness/companies.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { makePublicKey } from '../harness/keys.js';
 import { addApp } from '../harness/second-factors.js';
 import { idleSession, typedDeviceCode } from './own-things.js';
-import { ROUTES, type Access, type ObjectKind, type Route } from './routes.js';
-
-type OwnKind = 'api_key' | 'identity' | 'second_factor' | 'session' | 'ssh_key';
+import {
+  expected,
+  type Cell,
+  type Credential,
+  type OrgHeader,
+  type OwnKind,
+  type Side,
+  type Target,
+} from './expected.js';
+import { ROUTES, type Route } from './routes.js';
 
 const DAY_MS = 86_400_000;
 const HALF_HOUR_MS = 1_800_000;
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
-/** One organization with people, keys and things of its own. */
-interface Side {
-  admin: Renter;
-  member: Renter;
-  things: Record<ObjectKind, string>;
-  /** The API key, the SSH key, a session, a second factor and a linked account of each user, which are nobody else's. */
-  ofUser: Map<string, Record<OwnKind, string>>;
-}
-
-interface Credential {
-  name: string;
-  token: string | undefined;
-  /** The token is sent as a cookie, with or without the proof that a page of the control plane sends it. */
-  cookie?: 'with proof' | 'without proof';
-  /** Nothing that it could be is alive. */
-  dead?: true;
-  /** A key that may not be used from here. */
-  isForeign?: true;
-  /** It must change nothing with any request of a route that is not public and not about its own account. */
-  onlyReads?: true;
-  kind: 'key' | 'session' | 'no_organization';
-  role: 'admin' | 'member' | 'billing' | 'viewer' | 'operator';
-  side: Side;
-  other: Side;
-  userId: string;
-}
-
-type Target = 'own' | 'foreign' | 'unknown';
-type OrgHeader = 'absent' | 'own' | 'other';
+/** Also tried from the other side, so that neither organization is the only one: all of them would take twice as long. */
+const MIRRORED = ['a team key', 'an admin’s session', 'a member’s session'];
 
 let test: TestControlPlane;
 let credentials: Credential[];
@@ -56,7 +36,8 @@ beforeAll(async () => {
   test = await TestControlPlane.start();
   const dead = await expiredSession();
   const [a, b] = [await makeSide(), await makeSide()];
-  credentials = [...(await credentialsOf(a, b, dead)), ...(await credentialsOf(b, a, dead))];
+  const mirrored = (await credentialsOf(b, a, dead)).filter(({ name }) => MIRRORED.includes(name));
+  credentials = [...(await credentialsOf(a, b, dead)), ...mirrored];
   for (const agent of test.agents) agent.close();
   test.advance(60_000);
   // No worker runs after this: the expired keys are not ended, and must be refused all the same.
@@ -231,15 +212,10 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
       ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
     }),
     of('a viewer’s session', viewer.api.token, {
-      kind: 'session',
-      role: 'viewer',
-      userId: viewer.userId,
-      onlyReads: true,
+      ...{ kind: 'session', role: 'viewer', userId: viewer.userId, onlyReads: true },
     }),
     of('a session of the role billing', billing.api.token, {
-      kind: 'session',
-      role: 'billing',
-      userId: billing.userId,
+      ...{ kind: 'session', role: 'billing', userId: billing.userId },
     }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {
@@ -247,13 +223,6 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
       userId: leaver.userId,
     }),
   ];
-}
-
-interface Cell {
-  route: Route;
-  credential: Credential;
-  target: Target;
-  header: OrgHeader;
 }
 
 function idOf({ route, credential, target }: Cell): string {
@@ -282,68 +251,6 @@ const PROOFS = {
   'without proof': { 'Sec-Fetch-Site': 'same-site', 'X-Same-Origin': '1' },
 };
 
-/** What API rules 11 to 15 and 55 to 60 say of a cell: a refusal, or that nobody stands in the way. */
-function expected({ route, credential, target, header }: Cell): string {
-  const { access } = route;
-  const { kind, role, dead, isForeign, cookie } = credential;
-  // It answers no browser.
-  if (cookie && route.operation === 'GET /metrics') return '404 NOT_FOUND';
-  // A key that names another organization is refused wherever it is sent.
-  if (access === 'public')
-    return kind === 'key' && header === 'other' && !dead && !isForeign ? 'passes' : found(route, target, credential);
-  if (dead) return '401 TOKEN_INVALID';
-  if (cookie === 'without proof') return '403 COOKIE_REFUSED';
-  if (isForeign) return '403 API_KEY_ADDRESS';
-  if (access === 'operator') {
-    if (kind === 'key' && header === 'other') return '403 ORG_MISMATCH';
-    const admitted = role === 'operator' && header !== 'other';
-    return admitted ? found(route, target, credential) : '404 NOT_FOUND';
-  }
-  if (header === 'other' || (kind === 'no_organization' && (header === 'own' || access !== 'account')))
-    return '403 ORG_MISMATCH';
-  if (access === 'account') return kind === 'key' ? '401 TOKEN_INVALID' : found(route, target, credential);
-  if (kind === 'key' && !['read', 'money', 'member'].includes(access))
-    return access === 'session' ? '401 TOKEN_INVALID' : '403 ADMIN_REQUIRED';
-  if (!ROLES_FOR[access].includes(role === 'operator' ? 'member' : role)) {
-    if (kind === 'key') return '403 API_KEY_READ_ONLY';
-    return access === 'admin' || access === 'pay' ? '403 ADMIN_REQUIRED' : '403 ROLE_NOT_ALLOWED';
-  }
-  return found(route, target, credential);
-}
-
-/** Who may call what in an organization; a read-only key is a viewer, any other key a member. */
-const ROLES_FOR: Readonly<Record<Exclude<Access, 'public' | 'account' | 'operator'>, readonly string[]>> = {
-  read: ['admin', 'member', 'viewer'],
-  money: ['admin', 'member', 'viewer', 'billing'],
-  member: ['admin', 'member'],
-  session: ['admin', 'member'],
-  credentials: ['admin', 'member'],
-  pay: ['admin', 'billing'],
-  admin: ['admin'],
-};
-
-/** Things that are the marketplace's belong to nobody; what is a user's own is another user's alone. */
-function found(
-  { object, notFound = '', access }: Route,
-  target: Target,
-  { side, userId, kind, role }: Credential,
-): string {
-  const everybodys = object === 'offer' || access === 'operator' || access === 'public';
-  if (!object || (target === 'foreign' && everybodys)) return 'passes';
-  const missing = `404 ${notFound}`;
-  if (target !== 'own') return missing;
-  if (object === 'identity' || object === 'ssh_key' || object === 'session' || object === 'second_factor')
-    return side.ofUser.has(userId) ? 'passes' : missing;
-  if (object === 'api_key' && access === 'credentials')
-    return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
-  // An invitation is for the one whom it names, who is none of these.
-  if (object === 'invite_token') return missing;
-  // A code is for the session in which it was typed, which is none of these.
-  if (object === 'device_code') return missing;
-  if (object === 'organization' && kind === 'no_organization') return missing;
-  return 'passes';
-}
-
 const REFUSALS = [
   '401 TOKEN_INVALID',
   '403 ADMIN_REQUIRED',
@@ -352,6 +259,7 @@ const REFUSALS = [
   '403 COOKIE_REFUSED',
   '403 ORG_MISMATCH',
   '403 ROLE_NOT_ALLOWED',
+  '403 SECOND_FACTOR_REQUIRED',
 ];
 
 function actual({ route }: Cell, { status, body }: Answer<{ code?: string } | null>): string {
@@ -424,6 +332,31 @@ describe('the authorization matrix', () => {
       }
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('of an organization that demands a second factor is the same, but closed to sessions without one', async () => {
+    const side = credentials[0]?.side;
+    if (!side) throw new Error('there is no organization');
+    await side.admin.api.request('PUT', '/v1/orgs/current/second-factor', { required: true });
+    const restoreDemanding = test.snapshot();
+    const lacking = ['a viewer’s session', 'a session of the role billing', 'an operator’s session'];
+    const others = ['an admin’s session', 'an admin’s cookie with proof', 'a team key', 'a read-only key'];
+    const its = credentials.filter(({ side: own, name }) => own === side && [...lacking, ...others].includes(name));
+    const wrong: string[] = [];
+    for (const route of ROUTES)
+      for (const credential of its) {
+        const cell: Cell = { route, credential, target: 'own', header: 'absent' };
+        const isClosed = lacking.includes(credential.name) && !['public', 'account', 'operator'].includes(route.access);
+        const wanted = isClosed ? '403 SECOND_FACTOR_REQUIRED' : expected(cell);
+        const answer = await send(cell);
+        const got = actual(cell, answer);
+        cells += 1;
+        if (wanted !== got) wrong.push(`${describeCell(cell)}: ${got}, not ${wanted}`);
+        if (answer.status < 400 && !route.operation.startsWith('GET')) restoreDemanding();
+      }
+    expect(its).toHaveLength(lacking.length + others.length);
+    expect(wrong).toEqual([]);
+    restore();
   });
 
   it('of a suspended organization is the same, but for what it is refused', async () => {

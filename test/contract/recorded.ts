@@ -46,9 +46,6 @@ export const NOT_RECORDED: Readonly<Record<string, string>> = {
   'POST /v1/operator/templates': 'the marketplace itself',
   'PATCH /v1/operator/templates/{id}': 'the marketplace itself',
   'PUT /v1/operator/users/{id}/operator': 'the marketplace itself',
-  'PUT /v1/operator/issuers/{id}': 'the marketplace itself',
-  'PATCH /v1/operator/issuers/{id}': 'the marketplace itself',
-  'DELETE /v1/operator/issuers/{id}': 'the marketplace itself',
   'DELETE /v1/operator/users/{id}/operator': 'the marketplace itself',
   'POST /v1/operator/quarantine/{id}/remove': 'it is nobody’s yet',
   'POST /v1/operator/clock/confirm': 'the marketplace itself',
@@ -62,5 +59,7 @@ export const RECORDED_ELSEWHERE = [
   'POST /v1/webhook-deliveries/{id}/replay',
   'POST /v1/billing/checkout-session',
   'DELETE /v1/operator/templates/{id}',
+  'PATCH /v1/operator/issuers/{id}',
+  'DELETE /v1/operator/issuers/{id}',
   'POST /v1/operator/instances/{id}/credit-ignored-stop',
 ];

@@ -92,6 +92,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/auth/sessions', 'account'),
   of('session', 'SESSION_NOT_FOUND', 'DELETE /v1/auth/sessions/{id}', 'account'),
   route('DELETE /v1/auth/sessions', 'account'),
+  route('POST /v1/auth/sign-in-link', 'account'),
   route('POST /v1/auth/second-factor', 'public', { factor_token: 1 }),
   route('POST /v1/auth/second-factor/passkey', 'public', { factor_token: 1 }),
   route('GET /v1/me', 'account'),

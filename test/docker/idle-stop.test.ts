@@ -9,7 +9,7 @@ import { dialer } from '../../agent/link/dial.js';
 import { enroll } from '../../agent/link/enrollment.js';
 import { readAccounts } from '../../agent/measurements/accounts.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';

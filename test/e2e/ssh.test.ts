@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DEBIAN_IMAGE, SAMPLE_IMAGE, docker, makeImage } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Identity } from '../../agent/link/identity.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 

@@ -8,7 +8,7 @@ import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pullFailure } from '../../agent/domain/pull-failure.js';
 import { reasonOf } from '../../agent/runtime/docker/engine.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { statusIs } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf } from '../harness/docker.js';

@@ -16,10 +16,10 @@ export class TestConsole {
     readonly browser: Browser,
   ) {}
 
-  static async start(): Promise<TestConsole> {
+  static async start(options: Parameters<typeof TestControlPlane.start>[0] = {}): Promise<TestConsole> {
     if (!existsSync(BUILT_CONSOLE)) throw new Error('the console is not built: npm run build');
     // Relative times are shown by the clock of the browser.
-    const control = await TestControlPlane.start({ at: Date.now(), consoleFolder: BUILT_CONSOLE });
+    const control = await TestControlPlane.start({ at: Date.now(), consoleFolder: BUILT_CONSOLE, ...options });
     return new TestConsole(control, await startChromium());
   }
 

@@ -1,17 +1,20 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash, randomBytes } from 'node:crypto';
-import { copyFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { serialize } from 'node:v8';
 import { createControlPlane, type Addresses, type ControlPlane, type Overrides } from '../../control-plane/app.js';
 import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { createAccount, type SignUp } from '../../control-plane/services/accounts/accounts.js';
 import { openSession } from '../../control-plane/services/accounts/sessions.js';
+import { envelopeOf } from '../../control-plane/services/events/envelope.js';
 import { noteNetwork } from '../../control-plane/services/mail/sign-in-mails.js';
 import { query } from '../../control-plane/store/sql.js';
+import { Store } from '../../control-plane/store/store.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
-import { ApiClient, type Inspect, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type Inspect, type InstanceBody } from './api-client.js';
 import { checkAgainstDocument } from './openapi-conformance.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from './fake-agent.js';
@@ -25,7 +28,7 @@ import type { FakeAgentOptions } from './fake-enrollment.js';
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
 /** Nobody guesses these passwords. */
-const CHEAP_PASSWORDS = { N: 2, r: 1, p: 1 };
+export const CHEAP_PASSWORDS = { N: 2, r: 1, p: 1 };
 
 const UNLIMITED: RateLimits = {
   perAddress: 1e9,
@@ -36,6 +39,9 @@ const UNLIMITED: RateLimits = {
 
 /** After how many writes of a test the memory of the control plane is compared with its database. */
 const WRITES_TO_CHECK = 5;
+
+/** Events that are searched for secrets at the end of a test: some tests make millions. */
+const MOST_WATCHED_EVENTS = 2_000;
 
 interface Options {
   /** Otherwise in plain text. The clock shows the present time then: certificates are judged by it. */
@@ -83,7 +89,11 @@ export class TestControlPlane {
   private readonly snapshots: BetterSqlite3.Database[] = [];
   readonly agents: FakeAgent[] = [];
   private readonly log = new WatchedLog();
-  private readonly conformity = checkAgainstDocument(() => `http://${this.addresses.http}`);
+  private readonly conformity = checkAgainstDocument(
+    // What a document depends on.
+    () => (this.config.payments ? 'with a payment provider' : 'without one'),
+    () => this.url,
+  );
   /** Every answer that a test hears is held against the served document. */
   private readonly inspect: Inspect = async (...heard) => {
     await this.log.inspect(...heard);
@@ -127,6 +137,7 @@ export class TestControlPlane {
       ...(stripe ? { payments: () => new StripePayments(stripe) } : {}),
     };
     if (left) copyFileSync(left.database, config.database);
+    else if (!existsSync(config.database)) writeFileSync(config.database, newDatabase());
     const test = new TestControlPlane(new ManualClock(tls ? Date.now() : at), folder, config, {
       // No test sends a packet off the machine.
       resolve: async () => [],
@@ -225,9 +236,10 @@ export class TestControlPlane {
 
   async stop(): Promise<void> {
     this.checkMemory();
+    const told = this.toldEvents();
     for (const agent of this.agents) agent.close();
     await this.core.stop();
-    this.cleanUp();
+    this.cleanUp(told);
   }
 
   /** Throws when the control plane remembers something that its database does not say. */
@@ -236,12 +248,19 @@ export class TestControlPlane {
     if (stale.length > 0) throw new Error(`the control plane remembers what is over: ${stale.join('; ')}`);
   }
 
-  /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret. */
-  cleanUp(): void {
+  /** Returns the newest events as streams, pages and webhooks tell them. */
+  private toldEvents(): string[] {
+    const { platform } = this.core;
+    const newest = query.selectFrom('events').selectAll().orderBy('at', 'desc').limit(MOST_WATCHED_EVENTS);
+    return platform.store.transact((tx) => tx.all(newest)).map((event) => JSON.stringify(envelopeOf(platform, event)));
+  }
+
+  /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret, or there is one in `told`. */
+  cleanUp(told: readonly string[] = []): void {
     for (const database of this.snapshots) database.close();
     for (const agent of this.agents) agent.close();
     rmSync(this.folder, { recursive: true, force: true });
-    this.log.check();
+    this.log.check(told);
   }
 
   /** Moves time and lets every worker run once. */
@@ -255,10 +274,11 @@ export class TestControlPlane {
     const database = new BetterSqlite3(this.config.database, { readonly: true });
     try {
       const digest = (name: string) => {
-        const rows = database.prepare(`SELECT * FROM ${name}`).all();
-        const isUse = (key: string) => key === 'last_used_at' || (name === 'sessions' && key === 'expires_at');
-        const text = JSON.stringify(rows, (key, value: unknown) => (isUse(key) ? undefined : value));
-        return `${rows.length} rows, ${createHash('sha256').update(text).digest('hex')}`;
+        const rows = database
+          .prepare(`SELECT ${columnsOf(database, name)} FROM ${name}`)
+          .raw()
+          .all();
+        return `${rows.length} rows, ${createHash('sha256').update(serialize(rows)).digest('hex')}`;
       };
       return Object.fromEntries(tablesOf(database).map((name) => [name, digest(name)]));
     } finally {
@@ -361,6 +381,20 @@ export class TestControlPlane {
   }
 }
 
+let madeDatabase: Buffer | undefined;
+
+/** Returns an empty database of this release. It is made once: its migrations take longer than most tests. */
+function newDatabase(): Buffer {
+  if (!madeDatabase) {
+    const folder = memoryFolder('gpurent-new-');
+    const file = join(folder, 'gpurent.db');
+    new Store(file, new ManualClock()).close();
+    madeDatabase = readFileSync(file);
+    rmSync(folder, { recursive: true });
+  }
+  return madeDatabase;
+}
+
 /** Makes an account as a sign-up does whose address was confirmed: so no mail of it is among those that a test looks at. */
 async function makeAccount(test: TestControlPlane, { email, password, name }: SignUp): Promise<Account> {
   const { platform } = test.core;
@@ -372,6 +406,20 @@ async function makeAccount(test: TestControlPlane, { email, password, name }: Si
     const { token } = openSession(platform, tx, user.id, ORIGIN);
     return { token, user, organization: { id: organization?.id ?? '' } };
   });
+}
+
+const comparedColumns = new Map<string, string>();
+
+/** Returns the columns of a table that a dump compares. */
+function columnsOf(database: BetterSqlite3.Database, table: string): string {
+  let names = comparedColumns.get(table);
+  if (names === undefined) {
+    const isUse = (name: string) => name === 'last_used_at' || (table === 'sessions' && name === 'expires_at');
+    const columns = database.pragma(`table_info(${table})`) as { name: string }[];
+    names = columns.flatMap(({ name }) => (isUse(name) ? [] : `"${name}"`)).join();
+    comparedColumns.set(table, names);
+  }
+  return names;
 }
 
 function tablesOf(database: BetterSqlite3.Database): string[] {

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from './api-client.js';
 import type { Store, Tx } from '../../control-plane/store/store.js';
 import type { TestControlPlane } from './control-plane.js';
 

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Answer, Inspect } from '../../scripts/client.js';
+import type { Answer, Inspect } from './api-client.js';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -46,13 +46,28 @@ export function resolveResponse({ components }: ApiDocument, response: Response 
   return name === undefined ? response : components.responses[name];
 }
 
-/** What holds an answer against the document: it throws when an answer is not what the document says. */
-export function checkAgainstDocument(baseUrl: () => string): Inspect {
-  let checker: Promise<Checker> | undefined;
+/** By what a document depends on. To make one, and what checks answers against it, takes longer than most tests. */
+const checkers = new Map<string, Promise<Checker>>();
+
+/**
+ * What holds an answer against the document: it throws when an answer is not what the document says. Control planes of the same
+ * `variant` serve the same document: it is that of the first one.
+ */
+export function checkAgainstDocument(variantOf: () => string, baseUrl: () => string): Inspect {
   return async (method, path, answer) => {
-    checker ??= fetchDocument(baseUrl()).then((document) => new Checker(document));
+    const variant = variantOf();
+    const checker = checkers.get(variant) ?? fetchDocument(baseUrl()).then((document) => new Checker(document));
+    checkers.set(variant, checker);
+    // One that could not be fetched is fetched anew.
+    checker.catch(() => checkers.delete(variant));
     (await checker).check(method, path, answer);
   };
+}
+
+/** What holds answers against the document of an earlier release, which did not know later headers. */
+export function checkAnswers(document: ApiDocument): Inspect {
+  const checker = new Checker(document, []);
+  return async (method, path, answer) => checker.check(method, path, answer);
 }
 
 export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
@@ -60,7 +75,15 @@ export async function fetchDocument(baseUrl: string): Promise<ApiDocument> {
 }
 
 /** Headers that mean something to a caller, so that the document names each where it is sent. */
-const TOLD = ['allow', 'idempotent-replayed', 'retry-after', 'www-authenticate', 'x-request-id'];
+const TOLD = [
+  'allow',
+  'deprecation',
+  'idempotent-replayed',
+  'retry-after',
+  'sunset',
+  'www-authenticate',
+  'x-request-id',
+];
 const NO_ROUTE = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'ORG_MISMATCH', 'RATE_LIMITED', 'UNAVAILABLE'];
 
 class Checker {
@@ -68,7 +91,10 @@ class Checker {
   private readonly compiled = new Map<object, ValidateFunction>();
   private readonly routes: { pattern: RegExp; operations: Record<string, Operation> }[];
 
-  constructor(private readonly document: ApiDocument) {
+  constructor(
+    private readonly document: ApiDocument,
+    private readonly told: readonly string[] = TOLD,
+  ) {
     addFormats.default(this.ajv);
     this.ajv.addSchema({ $id: 'api', components: document.components });
     this.routes = Object.entries(document.paths).map(([path, operations]) => ({
@@ -110,7 +136,7 @@ class Checker {
       if (known[name]?.required === true && !sent.has(name)) throw new Error(`${where}, without ${name}`);
     }
     const named = Object.keys(headers).map((name) => name.toLowerCase());
-    const unnamed = TOLD.filter((name) => sent.has(name) && !named.includes(name));
+    const unnamed = this.told.filter((name) => sent.has(name) && !named.includes(name));
     if (unnamed.length > 0) throw new Error(`${where} with ${unnamed.join(', ')}, which its document does not name`);
   }
 

@@ -1,4 +1,4 @@
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from './api-client.js';
 import { statusIs, type Renter, type TestControlPlane } from './control-plane.js';
 import type { FakeAgent } from './fake-agent.js';
 

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type InstanceBody } from './api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from './docker.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -39,7 +39,7 @@ export class RealPlatform {
   private agent: Daemon | undefined;
   private operatorToken = '';
   private wayToControlPlane = '';
-  private readonly log = new WatchedLog();
+  readonly log = new WatchedLog();
 
   private constructor(private readonly options: RealOptions) {}
 

@@ -8,7 +8,7 @@ export function leftBy(release: string, file: 'journal.db' | 'openapi.json' | 's
   return `${FIXTURES}release-${release}/${file}`;
 }
 
-/** The versions of all releases, such as `0.1.0`. */
-export const RELEASES: readonly string[] = readdirSync(FIXTURES).flatMap((name) =>
-  name.startsWith('release-') ? [name.slice('release-'.length)] : [],
-);
+/** The versions of all releases, such as `0.1.0`, the oldest first. */
+export const RELEASES: readonly string[] = readdirSync(FIXTURES)
+  .flatMap((name) => (name.startsWith('release-') ? [name.slice('release-'.length)] : []))
+  .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));

@@ -6,7 +6,7 @@ import {
 } from '../../control-plane/domain/schedule.js';
 import type { Row } from '../../control-plane/store/schema.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from './api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from './control-plane.js';
 import type { FakeAgent } from './fake-agent.js';

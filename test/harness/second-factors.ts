@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth';
-import type { ApiClient } from '../../scripts/client.js';
+import type { ApiClient } from './api-client.js';
 import type { TestControlPlane } from './control-plane.js';
 
 /** Returns the code that an authenticator app shows at a time, in milliseconds since 1970. */

@@ -5,9 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { connect, type Gpurent, type Instance, type TemplateOfOperator } from '../../client/api/index.js';
 import { silentLogger } from '../../shared/logger.js';
-import { statusIs } from './control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from './fake-agent.js';
 import { makePublicKey } from './keys.js';
@@ -19,6 +18,11 @@ const CREDIT_MICRO = 500_000_000;
 const OPERATOR = { email: 'operator@localhost.test', password: randomBytes(12).toString('hex') };
 const ORGANIZATIONS = ['renter', 'lab', 'studio'];
 const GPUS = 8;
+const TEMPLATES: TemplateOfOperator[] = [
+  { name: 'Shell', image: 'debian:bookworm', mode: ['ssh'], recommended: true },
+  { name: 'Notebook', image: 'jupyter/base-notebook:latest', mode: ['ssh', 'jupyter'], recommended: true },
+  { name: 'Batch', image: 'busybox:1', mode: [], command: ['true'] },
+];
 
 const { values: options } = parseArgs({ options: { folder: { type: 'string', default: '.local/dev' } } });
 const folder = options.folder;
@@ -37,19 +41,28 @@ class Past {
     { clock: this.clock },
   );
   readonly agents: FakeAgent[] = [];
-  operator = new ApiClient('');
+  private url = '';
+  private operatorToken = '';
   private grpc = '';
 
   async begin(): Promise<void> {
     await this.controlPlane.createOperator(OPERATOR.email, OPERATOR.password);
     const { http, grpc } = await this.controlPlane.start({ heartbeat: false });
     this.grpc = grpc;
-    const api = new ApiClient(`http://${http}`);
-    this.operator = api.as((await api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token);
+    this.url = `http://${http}`;
+    this.operatorToken = (await this.connect().post('/v1/auth/sign-in', { body: OPERATOR })).token;
+  }
+
+  connect(token?: string): Gpurent {
+    return connect({ url: this.url, ...(token !== undefined && { token }) });
+  }
+
+  get operator(): Gpurent {
+    return this.connect(this.operatorToken);
   }
 
   async host(name: string): Promise<FakeAgent> {
-    const { token } = await this.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    const { token } = await this.operator.post('/v1/operator/enrollment-tokens', { body: {} });
     const agent = await FakeAgent.enroll(this.grpc, token, { name, gpus: GPUS, now: () => this.clock.now() });
     this.agents.push(agent);
     await agent.connect();
@@ -81,41 +94,49 @@ class Organization {
   private constructor(
     readonly name: string,
     readonly account: { email: string; password: string },
-    readonly api: ApiClient,
+    readonly api: Gpurent,
   ) {}
 
   static async found(past: Past, name: string): Promise<Organization> {
     const account = { email: `${name}@localhost.test`, password: randomBytes(12).toString('hex') };
-    const made = await past.operator
-      .as(undefined)
-      .post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', { ...account, name });
-    const credit = { amount_micro: CREDIT_MICRO, reason: 'to begin with' };
-    await past.operator.post(`/v1/operator/organizations/${made.organization.id}/credits`, credit);
-    const organization = new Organization(name, account, past.operator.as(made.token));
-    const key = { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') };
-    organization.sshKeyId = (await organization.api.post<{ id: string }>('/v1/ssh-keys', key)).id;
+    const made = await past.connect().post('/v1/auth/sign-up', { body: { ...account, name } });
+    if (!('token' in made)) throw new Error('the control plane mails links');
+    await past.operator.post('/v1/operator/organizations/{id}/credits', {
+      params: { path: { id: made.organization?.id ?? '' } },
+      body: { amount_micro: CREDIT_MICRO, reason: 'to begin with' },
+    });
+    const organization = new Organization(name, account, past.connect(made.token));
+    const body = { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') };
+    organization.sshKeyId = (await organization.api.post('/v1/ssh-keys', { body })).id;
     return organization;
   }
 
   async deploy(offerId: string, templateId: string, label: string): Promise<string> {
     const body = { offer_id: offerId, template_id: templateId, disk_gb: 50, label, ssh_key_id: this.sshKeyId };
-    return (await this.api.post<InstanceBody>('/v1/instances', body)).id;
+    return (await this.api.post('/v1/instances', { body })).id;
   }
 
   async running(offerId: string, templateId: string, label: string): Promise<string> {
     const id = await this.deploy(offerId, templateId, label);
-    await statusIs(this.api, id, 'running');
+    await this.statusIs(id, 'running');
     return id;
   }
 
   async stop(id: string): Promise<void> {
-    await this.api.post(`/v1/instances/${id}/stop`);
-    await statusIs(this.api, id, 'stopped');
+    await this.api.post('/v1/instances/{id}/stop', { params: { path: { id } } });
+    await this.statusIs(id, 'stopped');
   }
 
   async destroy(id: string): Promise<void> {
-    await this.api.delete(`/v1/instances/${id}`);
-    await statusIs(this.api, id, 'destroyed');
+    await this.api.delete('/v1/instances/{id}', { params: { path: { id } } });
+    await this.statusIs(id, 'destroyed');
+  }
+
+  statusIs(id: string, wanted: Instance['status']): Promise<Instance> {
+    return eventually(`the status ${wanted}`, async () => {
+      const instance = await this.api.get('/v1/instances/{id}', { params: { path: { id } } });
+      return instance.status === wanted && instance;
+    });
   }
 }
 
@@ -128,17 +149,12 @@ async function market(past: Past): Promise<{ offers: string[]; templates: string
         price_per_hour_micro: (900_000 + 300_000 * index) * num_gpus,
         storage_price_per_gb_hour_micro: 100,
       };
-      const offer = { machine_id: hostId, num_gpus, ...prices };
-      offers.push((await past.operator.post<{ id: string }>('/v1/operator/offers', offer)).id);
+      const body = { machine_id: hostId, num_gpus, ...prices };
+      offers.push((await past.operator.post('/v1/operator/offers', { body })).id);
     }
   }
   const templates: string[] = [];
-  for (const fields of [
-    { name: 'Shell', image: 'debian:bookworm', mode: ['ssh'], recommended: true },
-    { name: 'Notebook', image: 'jupyter/base-notebook:latest', mode: ['ssh', 'jupyter'], recommended: true },
-    { name: 'Batch', image: 'busybox:1', mode: [], command: ['true'] },
-  ])
-    templates.push((await past.operator.post<{ id: string }>('/v1/operator/templates', fields)).id);
+  for (const body of TEMPLATES) templates.push((await past.operator.post('/v1/operator/templates', { body })).id);
   return { offers, templates };
 }
 
@@ -180,12 +196,12 @@ async function everyStatus(
   ];
   await organization.stop(starting);
   agent.exit(failing, { code: 1, lastLines: ['CUDA out of memory'] });
-  await statusIs(api, failing, 'error');
+  await organization.statusIs(failing, 'error');
   agent.automatic = false;
   await organization.deploy(offer, template, 'creating');
-  await api.post(`/v1/instances/${stopping}/stop`);
-  await api.delete(`/v1/instances/${destroying}`);
-  const start = api.post(`/v1/instances/${starting}/start`);
+  await api.post('/v1/instances/{id}/stop', { params: { path: { id: stopping } } });
+  await api.delete('/v1/instances/{id}', { params: { path: { id: destroying } } });
+  const start = api.post('/v1/instances/{id}/start', { params: { path: { id: starting } } });
   agent.accept(await eventually('the start', () => agent.held.find(({ running }) => running && !running.mayCreate)));
   await start;
 }

@@ -1,4 +1,4 @@
-import type { Answer, Inspect } from '../../scripts/client.js';
+import type { Answer, Inspect } from './api-client.js';
 import { createLogger, type Logger } from '../../shared/logger.js';
 
 const SECRET = /^((\w+_)?secret|(\w+_)?token|(\w+_)?password)$/;

@@ -57,6 +57,12 @@ export class Hooks {
     });
   }
 
+  /** The id of the event with this number of the organization's stream. */
+  async eventId(number: number): Promise<string> {
+    const { last_id } = await this.renter.api.get<{ last_id: string }>('/v1/events?limit=1');
+    return last_id.replace(/\d+$/, String(number));
+  }
+
   post<T>(path: string, body?: unknown): Promise<T> {
     return this.renter.api.post<T>(path, body);
   }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { silentLogger } from '../../shared/logger.js';
-import { ApiClient, type InstanceBody } from '../../scripts/client.js';
+import { ApiClient, type InstanceBody } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';

@@ -12,7 +12,7 @@ export const RELEASE_NAME = `gpurent-${VERSION}-linux-x64`;
 const PATIENCE_MS = 60_000;
 /** `docker pull` finds no registry on the test's machine: this image is called as the one that the guide names. */
 const IMAGE_OF_GUIDE = 'debian:12';
-const RENTING = 'renter.md: For renters';
+const RENTING = 'renter.md: For renters (2)';
 const WAIVER = '/v1/operator/machines/ID/disk-quota-waiver';
 const SIGNING_IN = 'operator.md: Hosts';
 const OWNER = 'docs/host-owner.md';

@@ -19,7 +19,7 @@ export const BY_DAY = [
   'day-two.md: Drop-ins without an editor',
   'day-two.md: Drop-ins without an editor (2)',
   'host-owner.md: Install',
-  'renter.md: For renters',
+  'renter.md: For renters (2)',
 ];
 
 /** They need packages that the machine of the day does not have. */
@@ -32,7 +32,7 @@ export const AT_NIGHT = [
   'day-two.md: Firewalls (2)',
   'day-two.md: Firewalls (3)',
   'day-two.md: Prometheus and Grafana',
-  'renter.md: For renters',
+  'renter.md: For renters (2)',
 ];
 
 /** With the reason. */
@@ -41,4 +41,6 @@ export const NOT_RUN: Record<string, string> = {
     'works in the sources: scripts/test --nightly runs quickstart --once, and scripts/test is what runs this',
   "operator.md: Companies' sign-ins":
     'needs an organization and the sign-in of a company; test/api/issuers.test.ts sets one with these fields',
+  'renter.md: For renters':
+    'the machine has no npm, and a person approves the sign-in; test/e2e/command-line.test.ts runs these commands',
 };

@@ -1,4 +1,5 @@
 import type { Mutant } from './mutant.js';
+import { MCP } from './mcp.js';
 import { SECOND_FACTORS } from './second-factors.js';
 import { COMPANIES, SIGN_INS } from './sign-ins.js';
 
@@ -299,5 +300,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...SIGN_INS,
   ...COMPANIES,
   ...SECOND_FACTORS,
+  ...MCP,
   ...AGENT,
 ];

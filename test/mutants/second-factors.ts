@@ -76,4 +76,11 @@ export const SECOND_FACTORS: readonly Mutant[] = [
     after: 'export const REMOVAL_MS = 0 * HOUR_MS;',
     tests: ['test/api/factor-removals.test.ts'],
   },
+  {
+    name: 'anything-taken-as-a-passkey-of-a-user-without-one',
+    file: `${ACCOUNTS}/prove.ts`,
+    before: ' && password === undefined && kinds.length > 0;',
+    after: ' && password === undefined;',
+    tests: ['test/api/second-factors.test.ts'],
+  },
 ];

@@ -34,6 +34,20 @@ export const SIGN_INS: readonly Mutant[] = [
     tests: ['test/api/account-links.test.ts'],
   },
   {
+    name: 'approved-code-kept-after-a-new-password',
+    file: `${SERVICES}/accounts/sessions.ts`,
+    before: ".where('session_id', '=', sessionId));\n  return",
+    after: ".where('session_id', '=', `not ${sessionId}`));\n  return",
+    tests: ['test/api/device-codes.test.ts'],
+  },
+  {
+    name: 'domain-of-an-organization-not-recorded',
+    file: `${SERVICES}/accounts/issuers.ts`,
+    before: "  record('domain.withdraw', before, after);\n",
+    after: '  void before;\n',
+    tests: ['test/api/audit-log.test.ts'],
+  },
+  {
     name: 'code-used-twice',
     file: `${SERVICES}/accounts/open-device-session.ts`,
     before: "    tx.run(query.deleteFrom('device_codes').where('id', '=', code.id));\n",

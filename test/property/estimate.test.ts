@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { MINUTE_MS } from '../../shared/time.js';
@@ -32,6 +32,8 @@ const SSH_KEYS = ['none', 'own', 'foreign'] as const;
 /** What is good is more frequent, so that some deploys are accepted. */
 const mostly = <T>(good: T, all: readonly T[]) =>
   fc.oneof({ arbitrary: fc.constant(good), weight: 4 }, { arbitrary: fc.constantFrom(...all), weight: 1 });
+/** What a cap leaves beyond five minutes of the new instance. What is not settled yet is about as much. */
+const beyondEnough = fc.option(fc.oneof(fc.integer({ min: -10_000, max: 40_000 }), fc.constant(1_000_000)));
 const worlds = fc.record({
   offer: mostly<(typeof FAULTS)[number]>('none', FAULTS),
   template: mostly<(typeof TEMPLATES)[number]>('plain', TEMPLATES),
@@ -46,6 +48,21 @@ const worlds = fc.record({
   stopped: fc.boolean(),
   /** Whether what runs uses the balance up before the next settlement. */
   isUsedUp: fc.nat(3).map((one) => one === 0),
+  /** Whether an API key deploys. */
+  byKey: fc.boolean(),
+  /** What the organization or the key may spend. */
+  caps: fc.option(
+    fc.record({
+      whose: fc.constantFrom('organization' as const, 'key' as const),
+      burnMicro: fc.option(fc.integer({ min: 0, max: 5_000_000 })),
+      dayMicro: beyondEnough,
+      monthMicro: beyondEnough,
+    }),
+  ),
+  limits: fc.record(
+    { max_charge_micro: fc.integer({ min: 1, max: 500_000 }), stopInMs: fc.integer({ min: 1, max: 10 * MINUTE_MS }) },
+    { requiredKeys: [] },
+  ),
   /** For so long no settlement has come. A host that is silent for two minutes would bring one. */
   unsettledMs: fc.oneof(fc.constant(0), fc.integer({ min: MINUTE_MS, max: 2 * MINUTE_MS - 1 })),
 });
@@ -93,8 +110,10 @@ async function offerFor({ offer, priceMicro }: Case): Promise<{ agent: FakeAgent
   return { agent, offerId: offer === 'unknown' ? NOWHERE : offerId };
 }
 
-/** A renter as the case wants it, with what it has and the host of that. */
-async function renterFor(one: Case): Promise<{ renter: Renter; stop: () => void; age: () => Promise<void> }> {
+/** A renter as the case wants it, with what it has and the host of that. `api`: the client that deploys. */
+async function renterFor(
+  one: Case,
+): Promise<{ renter: Renter; api: ApiClient; stop: () => void; age: () => Promise<void> }> {
   const renter = await world.test.renter(one.balanceMicro + 10_000_000);
   const { agent, body } = await world.host({ gpus: 2 });
   const instances: string[] = [];
@@ -106,6 +125,7 @@ async function renterFor(one: Case): Promise<{ renter: Renter; stop: () => void;
   if (one.isFrozen) change(`UPDATE organizations SET payments_frozen_at = 1 WHERE id = '${renter.organizationId}'`);
   return {
     renter,
+    api: await deployerFor(renter, one),
     async age() {
       // No worker settles it before the deploy does.
       change(`UPDATE organizations SET settle_at = NULL WHERE id = '${renter.organizationId}'`);
@@ -117,11 +137,29 @@ async function renterFor(one: Case): Promise<{ renter: Renter; stop: () => void;
   };
 }
 
+/** The client that deploys, once the caps are set. */
+async function deployerFor({ api }: Renter, { byKey, caps, priceMicro }: Case): Promise<ApiClient> {
+  const made = await api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', { name: 'deploys' });
+  if (caps) {
+    const path = `${caps.whose === 'key' ? `/v1/api-keys/${made.key.id}` : '/v1/orgs/current'}/spend-caps`;
+    const { spent_day_micro, spent_month_micro } = await api.get<Record<string, number>>(path);
+    const capOf = (spent = 0, beyond: number | null) =>
+      beyond === null ? null : Math.max(spent + Math.ceil(priceMicro / 12) + beyond, 0);
+    const amounts = {
+      burn_per_hour_micro: caps.burnMicro,
+      day_micro: capOf(spent_day_micro, caps.dayMicro),
+      month_micro: capOf(spent_month_micro, caps.monthMicro),
+    };
+    expect(await api.request('PUT', path, amounts)).toMatchObject({ status: 200 });
+  }
+  return byKey ? api.as(made.secret) : api;
+}
+
 it('an estimate foretells what the deploy answers, and what it costs', { timeout: 300_000 }, async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worlds, async (one) => {
-      const { renter, age, stop } = await renterFor(one);
+      const { renter, api, age, stop } = await renterFor(one);
       const { agent, offerId } = await offerFor(one);
       const ssh = { none: null, own: await world.sshKey(renter), foreign: world.sshKeyId }[one.sshKey];
       const request = {
@@ -130,11 +168,14 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
         disk_gb: one.diskGb,
         ssh_key_id: ssh,
       };
+      const { stopInMs, ...limits } = one.limits;
       await age();
       agent.beat();
       await heard(agent, one);
-      const said = await renter.api.post<Estimate>('/v1/instances/estimate', request);
-      const { status, body } = await renter.api.request<InstanceBody & Refused>('POST', '/v1/instances', request);
+      const stop_at = stopInMs === undefined ? null : new Date(world.test.clock.now() + stopInMs).toISOString();
+      const asked = { ...request, ...limits, stop_at };
+      const said = await api.post<Estimate>('/v1/instances/estimate', asked);
+      const { status, body } = await api.request<InstanceBody & Refused>('POST', '/v1/instances', asked);
       const [first] = said.refusals;
       seen.set(first?.code ?? 'accepted', (seen.get(first?.code ?? 'accepted') ?? 0) + 1);
       if (first) {
@@ -142,7 +183,8 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
         expect({ ...body, request_id: undefined }).toEqual({ ...first, request_id: undefined });
       } else {
         expect(status).toBe(201);
-        await costs(renter, agent, body.id, said);
+        const isLimited = one.caps !== null || Object.keys(one.limits).length > 0;
+        await costs(renter, agent, body.id, { said, isLimited });
       }
       stop();
       agent.close();
@@ -170,13 +212,19 @@ async function heard(agent: FakeAgent, { offer }: Case): Promise<void> {
   expect(connections.isConnected(agent.hostId)).toBe(true);
 }
 
-/** An hour of the instance is charged as was said, and the balance lasts as long. */
-async function costs({ api, organizationId }: Renter, agent: FakeAgent, id: string, said: Estimate): Promise<void> {
+/** An hour of the instance is charged as was said, unless something ends it before, and the balance lasts as long. */
+async function costs(
+  { api, organizationId }: Renter,
+  agent: FakeAgent,
+  id: string,
+  { said, isLimited }: { said: Estimate; isLimited: boolean },
+): Promise<void> {
   await statusIs(api, id, 'running');
   const organization = await api.get<{ balance_micro: number; lasts_until: string | null }>('/v1/orgs/current');
   expect(organization.balance_micro).toBe(said.balance_micro);
   const apart = Date.parse(organization.lasts_until ?? '') - Date.parse(said.balance_lasts_until ?? '');
   expect(organization.lasts_until === said.balance_lasts_until || Math.abs(apart) <= 1).toBe(true);
+  if (isLimited) return;
   world.test.setBalance(organizationId, 1_000_000_000);
   world.test.advance(HOUR_MS);
   await agent.speak(id);

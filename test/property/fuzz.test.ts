@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { poolOf, requestsOf, withKnownIds, type FuzzRequest, type Pool } from './requests.js';

@@ -188,7 +188,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 10,
+    seed: 6,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {

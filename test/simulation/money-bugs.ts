@@ -60,7 +60,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 13,
+    seed: 4,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ApiClient, InstanceBody } from '../../scripts/client.js';
+import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 

@@ -1,7 +1,7 @@
 import { Client, Metadata, credentials } from '@grpc/grpc-js';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';

@@ -9,7 +9,7 @@ import { Journal } from '../../agent/journal/journal.js';
 import { dialer } from '../../agent/link/dial.js';
 import { systemClock } from '../../shared/clock.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../../shared/protocol.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';

@@ -10,7 +10,7 @@ import { RenewedIdentity } from '../../agent/link/renewal.js';
 import { silentLogger } from '../../shared/logger.js';
 import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
 import { query } from '../../control-plane/store/sql.js';
-import type { InstanceBody } from '../../scripts/client.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { INVENTORY } from '../harness/inventory.js';

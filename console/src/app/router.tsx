@@ -9,9 +9,14 @@ import {
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
 import { marketSearch } from '../pages/market/search.js';
+import { billingSearch } from '../pages/billing/search.js';
+import { keysSearch } from '../pages/keys/search.js';
+import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
+import { validateAuditSearch } from '../pages/team/audit/search.js';
+import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NothingHere });
@@ -49,17 +54,58 @@ const deploy = createRoute({
   component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
 });
 
+/** A page that reads what its address chooses. */
+const auditLog = createRoute({
+  getParentRoute: () => root,
+  path: '/team/audit',
+  validateSearch: validateAuditSearch,
+  component: lazyRouteComponent(() => import('../pages/team/audit/page.js')),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: '/webhooks/$id',
+  validateSearch: validateEndpointSearch,
+  component: lazyRouteComponent(() => import('../pages/webhooks/endpoint/page.js')),
+});
+
+const templates = createRoute({
+  getParentRoute: () => root,
+  path: '/templates',
+  validateSearch: templatesSearch,
+  component: lazyRouteComponent(() => import('../pages/templates/page.js')),
+});
+
+const billing = createRoute({
+  getParentRoute: () => root,
+  path: '/billing',
+  validateSearch: billingSearch,
+  component: lazyRouteComponent(() => import('../pages/billing/page.js')),
+});
+
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: '/keys',
+  validateSearch: keysSearch,
+  component: lazyRouteComponent(() => import('../pages/keys/page.js')),
+});
+
 const routes = [
   home,
   deploy,
   instance,
   market,
   page('/instances', () => import('../pages/instances/page.js')),
-  page('/templates', () => import('../pages/templates/page.js')),
-  page('/billing', () => import('../pages/billing/page.js')),
-  page('/keys', () => import('../pages/keys/page.js')),
+  templates,
+  page('/templates/new', () => import('../pages/templates/editor/new-page.js')),
+  page('/templates/$id', () => import('../pages/templates/template/page.js')),
+  page('/templates/$id/edit', () => import('../pages/templates/editor/edit-page.js')),
+  billing,
+  keys,
   page('/team', () => import('../pages/team/page.js')),
+  auditLog,
   page('/webhooks', () => import('../pages/webhooks/page.js')),
+  webhook,
   page('/profile', () => import('../pages/profile/page.js')),
   page('/operator', () => import('../pages/operator/page.js')),
 ] as const;

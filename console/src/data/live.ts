@@ -47,8 +47,8 @@ export async function followLive(queries: QueryClient, signal: AbortSignal): Pro
   };
   const onConnection = (isOpen: boolean) => {
     if (signal.aborted) return;
-    // What no event tells can have changed while nothing was heard.
-    if (isOpen && connection.state === 'cut') void queries.invalidateQueries();
+    // What was read before the stream was open can have changed since, and no event tells it.
+    if (isOpen) void queries.invalidateQueries();
     set(isOpen ? 'live' : 'cut');
   };
   for (;;) {

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import type { InstanceStatus } from '../data/models.js';
 import { classNames } from './class-names.js';
 import styles from './status.module.css';
@@ -12,10 +13,15 @@ const SHAPES: Readonly<Record<InstanceStatus, Shape>> = {
 
 /** The status of an instance: a shape and its word. */
 export function Status({ status }: { status: InstanceStatus }) {
+  return <Marked shape={SHAPES[status]}>{status}</Marked>;
+}
+
+/** The state of something else: a shape and its words. */
+export function Marked({ shape, children }: { shape: Shape; children: ReactNode }) {
   return (
     <span className={styles.status}>
-      <Mark shape={SHAPES[status]} />
-      {status}
+      <Mark shape={shape} />
+      {children}
     </span>
   );
 }

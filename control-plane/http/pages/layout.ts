@@ -6,7 +6,7 @@ export interface Page {
   content: Part;
 }
 
-/** Where the script of pages with passkeys is. */
+/** Where the script of the pages is. */
 export const SCRIPT = '/passkeys.js';
 
 /** The only style of all pages. */
@@ -51,14 +51,14 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** What a page with passkeys may do: it also runs the script of this origin, which can send nothing to anybody by itself. */
+/** What a page with script may do: it also runs the script of this origin, which can send nothing to anybody by itself. */
 export const SCRIPT_PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...PAGE_HEADERS,
   'Content-Security-Policy': policyOf("script-src 'self'; "),
 };
 
-/** Returns the text of a page, with or without the script for passkeys. */
-export function documentOf({ title, content }: Page, usesPasskeys = false): string {
+/** Returns the text of a page, with or without the script. */
+export function documentOf({ title, content }: Page, usesScript = false): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -67,7 +67,7 @@ export function documentOf({ title, content }: Page, usesPasskeys = false): stri
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title} - gpurent</title>
-        ${STYLE_ELEMENT}${usesPasskeys && html`<script src="${SCRIPT}" defer></script>`}
+        ${STYLE_ELEMENT}${usesScript && html`<script src="${SCRIPT}" defer></script>`}
       </head>
       <body>
         <main>

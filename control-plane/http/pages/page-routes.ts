@@ -21,17 +21,19 @@ import {
 } from './second-factors.js';
 import { passkeyStepForm, secondStepForm, secondStepPage } from './second-step.js';
 import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
+import { signInLinkForm, signInLinkPage } from './sign-in-link.js';
 
 /** Routes for people with a browser: pages without script. They are not part of the API. */
 export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   servePages(app, platform);
-  const others = [forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
+  const others = [signInLinkPage, forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
   const companies = [companyPage, knownPage, linkPage, companiesPage];
   const factors = [secondStepPage, provePage, factorsPage, totpPage, passkeyPage];
   const own = [signInPage, signUpPage, accountPage, passwordPage, acceptInvitePage];
   for (const page of [...own, ...others, ...companies, ...factors]) addPage(app, platform, page);
   addForm(app, platform, signInForm);
   addForm(app, platform, signUpForm);
+  addForm(app, platform, signInLinkForm);
   addForm(app, platform, signOutForm);
   addForm(app, platform, endSessionForm);
   addForm(app, platform, endOthersForm);

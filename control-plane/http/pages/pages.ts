@@ -36,8 +36,8 @@ export interface PageSpec {
    * for users with a second factor; `nobody`: it does not matter who is signed in.
    */
   needs: 'session' | 'proof' | 'proof with factor' | 'nobody' | 'anybody';
-  /** Whether it has the script for passkeys. */
-  usesPasskeys?: true;
+  /** Whether it has the script: for passkeys, and for a fragment of its address. */
+  usesScript?: true;
   /** The parameters of its address that it reads; they are texts of strangers. */
   reads?: readonly string[];
   render: (view: View) => Page;
@@ -170,7 +170,7 @@ function needsProof({ store }: Platform, { needs }: PageSpec, caller: AccountCal
 }
 
 function headersOf({ routeOptions }: FastifyRequest): Readonly<Record<string, string>> {
-  return routeOptions.config.page?.usesPasskeys ? SCRIPT_PAGE_HEADERS : PAGE_HEADERS;
+  return routeOptions.config.page?.usesScript ? SCRIPT_PAGE_HEADERS : PAGE_HEADERS;
 }
 
 /** Reads a form. Empty fields count as absent, and of a field that comes twice the first counts. */
@@ -188,7 +188,7 @@ const schemaOf = (operation: string, summary: string) => ({
 export function addPage(app: FastifyInstance, platform: Platform, page: PageSpec): void {
   const { path, operation, summary } = page;
   app.get(path, { config: { policy: PUBLIC, page }, schema: schemaOf(operation, summary) }, (request) =>
-    documentOf(page.render(viewOf(platform, request, parametersOf(request, page))), page.usesPasskeys),
+    documentOf(page.render(viewOf(platform, request, parametersOf(request, page))), page.usesScript),
   );
 }
 
@@ -251,7 +251,7 @@ function answerError(platform: Platform, error: FastifyError, request: FastifyRe
   const again = page && form && request.visitor && request.body !== undefined;
   const shown = again ? shownAgain(platform, request, page, form.fields, { ...described, message: words }) : undefined;
   const back = request.routeOptions.config.back ?? request.url;
-  return reply.send(documentOf(shown ?? problemPage(words, request.id, back), page?.usesPasskeys));
+  return reply.send(documentOf(shown ?? problemPage(words, request.id, back), page?.usesScript));
 }
 
 /** Words for errors whose message is for programs. */

@@ -1,6 +1,7 @@
 /**
- * The only script of the pages, served as a file of this origin to pages that use passkeys. It shows forms with `data-passkey` (`create` or
- * `get`), asks the browser with `data-options` when they are sent, and sends the answer in the field `passkey`.
+ * The only script of the pages, served as a file of this origin to those that use it. It shows forms with `data-passkey` (`create` or
+ * `get`), asks the browser with `data-options` when they are sent, and sends the answer in the field `passkey`. In forms with
+ * `data-fragment`, it moves the fragment of the address into the field of that name.
  */
 export const PASSKEY_SCRIPT = `'use strict';
 (() => {
@@ -38,6 +39,13 @@ export const PASSKEY_SCRIPT = `'use strict';
       ? navigator.credentials.create({ publicKey })
       : navigator.credentials.get({ publicKey });
   };
+  for (const form of document.querySelectorAll('form[data-fragment]')) {
+    const field = form.elements[form.dataset.fragment];
+    if (location.hash) field.value = location.hash.slice(1);
+    history.replaceState(null, '', location.pathname);
+    form.querySelector('[data-problem]').textContent = field.value ? '' : 'The address has no link. Ask for a new one.';
+    form.querySelector('fieldset').disabled = !field.value;
+  }
   for (const form of document.querySelectorAll('form[data-passkey]')) {
     const problem = form.querySelector('[data-problem]');
     if (!window.PublicKeyCredential) {

@@ -15,7 +15,7 @@ import { PASSKEY, passkeyForm } from './passkey-form.js';
 import { PROVE, type FormSpec, type PageSpec, type View } from './pages.js';
 import { MOST_CHARS, ownPath } from './return-to.js';
 import { CODE, codeText, typedFactor } from './second-step.js';
-import { HOME } from './sign-in.js';
+import { HOME, PASSWORD_OFF } from './sign-in.js';
 import { userOf } from './account.js';
 
 const BY_PASSKEY = `${PROVE}/passkey`;
@@ -32,7 +32,7 @@ export const provePage: PageSpec = {
   summary: 'The page that asks again who uses this session',
   needs: 'session',
   reads: ['return_to'],
-  usesPasskeys: true,
+  usesScript: true,
   render: (view) => {
     const caller = userOf(view);
     const kinds = factorKinds(view.platform, caller);
@@ -76,6 +76,7 @@ export const proveForm: FormSpec<typeof passwordBody> = {
   guessable: true,
   words: {
     INVALID_CREDENTIALS: 'The password is wrong',
+    PASSWORD_OFF,
     FACTOR_INVALID: 'This code is wrong, or it was used already. Wait for the next one, or use another factor',
     SECOND_FACTOR_REQUIRED: 'Give the code, too',
   },

@@ -4,9 +4,9 @@ import { text } from '../schemas.js';
 import { SCRIPT } from './layout.js';
 import { PASSKEY_SCRIPT } from './passkey-script.js';
 
-/** Serves the script of pages with passkeys. */
+/** Serves the script of the pages. */
 export function addScript(app: FastifyInstance): void {
-  const about = { hide: true, operationId: 'getPasskeyScript', summary: 'The script of pages with passkeys' };
+  const about = { hide: true, operationId: 'getPasskeyScript', summary: 'The script of the pages' };
   app.get(
     SCRIPT,
     { config: { policy: PUBLIC }, schema: { ...about, response: { 200: text('The script') } } },

@@ -207,7 +207,7 @@ export const passkeyPage: PageSpec = {
   operation: 'showAddPasskey',
   summary: 'The page to add a passkey',
   needs: 'proof',
-  usesPasskeys: true,
+  usesScript: true,
   render: (view) => {
     const options = beginPasskey(view.platform, userOf(view));
     const form = { action: PASSKEYS, ceremony: 'create' as const, options, fields: [NAME], button: 'Add a passkey' };

@@ -39,7 +39,7 @@ export const secondStepPage: PageSpec = {
   summary: 'The page that asks for the second factor at the sign-in',
   needs: 'nobody',
   reads: ['return_to'],
-  usesPasskeys: true,
+  usesScript: true,
   render: (view) => ({
     title: 'Second factor',
     content: [...formsOf(view), html`<p><a href="${SIGN_IN}">Back to the sign-in</a></p>`],

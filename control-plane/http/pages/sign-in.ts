@@ -67,7 +67,7 @@ function signUpPath(return_to: string | undefined): string {
   return pathTo(SIGN_UP, { return_to: ownPath(return_to) });
 }
 
-const PASSWORD_OFF = 'Your company has switched passwords off: sign in with your company';
+export const PASSWORD_OFF = 'Your company has switched passwords off: sign in with your company';
 
 const signInBody = Type.Object({ email: emailOf('the user'), password: presentPassword, ...returnTo });
 

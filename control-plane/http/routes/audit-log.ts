@@ -19,7 +19,9 @@ const Entry = Type.Object(
     actor_id: nullable(text('The id of the user or API key; null: an operator or the control plane itself')),
     actor_name: text('The e-mail address of the user, or the name and prefix of the API key'),
     address: nullable(
-      text('The network address that the request came from; null: there was no request, or it is unknown'),
+      text(
+        'The network address that the request came from; null: it was an operator, there was no request, or it is unknown',
+      ),
     ),
     action: text('What was done, such as `instance.stop`; later releases can add more'),
     object: text('The path of what it was done to, such as `instances/ID`'),
@@ -100,6 +102,7 @@ function filterOf({ since, until, ...rest }: AuditRequest): PageRequest & ActFil
   };
 }
 
+/** Renters do not learn which operator it was, and so not from where. */
 function entryView({ number, at, organization_id: _, ...row }: ActRow) {
-  return { id: number, at: iso(at), ...row };
+  return { id: number, at: iso(at), ...row, address: row.actor_kind === 'operator' ? null : row.address };
 }

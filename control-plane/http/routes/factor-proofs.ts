@@ -64,7 +64,7 @@ export const factorProofRoutes: Routes = (app, platform) => {
     {
       config: {
         ...{ policy: ACCOUNT, guessable: true },
-        refusals: ['FACTOR_INVALID', 'INVALID_CREDENTIALS', 'PASSKEYS_OFF', 'SECOND_FACTOR_REQUIRED'],
+        refusals: ['FACTOR_INVALID', 'INVALID_CREDENTIALS', 'PASSKEYS_OFF', 'PASSWORD_OFF', 'SECOND_FACTOR_REQUIRED'],
       },
       schema: {
         operationId: 'confirmIdentity',

@@ -108,7 +108,7 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/instances/:id',
     {
-      config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { ...config, proof: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'destroyAnyInstance',
         summary: 'Destroy an instance of any organization: its container and its disk are removed',

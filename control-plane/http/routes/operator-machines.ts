@@ -79,7 +79,7 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/enrollment-tokens',
     {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         operationId: 'createEnrollmentToken',
         summary: 'Create an enrollment token',
@@ -224,7 +224,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/machines/:id/lost',
     {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      config: { ...config, proof: true, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
       schema: {
         ...changed,
         operationId: 'declareMachineLost',
@@ -237,7 +237,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/machines/:id',
     {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      config: { ...config, proof: true, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
       schema: {
         operationId: 'removeMachine',
         summary: 'Remove a machine for good',

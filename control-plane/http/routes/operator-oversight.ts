@@ -117,6 +117,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
     {
       config: {
         ...config,
+        proof: true,
         refusals: [
           'QUARANTINE_NOT_FOUND',
           'ORGANIZATION_NOT_FOUND',
@@ -157,7 +158,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/quarantine/:id/remove',
     {
-      config: { ...config, refusals: ['QUARANTINE_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['QUARANTINE_NOT_FOUND'] },
       schema: {
         operationId: 'removeQuarantinedWorkload',
         summary: 'Remove a workload in quarantine with its disk',
@@ -193,7 +194,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/clock/confirm',
     {
-      config,
+      config: { ...config, proof: true },
       schema: {
         operationId: 'confirmClock',
         summary: 'Confirm that the wall clock is right',

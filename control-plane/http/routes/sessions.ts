@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { endOtherSessions, endSession, listSessions, type SessionDetails } from '../../services/accounts/sessions.js';
+import { makeSignInLink } from '../../services/accounts/sign-in-links.js';
 import { clearSessionCookie, isByCookie } from '../cookies.js';
 import { ACCOUNT, accountOf } from '../policy.js';
 import { flag, integer, iso, nullable, text, timestamp, uuid } from '../schemas.js';
@@ -23,6 +24,14 @@ const ActiveSession = Type.Object(
     is_current: flag('Whether this request uses it'),
   },
   { title: 'ActiveSession' },
+);
+
+const SignInLink = Type.Object(
+  {
+    token: text('Its token, shown only here: the link is /sign-in/link#TOKEN at the address of the control plane'),
+    expires_at: timestamp('Until when it works'),
+  },
+  { title: 'SignInLink' },
 );
 
 /** Routes for the list of the signed-in user's sessions. */
@@ -75,6 +84,25 @@ export const sessionRoutes: Routes = (app, platform) => {
       },
     },
     (request) => ({ ended: endOtherSessions(platform, accountOf(request)) }),
+  );
+
+  app.post(
+    '/v1/auth/sign-in-link',
+    {
+      config: { policy: ACCOUNT, refusals: ['PROOF_REQUIRED'] },
+      schema: {
+        operationId: 'createSignInLink',
+        summary: 'Make a link with which a browser signs in as you',
+        description:
+          'It works once, within ten minutes, as long as this session lasts. A session has one at a time: another one ends the one before. The token belongs after a `#`, which browsers send to nobody.',
+        response: { 201: SignInLink },
+      },
+    },
+    (request, reply) => {
+      const { token, expiresAt } = makeSignInLink(platform, accountOf(request));
+      void reply.code(201);
+      return { token, expires_at: iso(expiresAt) };
+    },
   );
 };
 

@@ -1,4 +1,4 @@
-import { anOperator, userActor, type Act, type Actor } from '../../domain/act.js';
+import { SYSTEM, anOperator, userActor, type Act, type Actor } from '../../domain/act.js';
 import type { AccountCaller, Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { REMOVAL_MS } from '../../domain/second-factor.js';
@@ -11,7 +11,7 @@ import type { Platform } from '../system/platform.js';
 import { tellFactor } from './factor-mails.js';
 import { hasFactor } from './fresh-proof.js';
 import { forgetFactorsOf, type FactorRemoval } from './second-factors.js';
-import { getUser, membershipsOf } from './users.js';
+import { getUser, isOperator, membershipsOf } from './users.js';
 
 /** Removals that one run of the worker carries out. */
 const BATCH = 50;
@@ -90,15 +90,18 @@ export function shiftRemovals(tx: Tx, ms: number): void {
 }
 
 /**
- * Makes the worker that carries out removals whose 24 hours are over: all factors go, and all sessions of the user end. It waits while the
- * clock is not trusted. It returns the number of users.
+ * Makes the worker that carries out removals whose 24 hours are over: all factors go, and all sessions of the user end. What somebody has
+ * asked for who is no operator any more is cancelled instead. It waits while the clock is not trusted. It returns the number of users.
  */
 export function factorRemoverOf(platform: Platform): () => { removed: number } {
   return () => {
     if (!platform.clockSteps.isTrusted()) return { removed: 0 };
     return platform.store.transact((tx) => {
       const due = tx.all(removals().where('effective_at', '<=', tx.now).orderBy('effective_at').limit(BATCH));
-      for (const removal of due) carryOut(platform, tx, removal);
+      for (const removal of due) {
+        if (isOperator(tx, removal.asked_by)) carryOut(platform, tx, removal);
+        else cancel(tx, removal);
+      }
       return { removed: due.length };
     });
   };
@@ -110,6 +113,13 @@ function carryOut(platform: Platform, tx: Tx, { user_id: userId, email, asked_by
   recordRemoval(tx, userId, anOperator(reason), 'member.second_factor_removed');
   recordAudit(tx, { userId: asked_by, email: '' }, 'user.second_factor_removed', userId, { email, reason });
   tellFactor(platform, tx, { userId, email }, { kind: 'second_factor_removed', at: tx.now, factor: null, name: '' });
+}
+
+function cancel(tx: Tx, { user_id: userId, asked_by }: RemovalDetails): void {
+  endRemoval(tx, userId);
+  recordRemoval(tx, userId, SYSTEM, 'member.second_factor_removal_cancel');
+  const reason = 'the operator who has asked for it is no operator any more';
+  recordAudit(tx, { userId: asked_by, email: '' }, 'user.second_factor_removal_cancelled', userId, { reason });
 }
 
 function removals() {

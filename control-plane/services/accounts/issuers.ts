@@ -1,3 +1,4 @@
+import { anOperator, type Act } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { domainOf, issuerUrlOf, type DomainRole, type IssuerAccess } from '../../domain/company.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
@@ -5,6 +6,7 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, rowById, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Encryption } from '../secrets/encryption.js';
+import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -81,8 +83,9 @@ export function changeIssuer(
  */
 export function removeIssuer(platform: Platform, operator: Operator, id: string): void {
   platform.store.transact((tx) => {
-    const { name, url } = getIssuer(tx, id);
+    const { name, url, domains } = getIssuer(tx, id);
     tx.run(query.deleteFrom('issuers').where('id', '=', id));
+    recordDomains(tx, domains, []);
     recordAudit(tx, operator, 'issuer.remove', id, { name, issuer: url });
   });
 }
@@ -164,6 +167,7 @@ function checkUrlIsFree(tx: Tx, id: string, url: string): void {
 
 /** Replaces the domains of an issuer. */
 function setDomains(tx: Tx, issuer_id: string, domains: readonly IssuerDomain[]): void {
+  const before = readDomains(tx, issuer_id);
   tx.run(query.deleteFrom('issuer_domains').where('issuer_id', '=', issuer_id));
   for (const { domain, organization_id, role, passwords_off } of domains) {
     if (organization_id !== null) getOrganization(tx, organization_id);
@@ -173,6 +177,22 @@ function setDomains(tx: Tx, issuer_id: string, domains: readonly IssuerDomain[])
     const row = { domain, issuer_id, organization_id, role, passwords_off: passwords_off ? 1 : 0 } as const;
     tx.run(insertRow('issuer_domains', row));
   }
+  recordDomains(tx, before, domains);
+}
+
+/** Records in organizations which domains they get and lose: people with an address there become members. */
+function recordDomains(tx: Tx, before: readonly IssuerDomain[], after: readonly IssuerDomain[]): void {
+  const record = (act: Act, domains: readonly IssuerDomain[], others: readonly IssuerDomain[]) => {
+    for (const one of domains) {
+      const { domain, organization_id, role } = one;
+      const isSame = (other: IssuerDomain) =>
+        other.domain === domain && other.organization_id === organization_id && other.role === role;
+      if (organization_id !== null && !others.some(isSame))
+        recordAct(tx, organization_id, anOperator(null), act, `domains/${domain}`);
+    }
+  };
+  record('domain.withdraw', before, after);
+  record('domain.assign', after, before);
 }
 
 /** Returns a domain that an issuer may assert, in lower case. */
@@ -181,11 +201,14 @@ export function findDomain(tx: Tx, domain: string): Row<'issuer_domains'> | unde
 }
 
 function withDomains(tx: Tx, row: IssuerRow): Issuer {
-  const domains = tx.all(domainsOf({ id: row.id })).map(({ domain, organization_id, role, passwords_off }) => ({
+  return { ...row, domains: readDomains(tx, row.id) };
+}
+
+function readDomains(tx: Tx, id: string): IssuerDomain[] {
+  return tx.all(domainsOf({ id })).map(({ domain, organization_id, role, passwords_off }) => ({
     ...{ domain, organization_id, role },
     passwords_off: passwords_off === 1,
   }));
-  return { ...row, domains };
 }
 
 /** Records an operator's change, as it is now, without the secret. */

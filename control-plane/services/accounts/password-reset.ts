@@ -19,7 +19,7 @@ import {
   type LinkRequest,
 } from './link-requests.js';
 import { checkPasswordOn } from './password-off.js';
-import { getUser, membershipsOf } from './users.js';
+import { getUser, isOperator, membershipsOf } from './users.js';
 
 /**
  * Lets a link to a new password be mailed, if the address has an account; nothing tells whether it has. Refuses with MAIL_OFF, and with
@@ -85,11 +85,6 @@ function getResetLink(tx: Tx, token: string): LinkRequest {
   const link = getLink(tx, 'password_reset', token);
   if (link.made_by !== null && !isOperator(tx, link.made_by)) throw invalidLink();
   return link;
-}
-
-function isOperator(tx: Tx, userId: string): boolean {
-  const maker = query.selectFrom('users').select('is_operator').where('id', '=', userId);
-  return tx.get(maker)?.is_operator === 1;
 }
 
 function isProof({ made_by }: LinkRequest): boolean {

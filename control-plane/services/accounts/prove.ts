@@ -7,6 +7,7 @@ import { addFactorRequest, endFactorRequest, findByChallenge, newChallenge } fro
 import { noteProof } from './fresh-proof.js';
 import { examineFactor, kindsOf, passkeysOf, type FactorAnswer } from './give-factor.js';
 import { challengeIn, noPasskeys, requestOptions, type PasskeyAnswer } from './passkeys.js';
+import { checkPasswordOn } from './password-off.js';
 import { getUser } from './users.js';
 
 export type Proof = FactorAnswer & { password?: string };
@@ -14,15 +15,18 @@ export type Proof = FactorAnswer & { password?: string };
 /**
  * Records that the user of a session has proven who it is: with its password, and with a second factor if it has one; a passkey alone is
  * enough, because it asks for a finger or a PIN itself. Returns until when the proof is fresh. Refuses with INVALID_CREDENTIALS,
- * SECOND_FACTOR_REQUIRED, FACTOR_INVALID and RATE_LIMITED.
+ * PASSWORD_OFF where the company has switched passwords off, SECOND_FACTOR_REQUIRED, FACTOR_INVALID and RATE_LIMITED.
  */
 export async function prove(platform: Platform, caller: AccountCaller, given: Proof): Promise<{ provenUntil: number }> {
   const { store, passwords } = platform;
   const { password, passkey, ...codes } = given;
   const [user, kinds] = store.transact((tx) => [getUser(tx, caller.userId), kindsOf(tx, caller.userId)] as const);
-  if (password !== undefined || !passkey) {
+  // A user without a factor has no passkey: then what is sent as one is not even looked at.
+  const isPasskeyEnough = passkey !== undefined && password === undefined && kinds.length > 0;
+  if (!isPasskeyEnough) {
     if (password === undefined || !(await passwords.verify(password, user.password_hash)))
       throw new Refusal('INVALID_CREDENTIALS', 'the password is missing or wrong');
+    store.transact((tx) => checkPasswordOn(tx, user));
     if (kinds.length > 0 && !hasAnswer(given))
       throw new Refusal(
         'SECOND_FACTOR_REQUIRED',

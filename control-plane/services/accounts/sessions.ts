@@ -117,8 +117,12 @@ export function endOtherSessions(platform: Platform, caller: AccountCaller): num
   return platform.store.transact((tx) => endSessionsBut(tx, caller));
 }
 
-/** Ends every session of a user but one. Returns how many. */
+/**
+ * Ends every session of a user but one, and takes back what was approved in that one: a program could still open a session by it. Returns
+ * how many.
+ */
 export function endSessionsBut(tx: Tx, { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>): number {
+  tx.run(query.deleteFrom('device_codes').where('session_id', '=', sessionId));
   return tx.run(query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', sessionId));
 }
 

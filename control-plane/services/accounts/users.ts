@@ -2,7 +2,7 @@ import { anOperator, type Actor } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forgetMailsOf } from '../mail/outbox.js';
 import { recordAudit } from '../system/audit.js';
@@ -84,6 +84,11 @@ export function getUser(tx: Tx, id: string): Row<'users'> {
   const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', id));
   if (!user || user.email.startsWith(REMOVED)) throw new Refusal('USER_NOT_FOUND', 'no user has this id');
   return user;
+}
+
+/** Tells whether a user is an operator now. */
+export function isOperator(tx: Tx, id: string): boolean {
+  return tx.get(rowById('users', id))?.is_operator === 1;
 }
 
 export function membershipsOf(tx: Tx, userId: string): Row<'memberships'>[] {

@@ -293,8 +293,7 @@ function uncoveredBurn(planned: PlannedDeploy): Refusal | undefined {
 function usedUpCap(planned: PlannedDeploy): Refusal | undefined {
   const { live, caps, apiKeyId } = planned.payer;
   const rates = ratesOf(planned);
-  if (!rates) return refusalOfCaps(caps, live, 0);
-  return refusalOfCaps(caps, [...live, { ...rates, status: 'creating', apiKeyId }], rates.pricePerHourMicro);
+  return refusalOfCaps(caps, rates ? [...live, { ...rates, status: 'creating', apiKeyId }] : live);
 }
 
 function tooNearOwnLimit(planned: PlannedDeploy): Refusal | undefined {

@@ -77,7 +77,7 @@ export function beginStart(
   const withThis = live.map((other) => (other.id === instance.id ? { ...other, status: 'starting' as const } : other));
   checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
   const owner = { organizationId: instance.organization_id, apiKeyId: instance.api_key_id };
-  checkSpendCaps(tx, owner, withThis, instance.price_per_hour_micro);
+  checkSpendCaps(tx, owner, withThis);
   checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
   checkHost(platform, tx, instance);
   reclaimGpus(tx, instance);

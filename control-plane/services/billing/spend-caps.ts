@@ -14,7 +14,7 @@ import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { keepEarlierLimit } from './earlier-limits.js';
 import { settleOrganizations } from './settle.js';
-import { findCaps, refusalOfCaps } from './spend-check.js';
+import { findCaps, refusalOfPeriods } from './spend-check.js';
 import { spentByDay, spentIn } from './spent-days.js';
 
 /** The most that may be spent, in micro-dollars; null: no cap. */
@@ -41,7 +41,7 @@ export function readSpendCaps(platform: Platform, caller: Caller, apiKeyId: stri
 
 /**
  * Replaces the caps of the caller's organization, or of an API key of it. They concern what is used from now on. Refuses an unknown key
- * with API_KEY_NOT_FOUND.
+ * with API_KEY_NOT_FOUND, and with INVALID_STATE like {@link checkCreating}.
  */
 export function setSpendCaps(
   platform: Platform,
@@ -53,8 +53,10 @@ export function setSpendCaps(
     const owner = ownerOf(tx, caller, apiKeyId);
     const { organizationId } = owner;
     settleOrganizations(platform, tx, [organizationId]);
+    const before = findCap(tx, apiKeyId ?? organizationId);
     replaceCaps(tx, owner, caps);
     undoStarts(tx, organizationId);
+    checkCreating(tx, owner, before, caps);
     settleSoon(tx, organizationId);
     const object = apiKeyId === null ? `orgs/${organizationId}` : `api-keys/${apiKeyId}`;
     recordAct(tx, organizationId, actorOf(caller), 'spend_caps.replace', object);
@@ -108,17 +110,38 @@ function keepEarlierCaps(tx: Tx, cap: Row<'spend_caps'>, next: Pick<Caps, 'day_m
 }
 
 /**
- * Undoes the starts that the caps would refuse now. Otherwise such an instance would run for nothing until it is shown as running, which
- * can take five minutes.
+ * Undoes the starts that the caps on days and months would refuse now. Otherwise such an instance would run for nothing until it is shown
+ * as running, which can take five minutes.
  */
 function undoStarts(tx: Tx, organizationId: string): void {
   for (const instance of instancesIn(tx, organizationId, 'starting')) {
-    const { api_key_id: apiKeyId, price_per_hour_micro } = instance;
-    const refusal = refusalOfCaps(findCaps(tx, { organizationId, apiKeyId }), [], price_per_hour_micro);
+    const live = findLiveRates(tx, organizationId);
+    const caps = findCaps(tx, { organizationId, apiKeyId: instance.api_key_id });
+    const refusal = caps.map((state) => refusalOfPeriods(state, live)).find((one) => one !== undefined);
     if (!refusal) continue;
     const reason = { kind: 'spend_cap_reached', message: `the start is undone: ${refusal.message}` } as const;
     undoStart(tx, transition(tx, instance, 'stopped', reason));
   }
+}
+
+/**
+ * Refuses with INVALID_STATE a cap that is lowered to less than five minutes of what runs while an instance is being created, for the same
+ * reason: a deploy cannot be undone, and whoever sets caps could use GPUs for nothing again and again.
+ */
+function checkCreating(tx: Tx, owner: Owner, before: Caps | undefined, caps: Caps): void {
+  const { organizationId, apiKeyId } = owner;
+  const lowered = PERIODS.filter(
+    (period) => (caps[`${period}_micro`] ?? Infinity) < (before?.[`${period}_micro`] ?? Infinity),
+  );
+  const isCounted = ({ api_key_id }: Pick<Row<'instances'>, 'api_key_id'>) =>
+    apiKeyId === null || api_key_id === apiKeyId;
+  const creating = instancesIn(tx, organizationId, 'creating').find(isCounted);
+  const state = findCaps(tx, owner).find(({ cap }) => cap.api_key_id === apiKeyId);
+  if (!creating || !state || !refusalOfPeriods(state, findLiveRates(tx, organizationId), lowered)) return;
+  throw new Refusal(
+    'INVALID_STATE',
+    `the instance ${creating.id} is being created, and the cap would leave less than five minutes of what runs; try again once it is running, or destroy it first`,
+  );
 }
 
 function findCap(tx: Tx, id: string): Row<'spend_caps'> | undefined {

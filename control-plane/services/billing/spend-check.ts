@@ -1,4 +1,4 @@
-import { burnPerHourMicro } from '../../domain/burn.js';
+import { burnPerHourMicro, chargedPerHourMicro } from '../../domain/burn.js';
 import { leavesEnough, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal } from '../../domain/refusal.js';
 import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
@@ -35,50 +35,56 @@ export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapStat
 
 /**
  * Returns the refusal (SPEND_LIMIT_REACHED) of what would burn more per hour than a cap allows, and of what a cap on the day or the month
- * leaves less than five minutes of GPU time at its price. `live` are the instances of the organization, as they would be then.
+ * leaves less than five minutes. `live` are the instances of the organization, as they would be then.
  */
-export function refusalOfCaps(
-  caps: readonly CapState[],
-  live: readonly Omit<LiveInstance, 'id'>[],
-  pricePerHourMicro: number,
-): Refusal | undefined {
+export function refusalOfCaps(caps: readonly CapState[], live: readonly CappedInstance[]): Refusal | undefined {
   for (const state of caps) {
-    const { api_key_id } = state.cap;
-    const its = api_key_id === null ? live : live.filter((one) => one.apiKeyId === api_key_id);
-    const refusal = refusalOfCap(state, burnPerHourMicro(its), pricePerHourMicro);
+    const refusal = refusalOfBurn(state, live) ?? refusalOfPeriods(state, live);
     if (refusal) return refusal;
   }
   return undefined;
 }
 
-function refusalOfCap(
-  { cap, spent }: CapState,
-  burn_per_hour_micro: number,
-  pricePerHourMicro: number,
+type CappedInstance = Omit<LiveInstance, 'id'>;
+
+function countedBy({ cap: { api_key_id } }: CapState, live: readonly CappedInstance[]): readonly CappedInstance[] {
+  return api_key_id === null ? live : live.filter((one) => one.apiKeyId === api_key_id);
+}
+
+function refusalOfBurn(state: CapState, live: readonly CappedInstance[]): Refusal | undefined {
+  const most = state.cap.burn_per_hour_micro;
+  const burn_per_hour_micro = burnPerHourMicro(countedBy(state, live));
+  if (most === null || burn_per_hour_micro <= most) return undefined;
+  const message = `${nameOf(state)} would spend more per hour than an admin allows; stop or destroy other instances, or ask an admin to raise the cap`;
+  return reached('burn_per_hour', message, most, burn_per_hour_micro);
+}
+
+/**
+ * Returns the refusal of instances for which a cap on the day or the month is used up, or would be in less than five minutes of what all of
+ * them are charged together: each alone could have enough, and then run for nothing until it is shown as running.
+ */
+export function refusalOfPeriods(
+  state: CapState,
+  live: readonly CappedInstance[],
+  periods: readonly Period[] = PERIODS,
 ): Refusal | undefined {
-  const whose = cap.api_key_id === null ? 'the organization' : 'this API key';
-  const most = cap.burn_per_hour_micro;
-  if (most !== null && burn_per_hour_micro > most) {
-    const message = `${whose} would spend more per hour than an admin allows; stop or destroy other instances, or ask an admin to raise the cap`;
-    return reached('burn_per_hour', message, most, burn_per_hour_micro);
-  }
-  for (const period of PERIODS) {
-    const limit = cap[`${period}_micro`];
-    if (limit === null || leavesEnough(limit - spent[period], pricePerHourMicro)) continue;
-    const message = `${whose} has spent what an admin allows for this ${period} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
-    return reached(period, message, limit, burn_per_hour_micro);
+  const its = countedBy(state, live);
+  for (const period of periods) {
+    const limit = state.cap[`${period}_micro`];
+    if (limit === null || leavesEnough(limit - state.spent[period], chargedPerHourMicro(its))) continue;
+    const message = `${nameOf(state)} has spent what an admin allows for this ${period} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
+    return reached(period, message, limit, burnPerHourMicro(its));
   }
   return undefined;
 }
 
+function nameOf({ cap }: CapState): string {
+  return cap.api_key_id === null ? 'the organization' : 'this API key';
+}
+
 /** Refuses with SPEND_LIMIT_REACHED like {@link refusalOfCaps}. */
-export function checkSpendCaps(
-  tx: Tx,
-  spender: Spender,
-  live: readonly Omit<LiveInstance, 'id'>[],
-  pricePerHourMicro: number,
-): void {
-  const refusal = refusalOfCaps(findCaps(tx, spender), live, pricePerHourMicro);
+export function checkSpendCaps(tx: Tx, spender: Spender, live: readonly CappedInstance[]): void {
+  const refusal = refusalOfCaps(findCaps(tx, spender), live);
   if (refusal) throw refusal;
 }
 

@@ -11,6 +11,8 @@ export interface Outcome {
   error: DeliveryError | null;
   status: number | null;
   answer: string | null;
+  /** For how many milliseconds the receiver has asked not to be sent anything. */
+  askedMs: number;
 }
 
 /** An endpoint that answers this wants nothing any more. */
@@ -29,13 +31,13 @@ export function recordOutcome(tx: Tx, deliveryId: string, outcome: Outcome, isCl
   // It was switched off meanwhile.
   if (delivery.state !== 'pending') return;
   const isGone = outcome.status === GONE;
-  const delay = isGone || delivery.kind === 'test' ? undefined : retryDelayMs(delivery.attempts);
+  const delay = isGone || delivery.kind === 'test' ? undefined : retryDelayMs(delivery.attempts, outcome.askedMs);
   const next =
     delay === undefined ? { state: 'failed' as const, finished_at: tx.now } : { next_attempt_at: tx.now + delay };
   tx.run(updateRows('webhook_deliveries', { ...seen, ...next }, { id: delivery.id }));
   tx.count({ what: 'webhook', outcome: delay === undefined ? 'failed' : 'retried' });
   if (isGone) disableEndpoint(tx, endpoint, 'gone');
-  else recordFailure(tx, endpoint, delivery, isClockTrusted);
+  else recordFailure(tx, endpoint, delivery, outcome.askedMs, isClockTrusted);
 }
 
 function recordSuccess(
@@ -56,6 +58,7 @@ function recordFailure(
   tx: Tx,
   endpoint: Row<'webhook_endpoints'>,
   { kind, attempts }: Row<'webhook_deliveries'>,
+  askedMs: number,
   isClockTrusted: boolean,
 ): void {
   const { id, failing_since } = endpoint;
@@ -63,7 +66,7 @@ function recordFailure(
   const since = failing_since ?? tx.now;
   if (isClockTrusted && hasFailedTooLong(tx.now, since, attempts)) return disableEndpoint(tx, endpoint, 'failing');
   const failures = endpoint.failures + 1;
-  const paused = { failing_since: since, failures, paused_until: tx.now + pauseMs(failures) };
+  const paused = { failing_since: since, failures, paused_until: tx.now + pauseMs(failures, askedMs) };
   tx.run(updateRows('webhook_endpoints', paused, { id }));
   reschedule(tx, id);
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../shared/logger.js';
 import { messageOf } from '../../../shared/coded-error.js';
-import { ATTEMPT_MS, WebhookFailure, type PostWebhook, type WebhookAnswer } from '../../domain/webhook.js';
+import { ATTEMPT_MS, WebhookFailure, askedWaitMs, type PostWebhook, type WebhookAnswer } from '../../domain/webhook.js';
 import type { Platform } from '../system/platform.js';
 import { claimDue } from './claim.js';
 import { makeDeliveries } from './fan-out.js';
@@ -101,12 +101,13 @@ export class WebhookSender {
   private async outcomeOf(claim: Claim, signal: AbortSignal): Promise<Outcome | undefined> {
     try {
       const { url } = claim.endpoint;
-      return judge(await this.post({ url, ...signedMessage(this.platform, claim), signal }));
+      const answer = await this.post({ url, ...signedMessage(this.platform, claim), signal });
+      return { ...judge(answer), askedMs: askedWaitMs(answer, this.platform.clock.now()) };
     } catch (error) {
       if (error instanceof Stopped) return undefined;
-      if (error instanceof WebhookFailure) return { error: error.code, status: null, answer: null };
+      if (error instanceof WebhookFailure) return { ...NO_ANSWER, error: error.code };
       this.logFault(claim, error);
-      return { error: 'internal', status: null, answer: null };
+      return { ...NO_ANSWER, error: 'internal' };
     }
   }
 
@@ -120,7 +121,9 @@ export class WebhookSender {
 /** The control plane stops. */
 class Stopped extends Error {}
 
-function judge({ status, text }: WebhookAnswer): Outcome {
+const NO_ANSWER = { status: null, answer: null, askedMs: 0 };
+
+function judge({ status, text }: WebhookAnswer): Omit<Outcome, 'askedMs'> {
   const answer = printable(text).slice(0, KEPT_OF_ANSWER);
   if (status >= 200 && status < 300) return { error: null, status, answer };
   return { error: status >= 300 && status < 400 ? 'redirected' : 'status', status, answer };

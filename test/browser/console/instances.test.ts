@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { InstanceBody } from '../../../scripts/client.js';
+import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';
@@ -33,7 +33,7 @@ it('shows an instance from its deploy to its end as it happens, with the SSH com
   const { page, context } = window;
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await window.goTo('/instances');
-  await page.waitForSelector('text=You have no instances');
+  await page.waitForSelector('text=Your first instance');
   const { id } = await deploy('train-1');
   const { ssh_host, ssh_port } = await statusIs(renter.api, id, 'running');
   const command = `ssh -p ${ssh_port} root@${ssh_host}`;
@@ -56,7 +56,7 @@ it('shows an instance from its deploy to its end as it happens, with the SSH com
   expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
   await page.click('text=Destroy');
   await page.click('[role=alertdialog] button:text-is("Destroy")');
-  await page.waitForSelector('text=You have no instances');
+  await page.waitForSelector('text=Your first instance');
 });
 
 it('shows what failed first and why, and runs nothing that a name contains', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { LimitedMarketplace as Marketplace } from './limited-marketplace.js';
+import { CAPS_OF, LimitedMarketplace as Marketplace } from './limited-marketplace.js';
 
 const HOUR_S = 3_600;
 const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? 4);
@@ -9,8 +9,8 @@ const PLENTY_MICRO = 1_000_000_000_000;
 const seconds = fc.oneof(
   { weight: 40, arbitrary: fc.integer({ min: 1, max: 90 }) },
   { weight: 30, arbitrary: fc.integer({ min: 60, max: HOUR_S }) },
-  { weight: 20, arbitrary: fc.integer({ min: HOUR_S, max: 10 * HOUR_S }) },
-  { weight: 3, arbitrary: fc.integer({ min: 20 * HOUR_S, max: 40 * HOUR_S }) },
+  { weight: 10, arbitrary: fc.integer({ min: HOUR_S, max: 10 * HOUR_S }) },
+  { weight: 2, arbitrary: fc.integer({ min: 20 * HOUR_S, max: 40 * HOUR_S }) },
 );
 const which = fc.nat({ max: 24 });
 const rate = fc.oneof(
@@ -35,16 +35,16 @@ const act = <T>(name: string, given: fc.Arbitrary<T>, run: (marketplace: Marketp
 
 const clock = act('clock', fc.integer({ min: -3_000, max: 3_000 }), (it, minutes) => it.setClock(minutes));
 
+const deployed = fc.tuple(
+  rate,
+  rate.map((price) => price % 100_000),
+);
+
 const acts = [
   {
     weight: 30,
-    arbitrary: act(
-      'deploy',
-      fc.tuple(
-        rate,
-        rate.map((price) => price % 1_000_000),
-      ),
-      (it, [gpu, disk]) => it.deploy(gpu, disk),
+    arbitrary: act('deploy', fc.tuple(deployed, fc.boolean()), (it, [[gpu, disk], byKey]) =>
+      it.deploy(gpu, disk, byKey),
     ),
   },
   { weight: 30, arbitrary: act('credit', amount, (it, micro) => it.credit(micro)) },
@@ -143,7 +143,12 @@ const actsWithLimits = [
       },
     ),
   },
-  { weight: 30, arbitrary: act('cap', fc.tuple(more, more), (it, [day, month]) => it.cap(day, month)) },
+  {
+    weight: 30,
+    arbitrary: act('cap', fc.tuple(fc.constantFrom(...CAPS_OF), more, more), (it, [whose, day, month]) =>
+      it.cap(whose, day, month),
+    ),
+  },
 ];
 
 type Acts = { weight: number; arbitrary: ReturnType<typeof act> }[];
@@ -151,6 +156,8 @@ const historiesOf = (its: Acts) =>
   fc.record({
     heartbeatS: fc.integer({ min: 20, max: 100 }),
     opening: fc.oneof(fc.integer({ min: 1, max: 50_000_000 }), fc.integer({ min: 1, max: 2_000_000_000 })),
+    /** What a member and the API key deploy at first. */
+    first: fc.tuple(deployed, deployed),
     steps: fc.array(fc.tuple(fc.oneof(...its), seconds), { minLength: 10, maxLength: 40, size: 'max' }),
   });
 
@@ -164,10 +171,11 @@ it.each([
     let simulatedS = 0;
     const tally: Record<string, number> = {};
     fc.assert(
-      fc.property(historiesOf(its as Acts), ({ heartbeatS, opening, steps }) => {
+      fc.property(historiesOf(its as Acts), ({ heartbeatS, opening, first, steps }) => {
         const marketplace = new Marketplace(heartbeatS);
         try {
           marketplace.credit(opening);
+          for (const [index, [gpu, disk]] of first.entries()) marketplace.deploy(gpu, disk, index === 1);
           for (const [{ act: run }, pause] of steps) {
             run(marketplace);
             marketplace.advance(pause);
@@ -181,6 +189,7 @@ it.each([
       }),
       { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
     );
+    expect(tally['running']).toBeGreaterThan(0);
     process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
   },
 );

@@ -4,6 +4,10 @@ import { receiveMeasurements } from '../../../control-plane/services/reconciler/
 import { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Marketplace } from './marketplace.js';
 
+export const CAPS_OF = ['organization', 'key', 'both'] as const;
+/** `both`: each gets a cap, which can be used up in the same millisecond. */
+type CapOf = (typeof CAPS_OF)[number];
+
 /** A marketplace in which the renter limits instances, and what the organization spends. A host that is heard has said everything before. */
 export class LimitedMarketplace extends Marketplace {
   /** Limits an instance, from now on, to so many more seconds and micro-dollars. */
@@ -31,27 +35,32 @@ export class LimitedMarketplace extends Marketplace {
     this.connect();
   }
 
-  /** Lets the organization spend so much more today and in this month, from now on. */
-  cap(day: number | null, month: number | null): void {
+  /** Lets the organization, the API key or both spend so much more today and in this month, from now on. */
+  cap(whose: CapOf, day: number | null, month: number | null): void {
     this.beat();
+    if (whose !== 'organization') this.capOne(this.key.keyId, day, month);
+    if (whose !== 'key') this.capOne(null, day, month);
+  }
+
+  private capOne(apiKeyId: string | null, day: number | null, month: number | null): void {
     this.request(({ platform }) => {
-      const { spent_day_micro, spent_month_micro } = readSpendCaps(platform, this.renter, null);
+      const { spent_day_micro, spent_month_micro } = readSpendCaps(platform, this.renter, apiKeyId);
       const caps = {
         day_micro: day === null ? null : spent_day_micro + day,
         month_micro: month === null ? null : spent_month_micro + month,
       };
-      setSpendCaps(platform, this.renter, null, { burn_per_hour_micro: null, ...caps });
+      setSpendCaps(platform, this.renter, apiKeyId, { burn_per_hour_micro: null, ...caps });
       const { day_micro, month_micro } = caps;
-      this.reference.caps = {
+      this.reference.cap(apiKeyId, {
         day: day_micro === null ? null : BigInt(day_micro),
         month: month_micro === null ? null : BigInt(month_micro),
-      };
+      });
     });
   }
 
   /** Takes the caps away: while a host is silent, disks use them up, and what it tells later is charged to what is left then. */
   uncap(): void {
-    this.cap(null, null);
+    this.cap('both', null, null);
   }
 
   /** For so many minutes the host says that nobody uses an instance, which ends it in that time. */

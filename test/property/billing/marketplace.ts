@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type ControlPlane } from '../../../control-plane/app.js';
-import type { SessionCaller } from '../../../control-plane/domain/caller.js';
+import type { ApiKeyCaller, SessionCaller } from '../../../control-plane/domain/caller.js';
 import { Refusal } from '../../../control-plane/domain/refusal.js';
 import { createOffer } from '../../../control-plane/services/catalogue/offers.js';
 import { confirmClock } from '../../../control-plane/services/reconciler/clock.js';
@@ -46,12 +46,12 @@ const MEMORY_FOLDER = '/dev/shm';
 
 /** A control plane, one organization and one host, all in simulated seconds, beside the reference that is told the same facts. */
 export class Marketplace {
-  readonly clock = new ManualClock();
-  readonly reference = new Reference(this.clock.now());
+  readonly clock: ManualClock;
+  readonly reference: Reference;
   private readonly folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'gpurent-billing-'));
   private readonly database = join(this.folder, 'gpurent.db');
   private readonly deferred: (() => void)[] = [];
-  readonly workloads = new FakeWorkloads(this.clock);
+  readonly workloads: FakeWorkloads;
   private readonly attempts = new Map<string, Attempt>();
   /** What becomes of attempts from now on: they take their time first. */
   private hesitation: Hesitation | undefined;
@@ -63,17 +63,24 @@ export class Marketplace {
   private offers = 0;
   private isReachable = true;
   protected readonly renter: SessionCaller;
+  /** An API key of the same organization. */
+  protected readonly key: ApiKeyCaller;
   protected readonly machineId: string;
   private readonly templateId: string;
 
   constructor(
     /** How often the host speaks, in seconds. */
     private readonly heartbeatS: number,
+    /** Milliseconds since 1970 that the clock shows at the start. */
+    at?: number,
   ) {
+    this.clock = new ManualClock(at);
+    this.reference = new Reference(this.clock.now());
+    this.workloads = new FakeWorkloads(this.clock);
     this.boot();
     if (!this.running) throw new Error('the control plane does not run');
     const people = addPeople(this.running.platform, this.workloads.inventory());
-    ({ renter: this.renter, machineId: this.machineId, templateId: this.templateId } = people);
+    ({ renter: this.renter, key: this.key, machineId: this.machineId, templateId: this.templateId } = people);
     this.connect();
   }
 
@@ -97,20 +104,19 @@ export class Marketplace {
     }
   }
 
-  deploy(gpuRate: number, storageRate: number): void {
+  /** `byKey`: the API key deploys, and not a member. */
+  deploy(gpuRate: number, storageRate: number, byKey = false): void {
     this.request(({ platform }) => {
       const prices = { price_per_hour_micro: gpuRate, storage_price_per_gb_hour_micro: storageRate };
       const offer = createOffer(platform, this.renter, { machine_id: this.machineId, num_gpus: 1, ...prices });
       const request = { offer_id: offer.id, template_id: this.templateId, disk_gb: 10 + (this.offers++ % 90) };
-      const { instance } = deploy(platform, this.renter, {
+      const { instance } = deploy(platform, byKey ? this.key : this.renter, {
         ...request,
-        label: null,
-        ssh_key_id: null,
-        env_overrides: [],
+        ...{ label: null, ssh_key_id: null, env_overrides: [] },
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
       const nothing = { gpuMs: 0n, diskMs: 0n, absorbed: 0n, status: 'creating', isUp: false, hasDisk: true };
-      const limits = { stopAt: null, maxCharge: null, isHalted: false };
+      const limits = { key: byKey ? this.key.keyId : null, stopAt: null, maxCharge: null, isHalted: false };
       this.reference.instances.set(instance.id, { ...rates, ...nothing, ...limits });
     });
   }
@@ -239,13 +245,11 @@ export class Marketplace {
   boot(): void {
     if (this.running) return;
     const config = {
-      httpAddress: '',
-      grpcAddress: '',
+      ...{ httpAddress: '', grpcAddress: '' },
       tls: PLAIN_TEXT,
       database: this.database,
       secretKey: Buffer.alloc(32, 7),
-      logLevel: 'silent',
-      logFormat: null,
+      ...{ logLevel: 'silent', logFormat: null },
       rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
     };
     const defer = (run: () => void) => void this.deferred.push(run);

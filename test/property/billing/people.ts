@@ -1,15 +1,16 @@
-import type { SessionCaller } from '../../../control-plane/domain/caller.js';
+import type { ApiKeyCaller, SessionCaller } from '../../../control-plane/domain/caller.js';
+import { createApiKey } from '../../../control-plane/services/accounts/api-keys.js';
 import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
 import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/machines/enrollment.js';
 import type { Platform } from '../../../control-plane/services/system/platform.js';
 import { query } from '../../../control-plane/store/sql.js';
 import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 
-/** One organization with its only member, who is operator, too; one machine; one template. */
+/** One organization with its only member, who is operator, too, and an API key; one machine; one template. */
 export function addPeople(
   platform: Platform,
   inventory: Inventory,
-): { renter: SessionCaller; machineId: string; templateId: string } {
+): { renter: SessionCaller; key: ApiKeyCaller; machineId: string; templateId: string } {
   const [userId, organizationId] = [platform.ids.uuid(), platform.ids.uuid()];
   const email = 'renter@example.com';
   platform.store.transact((tx) => {
@@ -34,5 +35,13 @@ export function addPeople(
   const { token } = createEnrollmentToken(platform, renter, { max_uses: 1, expires_in_hours: 1 });
   const machineId = enrollHost(platform, { token, inventory, hostId: '', earlier: [] }).hostId;
   const templateId = createTemplate(platform, systemBy(renter), { name: 'template', image: 'image:1' }).id;
-  return { renter, machineId, templateId };
+  return { renter, key: addKey(platform, renter), machineId, templateId };
+}
+
+function addKey(platform: Platform, renter: SessionCaller): ApiKeyCaller {
+  const { key } = platform.store.transact((tx) => createApiKey(platform, tx, renter, { name: 'key', kind: 'team' }));
+  return {
+    ...{ kind: 'api_key', keyId: key.id, keyKind: 'team', isReadOnly: false, name: key.name, prefix: key.prefix },
+    ...{ creatorId: renter.userId, creatorEmail: renter.email, organizationId: renter.organizationId },
+  };
 }

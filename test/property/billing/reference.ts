@@ -8,6 +8,8 @@ const DAY_MS = 86_400_000;
 const UP_IN = ['creating', 'starting', 'running'];
 
 export interface ReferenceInstance {
+  /** The API key that has deployed it; null: none has. */
+  key: string | null;
   gpuRate: bigint;
   diskRate: bigint;
   gpuMs: bigint;
@@ -32,6 +34,15 @@ export interface ReferenceCaps {
   month: bigint | null;
 }
 
+/** An API key, whose caps count what it has deployed; null: the organization. */
+type Owner = string | null;
+
+/** What was spent so far on the present day and in the present month. */
+interface Spent {
+  day: bigint;
+  month: bigint;
+}
+
 function spendOf({ gpuRate, gpuMs, diskRate, diskMs, absorbed }: ReferenceInstance): bigint {
   return (gpuRate * gpuMs) / HOUR_MS + (diskRate * diskMs) / HOUR_MS - absorbed;
 }
@@ -42,13 +53,17 @@ export class Reference {
   /** Credits less debits. */
   private entered = 0n;
   private spent = 0n;
-  caps: ReferenceCaps = { day: null, month: null };
-  private readonly spentOn = new Map<number, bigint>();
+  /** Those of an API key come before those of the organization: the narrower is used up first. */
+  private caps: { owner: Owner; caps: ReferenceCaps }[] = [];
+  private readonly spentNow = new Map<Owner, Spent>();
+  private present: { day: number; month: number };
 
   constructor(
     /** Milliseconds since 1970. */
     private now: number,
-  ) {}
+  ) {
+    this.present = periodsOf(now);
+  }
 
   get balance(): bigint {
     return this.entered - this.spent;
@@ -59,6 +74,11 @@ export class Reference {
     return instance ? spendOf(instance) : 0n;
   }
 
+  cap(owner: Owner, caps: ReferenceCaps): void {
+    const others = this.caps.filter((one) => one.owner !== owner);
+    this.caps = owner === null ? [...others, { owner, caps }] : [{ owner, caps }, ...others];
+  }
+
   enter(amount: number): void {
     this.entered += BigInt(amount);
   }
@@ -67,15 +87,20 @@ export class Reference {
     for (let second = 0; second < seconds; second++) this.second();
   }
 
-  /** What was spent on the present day and in the present month. */
-  private get spentNow(): { day: bigint; month: bigint } {
-    const month = new Date(this.now).toISOString().slice(0, 7);
-    const days = [...this.spentOn].filter(([day]) => new Date(day * DAY_MS).toISOString().startsWith(month));
-    return { day: this.spentOn.get(this.today) ?? 0n, month: days.reduce((sum, [, micro]) => sum + micro, 0n) };
+  private spentBy(owner: Owner): Spent {
+    const spent = this.spentNow.get(owner) ?? { day: 0n, month: 0n };
+    this.spentNow.set(owner, spent);
+    return spent;
   }
 
-  private get today(): number {
-    return Math.floor(this.now / DAY_MS);
+  /** Begins to count anew where a day or month begins. */
+  private turnDay(): void {
+    const { day, month } = periodsOf(this.now);
+    for (const spent of this.spentNow.values()) {
+      if (day !== this.present.day) spent.day = 0n;
+      if (month !== this.present.month) spent.month = 0n;
+    }
+    this.present = { day, month };
   }
 
   private second(): void {
@@ -91,11 +116,10 @@ export class Reference {
     const gpus = this.balance > 0n ? up.filter(([, { isHalted }]) => !isHalted) : [];
     const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk);
     const all = [...gpus, ...disks];
-    const spendBefore = sumOf(all);
-    const spent = () => sumOf(all) - spendBefore;
+    const meters = [...new Set([null, ...all.map(([, { key }]) => key)])].map((owner) => meterOf(owner, all));
     for (const [, instance] of gpus) instance.gpuMs += BigInt(ms);
     for (const [, instance] of disks) instance.diskMs += BigInt(ms);
-    for (const { missing, ends, halts } of this.endings(gpus, spent)) {
+    for (const { missing, ends, halts } of this.endings(gpus, meters)) {
       const micro = missing();
       if (ends.length === 0 || micro < 0n) continue;
       if (ms > 1) {
@@ -106,39 +130,51 @@ export class Reference {
       absorb(ends, micro);
       if (halts) for (const [, instance] of ends) instance.isHalted = true;
     }
-    const total = spent();
-    this.spent += total;
-    this.spentOn.set(this.today, (this.spentOn.get(this.today) ?? 0n) + total);
+    for (const { owner, spent } of meters) {
+      const its = this.spentBy(owner);
+      const micro = spent();
+      its.day += micro;
+      its.month += micro;
+      if (owner === null) this.spent += micro;
+    }
     this.now += ms;
+    if (this.now % DAY_MS === 0) this.turnDay();
     return true;
   }
 
   /** What a time or a limit that is used up already ends before it counts. */
   private haltBefore(instance: ReferenceInstance): void {
-    const { day, month } = this.spentNow;
     const isOver = instance.stopAt !== null && this.now >= instance.stopAt;
     const isUsedUp =
       (instance.maxCharge !== null && spendOf(instance) >= instance.maxCharge) ||
-      (this.caps.day !== null && day >= this.caps.day) ||
-      (this.caps.month !== null && month >= this.caps.month);
+      this.caps.some(({ owner, caps }) => counts(owner, instance) && this.isCapUsedUp(owner, caps));
     if (isOver || (isUsedUp && instance.gpuRate > 0n)) instance.isHalted = true;
   }
 
+  private isCapUsedUp(owner: Owner, { day, month }: ReferenceCaps): boolean {
+    const spent = this.spentBy(owner);
+    return (day !== null && spent.day >= day) || (month !== null && spent.month >= month);
+  }
+
   /** What ends GPU time, the narrower first: how much more than was left is spent, whose time it ends, and whether for good. */
-  private endings(gpus: readonly WithId[], spent: () => bigint): Ending[] {
+  private endings(gpus: readonly WithId[], meters: readonly SpendMeter[]): Ending[] {
     const priced = gpus.filter(([, { gpuRate }]) => gpuRate > 0n);
-    const now = this.spentNow;
     const endings: Ending[] = [];
     for (const one of priced) {
       const [, instance] = one;
       const { maxCharge } = instance;
       if (maxCharge !== null) endings.push({ missing: () => spendOf(instance) - maxCharge, ends: [one], halts: true });
     }
-    for (const period of ['day', 'month'] as const) {
-      const cap = this.caps[period];
-      if (cap !== null) endings.push({ missing: () => spent() - (cap - now[period]), ends: priced, halts: true });
+    const spentOf = (owner: Owner) => meters.find((meter) => meter.owner === owner)?.spent() ?? 0n;
+    for (const { owner, caps } of this.caps) {
+      const ends = priced.filter(([, instance]) => counts(owner, instance));
+      const before = this.spentBy(owner);
+      for (const period of ['day', 'month'] as const) {
+        const cap = caps[period];
+        if (cap !== null) endings.push({ missing: () => spentOf(owner) - (cap - before[period]), ends, halts: true });
+      }
     }
-    return [...endings, { missing: () => spent() - this.balance, ends: gpus, halts: false }];
+    return [...endings, { missing: () => spentOf(null) - this.balance, ends: gpus, halts: false }];
   }
 
   private metered(is: (instance: ReferenceInstance) => boolean): WithId[] {
@@ -147,6 +183,28 @@ export class Reference {
 }
 
 type WithId = [id: string, instance: ReferenceInstance];
+
+/** What instances of an owner have spent since the meter was made. */
+interface SpendMeter {
+  owner: Owner;
+  spent: () => bigint;
+}
+
+function meterOf(owner: Owner, all: readonly WithId[]): SpendMeter {
+  const its = all.filter(([, instance]) => counts(owner, instance));
+  const before = sumOf(its);
+  return { owner, spent: () => sumOf(its) - before };
+}
+
+function counts(owner: Owner, { key }: ReferenceInstance): boolean {
+  return owner === null || owner === key;
+}
+
+/** The day and the month of a time, each as a number that no other one has. */
+function periodsOf(at: number): { day: number; month: number } {
+  const date = new Date(at);
+  return { day: Math.floor(at / DAY_MS), month: 12 * date.getUTCFullYear() + date.getUTCMonth() };
+}
 
 interface Ending {
   missing: () => bigint;

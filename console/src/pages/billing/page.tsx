@@ -1,10 +1,47 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { me } from '../../data/queries.js';
+import { may } from '../../data/rights.js';
+import { LinkButton } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { TabLinks } from '../../parts/tab-links.js';
+import { Overview } from './overview.js';
+import { TABS, type Tab } from './search.js';
+import { SpendTab } from './spend-tab.js';
+import { TopUp } from './top-up.js';
+import { TransactionsTab } from './transactions-tab.js';
+
+const route = getRouteApi('/billing');
+const TITLES: Readonly<Record<Tab, string>> = {
+  ...{ overview: 'Overview', spend: 'Where it went', transactions: 'Transactions' },
+};
+const CONTENT: Readonly<Record<Tab, () => React.JSX.Element>> = {
+  ...{ overview: Overview, spend: SpendTab, transactions: TransactionsTab },
+};
 
 export default function BillingPage() {
+  const { tab = 'overview' } = route.useSearch();
+  const mayPay = may(useQuery(me).data, 'change_money');
+  const Content = CONTENT[tab];
+  const tabs = TABS.map((each) => ({
+    ...{ title: TITLES[each], isActive: each === tab, to: '/billing' as const },
+    search: each === 'overview' ? {} : { tab: each },
+  }));
   return (
-    <Page title="Billing" lead="Where did the money go, and when does it end?">
-      <Empty title="This page is not made yet" action={<a href="/docs">The API has it already</a>} />
+    <Page
+      title="Billing"
+      lead="Where did the money go, and when does it end?"
+      actions={
+        mayPay && (
+          <LinkButton kind="main" to="/billing" search={(before) => ({ ...before, pay: true })}>
+            Add money
+          </LinkButton>
+        )
+      }
+    >
+      <TabLinks label="Billing" tabs={tabs} />
+      <Content />
+      {mayPay && <TopUp />}
     </Page>
   );
 }

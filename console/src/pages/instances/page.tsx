@@ -3,9 +3,9 @@ import { NEEDS, needOf, type Need } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
 import { LinkButton } from '../../parts/button.js';
+import { FirstMinutes } from '../../parts/first-minutes.js';
 import { Page, Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
-import { FirstSteps } from './first-steps.js';
 import { InstanceRow } from './instance-row.js';
 import styles from './page.module.css';
 
@@ -27,7 +27,7 @@ export default function InstancesPage() {
       }
     >
       <Loaded query={query} rows={6}>
-        {(items) => (items.length === 0 ? <FirstSteps /> : <Groups items={items} />)}
+        {(items) => (items.length === 0 ? <FirstMinutes /> : <Groups items={items} />)}
       </Loaded>
     </Page>
   );

@@ -1,10 +1,54 @@
-import { Page } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { useQuery } from '@tanstack/react-query';
+import type { Me } from '../../data/models.js';
+import { me } from '../../data/queries.js';
+import { buttonClass } from '../../parts/button.js';
+import { Page, Section } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { At } from '../../parts/time.js';
+import { Companies } from './companies.js';
+import { Mails } from './mails.js';
+import styles from './page.module.css';
+import { Factors } from './factors.js';
+import { Sessions } from './sessions.js';
 
 export default function ProfilePage() {
+  const query = useQuery(me);
   return (
-    <Page title="Account" lead="Who am I, and where am I signed in?">
-      <Empty title="This page is not made yet" action={<a href="/docs">The API has it already</a>} />
+    <Page title="Account" lead="Who am I here, how do I prove it, and where am I signed in?">
+      <Loaded query={query}>{(user) => <WhoIAm me={user} />}</Loaded>
+      <Factors />
+      <Sessions />
+      <Mails />
+      <Companies />
     </Page>
+  );
+}
+
+function WhoIAm({ me: { user, memberships } }: { me: Me }) {
+  return (
+    <Section
+      title={user.name}
+      actions={
+        <a className={buttonClass()} href="/account/password">
+          Change the password
+        </a>
+      }
+    >
+      <p>
+        {user.email}, since <At at={user.created_at} />
+        {user.is_operator && ', operator'}
+      </p>
+      {memberships.length === 0 ? (
+        <p className={styles.weak}>You belong to no organization.</p>
+      ) : (
+        <ul className={styles.weak}>
+          {memberships.map(({ organization_id, name, role }) => (
+            <li key={organization_id}>
+              {role} of {name}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
   );
 }

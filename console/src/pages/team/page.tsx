@@ -1,10 +1,55 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Me } from '../../data/models.js';
+import { me } from '../../data/queries.js';
+import { roleOf, ROLES } from '../../data/role.js';
 import { Page } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { Empty, Loaded, Notice } from '../../parts/states.js';
+import { Invites } from './invites.js';
+import { Members } from './members.js';
+import { LeaveOrganization, NewOrganization, OrganizationName, SecondFactorDemand } from './organization.js';
+import { TeamTabs } from './tabs.js';
 
 export default function TeamPage() {
+  const query = useQuery(me);
+  const isAdmin = query.data !== undefined && roleOf(query.data) === 'admin';
   return (
-    <Page title="Team" lead="Who may do what, and who has done what?">
-      <Empty title="This page is not made yet" action={<a href="/docs">The API has it already</a>} />
+    <Page title="Team" lead="Who may do what, and who has done what?" actions={<NewOrganization />}>
+      {isAdmin && <TeamTabs shown="members" />}
+      <Loaded query={query}>{(user) => <Team user={user} />}</Loaded>
     </Page>
+  );
+}
+
+function Team({ user }: { user: Me }) {
+  const { active_organization_id: organizationId, memberships } = user;
+  const mine = memberships.find(({ organization_id }) => organization_id === organizationId);
+  if (!mine)
+    return (
+      <Empty title="You belong to no organization">
+        Instances and money belong to an organization. Make one, or ask an admin of one for an invitation.
+      </Empty>
+    );
+  const { name, role } = mine;
+  const leaving = <LeaveOrganization id={mine.organization_id} name={name} role={role} />;
+  if (role !== 'admin')
+    return (
+      <>
+        <Notice>
+          <p>
+            You are a {role} of {name}: a {role} {ROLES.find(({ value }) => value === role)?.may}. Its admins see the
+            members and what they have done.
+          </p>
+        </Notice>
+        {leaving}
+      </>
+    );
+  return (
+    <>
+      <Members organization={name} userId={user.user.id} />
+      <Invites />
+      <OrganizationName name={name} />
+      <SecondFactorDemand name={name} />
+      {leaving}
+    </>
   );
 }

@@ -1,10 +1,91 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { WebhookEndpoint } from '../../data/models.js';
+import { me } from '../../data/queries.js';
+import { roleOf } from '../../data/role.js';
+import { Button } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { Empty, Loaded, Notice } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { EndpointState } from './endpoint-state.js';
+import { EndpointDialog } from './endpoint-dialog.js';
+import styles from './page.module.css';
+import { endpoints } from './queries.js';
 
 export default function WebhooksPage() {
+  const user = useQuery(me);
+  const [isOpen, setOpen] = useState(false);
+  const isAdmin = user.data !== undefined && roleOf(user.data) === 'admin';
   return (
-    <Page title="Webhooks" lead="Where are events sent, and have they arrived?">
-      <Empty title="This page is not made yet" action={<a href="/docs">The API has it already</a>} />
+    <Page
+      title="Webhooks"
+      lead="Which of my programs are told what happens, and have they heard it?"
+      actions={
+        isAdmin && (
+          <Button kind="main" onClick={() => setOpen(true)}>
+            New endpoint
+          </Button>
+        )
+      }
+    >
+      <Loaded query={user}>
+        {() =>
+          isAdmin ? (
+            <Endpoints onCreate={() => setOpen(true)} />
+          ) : (
+            <Notice>
+              <p>Only admins of the organization see and change its webhooks.</p>
+            </Notice>
+          )
+        }
+      </Loaded>
+      {isOpen && <EndpointDialog onClose={() => setOpen(false)} />}
     </Page>
+  );
+}
+
+function Endpoints({ onCreate }: { onCreate: () => void }) {
+  const query = useQuery(endpoints);
+  return (
+    <Loaded query={query}>
+      {(items) =>
+        items.length === 0 ? (
+          <Empty title="No program is told" action={<Button onClick={onCreate}>Add an endpoint</Button>}>
+            An endpoint is an https address of yours. It gets a signed message for each event: an instance that has
+            stopped, a balance that runs low, a member who has joined.
+          </Empty>
+        ) : (
+          <Table
+            label="Endpoints"
+            rows={items}
+            keyOf={({ id }) => id}
+            isWeak={({ enabled }) => !enabled}
+            columns={[
+              { title: 'Address', cell: (item) => <Address endpoint={item} /> },
+              { title: 'State', cell: (item) => <EndpointState endpoint={item} /> },
+              { title: 'Events', cell: ({ types }) => <span title={types?.join(', ')}>{eventsOf(types)}</span> },
+              { title: 'Of', cell: ({ instance_id }) => (instance_id === null ? 'everything' : 'one instance') },
+            ]}
+          />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function eventsOf(types: WebhookEndpoint['types']): string {
+  if (types === null) return 'all';
+  return types.length === 1 ? (types[0] ?? '') : `${types.length} types`;
+}
+
+function Address({ endpoint: { id, url, description } }: { endpoint: WebhookEndpoint }) {
+  return (
+    <div className={styles.address}>
+      <Link to="/webhooks/$id" params={{ id }}>
+        {url}
+      </Link>
+      {description !== null && <span className={styles.description}>{description}</span>}
+    </div>
   );
 }

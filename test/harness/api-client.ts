@@ -17,7 +17,10 @@ export interface Answer<T> {
 /** Checks each answer and the body of its request. Throws if one breaks the contract. */
 export type Inspect = (method: string, path: string, answer: Answer<unknown>, asked: unknown) => Promise<void>;
 
-/** A small client of the public API. */
+/**
+ * Writes requests by hand, for tests: it sends exactly what it is told, also what no client should send, and shows each answer as it is.
+ * Everything that only uses the API takes the typed client (client/api).
+ */
 export class ApiClient {
   constructor(
     readonly baseUrl: string,

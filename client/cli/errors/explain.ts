@@ -1,0 +1,54 @@
+import { ApiError, EventsExpiredError, UnreachableError } from '../../api/index.js';
+import { adviceFor } from './advice.js';
+import { CliError } from './cli-error.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
+
+/** An error as a person or a program gets to see it. */
+export interface Explained {
+  exitCode: ExitCode;
+  /** The code of the API; otherwise null. */
+  code: string | null;
+  message: string;
+  advice: string | null;
+  /** For the operator's logs; only of faults of the control plane. */
+  requestId: string | null;
+}
+
+/** Returns with which exit code a command ends after an error, what is wrong, and what to do. */
+export function explain(error: unknown): Explained {
+  const plain = { code: null, advice: null, requestId: null };
+  if (error instanceof CliError)
+    return { ...plain, exitCode: error.exitCode, message: error.message, advice: error.advice };
+  if (error instanceof ApiError) return ofApi(error);
+  if (error instanceof UnreachableError) {
+    const advice = 'Check the address (gpurent context) and your network, then repeat the command.';
+    return { ...plain, exitCode: EXIT.unreachable, message: error.message, advice };
+  }
+  if (error instanceof EventsExpiredError) return { ...plain, exitCode: EXIT.refused, message: error.message };
+  const reason = error instanceof Error ? error.message : String(error);
+  return {
+    ...plain,
+    exitCode: EXIT.internal,
+    message: reason,
+    advice: 'This is a fault of gpurent: please report it.',
+  };
+}
+
+function ofApi(error: ApiError): Explained {
+  const exitCode = exitCodeOf(error);
+  const { code, message, requestId } = error;
+  return { exitCode, code, message, advice: adviceFor(code), requestId: exitCode === EXIT.internal ? requestId : null };
+}
+
+const WRONG_INPUT = ['VALIDATION_FAILED', 'MALFORMED_REQUEST', 'MALFORMED_JSON'];
+const SIGN_IN_ENDED = ['ACCESS_DENIED', 'EXPIRED_TOKEN'];
+const ANSWERS_LATER = [429, 502, 503, 504];
+
+function exitCodeOf({ status, code }: ApiError): ExitCode {
+  if (code === 'UNEXPECTED_ANSWER' || ANSWERS_LATER.includes(status)) return EXIT.unreachable;
+  if (status === 401 || SIGN_IN_ENDED.includes(code)) return EXIT.unauthorized;
+  if (status === 402) return EXIT.noMoney;
+  if (status === 404) return EXIT.notFound;
+  if (WRONG_INPUT.includes(code)) return EXIT.usage;
+  return status >= 500 ? EXIT.internal : EXIT.refused;
+}

@@ -1,0 +1,2 @@
+/** The release; equal to the version in package.json. */
+export const VERSION = '0.2.0';

@@ -1,0 +1,1 @@
+export { createMcpServer, type McpOptions, type RunCommand } from './server.js';

@@ -1,0 +1,17 @@
+import type { Me } from './models.js';
+
+type Role = Me['memberships'][number]['role'];
+/** What a member does: `change`, what the organization has; `change_money`, pay and set caps; `administer`, also keys of the team. */
+export type Right = 'change' | 'change_money' | 'administer';
+
+const ROLES_WITH: Readonly<Record<Right, readonly Role[]>> = {
+  change: ['admin', 'member'],
+  change_money: ['admin', 'billing'],
+  administer: ['admin'],
+};
+
+/** Tells whether the user has a right in the organization that is shown. The control plane decides; pages leave out what it would refuse. */
+export function may(me: Me | undefined, right: Right): boolean {
+  const membership = me?.memberships.find(({ organization_id }) => organization_id === me.active_organization_id);
+  return membership !== undefined && ROLES_WITH[right].includes(membership.role);
+}

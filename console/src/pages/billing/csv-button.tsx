@@ -1,0 +1,17 @@
+import { useAct } from '../../data/act.js';
+import { saveFile } from '../../data/download.js';
+import { Button } from '../../parts/button.js';
+import { ErrorBox } from '../../parts/states.js';
+
+/** A button that saves what is shown, and all further pages of it, as a CSV file. */
+export function CsvButton({ name, read }: { name: string; read: () => Promise<Blob> }) {
+  const saving = useAct(read, [], (content) => saveFile(name, content));
+  return (
+    <>
+      <Button isBusy={saving.isPending} onClick={() => saving.mutate()}>
+        Save as CSV
+      </Button>
+      {saving.error && <ErrorBox error={saving.error} />}
+    </>
+  );
+}

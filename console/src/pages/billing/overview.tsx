@@ -1,0 +1,129 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { api } from '../../data/api.js';
+import { useNow } from '../../data/clock.js';
+import type { Organization } from '../../data/models.js';
+import { me, organization } from '../../data/queries.js';
+import { may } from '../../data/rights.js';
+import { Button } from '../../parts/button.js';
+import { Dialog } from '../../parts/dialog.js';
+import { Hourly, Money } from '../../parts/money.js';
+import { Section } from '../../parts/page.js';
+import { CapMeters, CapsForm } from '../../parts/spend-caps.js';
+import { Loaded, Notice, Skeleton } from '../../parts/states.js';
+import { At, Lasts } from '../../parts/time.js';
+import { say } from '../../parts/toast.js';
+import { DaysTable } from './days-table.js';
+import styles from './page.module.css';
+import { DAYS, dailySpend, spendCaps } from './queries.js';
+
+const SpendChart = lazy(async () => ({ default: (await import('./spend-chart.js')).SpendChart }));
+
+/** What there is, when it ends, what each day has cost, and what may be spent. */
+export function Overview() {
+  const query = useQuery(organization);
+  return (
+    <>
+      <Loaded query={query} rows={2}>
+        {(data) => <Figures organization={data} />}
+      </Loaded>
+      <Section title={`Spend on each of the last ${DAYS} days (UTC)`}>
+        <Days organization={query.data} />
+      </Section>
+      <CapsSection />
+      <Section title="Warnings by mail">
+        <p className={styles.prose}>
+          Mails warn you when the balance lasts less than a day, and when 50, 80 and 100 percent of a cap are used up.{' '}
+          <a href="/profile">Choose which mails you get</a>
+        </p>
+      </Section>
+    </>
+  );
+}
+
+function Figures({ organization: { balance_micro, burn_per_hour_micro, lasts_until } }: { organization: Organization }) {
+  return (
+    <>
+      <dl className={styles.figures}>
+        <div>
+          <dt>Balance</dt>
+          <dd>
+            <Money micro={balance_micro} />
+          </dd>
+        </div>
+        <div>
+          <dt>Burn</dt>
+          <dd>
+            <Hourly micro={burn_per_hour_micro} />
+          </dd>
+        </div>
+        <div>
+          <dt>Lasts</dt>
+          <dd>
+            <Lasts until={lasts_until} />
+          </dd>
+        </div>
+      </dl>
+      {lasts_until !== null && balance_micro > 0 && (
+        <p className={styles.end}>
+          At this burn the balance is zero at <At at={lasts_until} />. Instances are stopped then.
+        </p>
+      )}
+      {balance_micro <= 0 && (
+        <Notice kind="warning">The balance is used up: nothing can be started until money is added.</Notice>
+      )}
+    </>
+  );
+}
+
+function Days({ organization: data }: { organization: Organization | undefined }) {
+  const now = useNow(60_000);
+  const query = useQuery(dailySpend);
+  return (
+    <Loaded query={query} rows={5}>
+      {(days) => (
+        <>
+          <Suspense fallback={<Skeleton rows={5} label="Loading the chart" />}>
+            <SpendChart
+              days={days}
+              balanceMicro={data?.balance_micro ?? 0}
+              burnMicro={data?.burn_per_hour_micro ?? 0}
+              now={now}
+            />
+          </Suspense>
+          <DaysTable days={days} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function CapsSection() {
+  const query = useQuery(spendCaps);
+  const mayPay = may(useQuery(me).data, 'change_money');
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Section
+      title="Caps of the organization"
+      actions={mayPay && query.data && <Button onClick={() => setOpen(true)}>Change the caps</Button>}
+    >
+      <Loaded query={query} rows={2}>
+        {(caps) => (
+          <>
+            <CapMeters caps={caps} />
+            <Dialog title="Caps of the organization" isOpen={isOpen} onClose={() => setOpen(false)}>
+              <CapsForm
+                caps={caps}
+                save={async (body) => {
+                  await api.put('/v1/orgs/current/spend-caps', { body });
+                  say('The caps are set');
+                }}
+                onDone={() => setOpen(false)}
+              />
+            </Dialog>
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}

@@ -1,0 +1,125 @@
+import { useEffect, useMemo, useRef, useState } from 'react';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { exactMoney } from '../../data/money.js';
+import { shortTime } from '../../data/times.js';
+import { Money } from '../../parts/money.js';
+import type { DailySpend } from './queries.js';
+import styles from './spend-chart.module.css';
+import { seriesOf, type Series } from './sums.js';
+
+interface ChartProps {
+  days: readonly DailySpend[];
+  balanceMicro: number;
+  burnMicro: number;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+const HEIGHT = 240;
+
+/** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at this burn. */
+export function SpendChart({ days, balanceMicro, burnMicro, now }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const isDark = useIsDark();
+  const series = useMemo(() => seriesOf(days, balanceMicro, burnMicro, now), [days, balanceMicro, burnMicro, now]);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const { at, total, disk, balance } = series;
+    const plot = new UPlot(optionsOf(element, series, setChosen), [at, total, disk, balance], element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [series, isDark]);
+  return (
+    <figure className={styles.chart}>
+      <figcaption className={styles.legend}>
+        <Swatch name="gpu" words="GPU" />
+        <Swatch name="disk" words="disk" />
+        <Swatch name="balance" words="balance at this burn (right)" />
+        <Readout day={chosen === null ? undefined : days[chosen]} />
+      </figcaption>
+      <div ref={place} className={styles.place} aria-hidden="true" />
+    </figure>
+  );
+}
+
+type Colour = 'gpu' | 'disk' | 'balance';
+
+/** A colour and what it stands for. The chart reads its colours here: a canvas knows no custom property. */
+function Swatch({ name, words }: { name: Colour; words: string }) {
+  return (
+    <span className={styles.key}>
+      <span className={styles[name]} data-colour={name} aria-hidden="true" /> {words}
+    </span>
+  );
+}
+
+/** The exact figures of the day under the pointer. */
+function Readout({ day }: { day: DailySpend | undefined }) {
+  if (!day) return <span className={styles.readout}>Point at a day to read it</span>;
+  return (
+    <span className={styles.readout}>
+      {day.date}: GPU <Money micro={day.gpu_micro} />, disk <Money micro={day.disk_micro} />
+    </span>
+  );
+}
+
+function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | null) => void): UPlot.Options {
+  const colour = (name: Colour) =>
+    getComputedStyle(place.parentElement?.querySelector(`[data-colour=${name}]`) ?? place).color;
+  const style = getComputedStyle(place);
+  const axis = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
+  const money = { incrs: WHOLE_STEPS, values: (_plot: UPlot, ticks: number[]) => ticks.map(exactMoney), size: 72 };
+  const steps = UPlot.paths.stepped?.({ align: 1 });
+  const area = { width: 1, points: { show: false }, ...(steps ? { paths: steps } : {}) };
+  const fromZero = { range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000] };
+  return {
+    width: place.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false } },
+    hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1] ?? []))] },
+    scales: { x: { range: () => [at[0] ?? 0, at.at(-1) ?? 1] }, y: fromZero, balance: fromZero },
+    axes: [
+      { ...axis, values: (_plot, ticks) => ticks.map(dayName) },
+      { ...axis, ...money },
+      { ...axis, ...money, scale: 'balance', side: 1, grid: { show: false } },
+    ],
+    series: [
+      {},
+      { ...area, label: 'GPU', stroke: colour('gpu'), fill: colour('gpu') },
+      { ...area, label: 'disk', stroke: colour('disk'), fill: colour('disk') },
+      { label: 'balance', scale: 'balance', stroke: colour('balance'), width: 2, dash: [6, 4], points: { show: false } },
+    ],
+  };
+}
+
+/** Steps of an axis in micro-dollars: none is a part of one. */
+const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
+/** Returns the index of the day under the pointer; the last two points are now and later. */
+function dayAt(index: number | null | undefined, totals: ArrayLike<unknown>): number | null {
+  return index === null || index === undefined || totals[index] === null ? null : index;
+}
+
+function dayName(seconds: number): string {
+  // Far from any now, a time is said by its day.
+  return shortTime(new Date(seconds * 1_000).toISOString(), 0, 'UTC').replace(/ \d\d:\d\d$/, '');
+}
+
+function useIsDark(): boolean {
+  const [isDark, setDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
+  useEffect(() => {
+    const query = matchMedia('(prefers-color-scheme: dark)');
+    const note = () => setDark(query.matches);
+    query.addEventListener('change', note);
+    return () => query.removeEventListener('change', note);
+  }, []);
+  return isDark;
+}

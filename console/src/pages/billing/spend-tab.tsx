@@ -1,0 +1,96 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { Field, Input, Select } from '../../parts/field.js';
+import { Money } from '../../parts/money.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { CsvButton } from './csv-button.js';
+import styles from './page.module.css';
+import { chargeSums, csv, type ChargeSum } from './queries.js';
+import { GROUPS, type Group } from './search.js';
+import { sumOf } from './sums.js';
+
+const route = getRouteApi('/billing');
+const TITLES: Readonly<Record<Group, string>> = {
+  ...{ instance: 'instance', template: 'template', api_key: 'API key', member: 'who has deployed' },
+  ...{ label: 'label', day: 'day' },
+};
+const CHOICES = GROUPS.map((value) => ({ value, label: TITLES[value] }));
+const NAMELESS: Readonly<Partial<Record<Group, string>>> = { api_key: 'without an API key', label: 'without a label' };
+
+/** What use has cost, added up by what it was used for. */
+export function SpendTab() {
+  const { by = 'instance', from, to } = route.useSearch();
+  const navigate = route.useNavigate();
+  const filter = { by, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const query = useQuery(chargeSums(filter));
+  const set = (fields: { by?: Group; from?: string | undefined; to?: string | undefined }) =>
+    void navigate({
+      search: (before) => {
+        const { from: nextFrom, to: nextTo, ...rest } = { ...before, ...fields };
+        return { ...rest, ...(nextFrom ? { from: nextFrom } : {}), ...(nextTo ? { to: nextTo } : {}) };
+      },
+    });
+  return (
+    <>
+      <div className={styles.filters}>
+        <Field label="Added up by">
+          {(tied) => <Select {...tied} choices={CHOICES} value={by} onChoose={(next) => set({ by: next })} />}
+        </Field>
+        <Field label="From (UTC)">
+          {(tied) => (
+            <Input {...tied} type="date" value={from ?? ''} onChange={({ target }) => set({ from: target.value })} />
+          )}
+        </Field>
+        <Field label="To (UTC)">
+          {(tied) => (
+            <Input {...tied} type="date" value={to ?? ''} onChange={({ target }) => set({ to: target.value })} />
+          )}
+        </Field>
+        <CsvButton name={`spend-by-${by}.csv`} read={() => csv.sums(filter)} />
+      </div>
+      <Loaded query={query} rows={6}>
+        {(sums) => (sums.length === 0 ? <NoCharges /> : <Sums by={by} sums={sums} />)}
+      </Loaded>
+    </>
+  );
+}
+
+function NoCharges() {
+  return (
+    <Empty title="Nothing was charged in these days">
+      Without dates, this is about the last 30 days. What runs now is charged up to each report of its host.
+    </Empty>
+  );
+}
+
+function Sums({ by, sums }: { by: Group; sums: readonly ChargeSum[] }) {
+  const total = { key: 'total', name: null, ...sumOf(sums), isTotal: true };
+  const rows = [...sums.map((sum) => ({ ...sum, isTotal: false })), total];
+  return (
+    <Table
+      label={`Spend by ${TITLES[by]}`}
+      columns={[
+        { title: TITLES[by], cell: (row) => (row.isTotal ? <strong>Total of these rows</strong> : nameIn(by, row)) },
+        { title: 'GPU', cell: ({ gpu_micro }) => <Money micro={gpu_micro} />, isNumber: true },
+        { title: 'Disk', cell: ({ disk_micro }) => <Money micro={disk_micro} />, isNumber: true },
+        { title: 'Total', cell: ({ total_micro }) => <Money micro={total_micro} />, isNumber: true },
+      ]}
+      rows={rows}
+      keyOf={({ key, isTotal }) => (isTotal ? 'total' : `of ${key ?? ''}`)}
+    />
+  );
+}
+
+function nameIn(by: Group, { key, name }: Pick<ChargeSum, 'key' | 'name'>) {
+  const words = name === null || name === '' ? (key ?? NAMELESS[by] ?? 'without a name') : name;
+  if (by !== 'instance' || key === null) return words;
+  return (
+    <span className={styles.where}>
+      <a href={`/instances/${encodeURIComponent(key)}`}>{words}</a>
+      <Link className={styles.weak} to="/billing" search={{ tab: 'transactions', instance: key }}>
+        its transactions
+      </Link>
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+import { getRouteApi } from '@tanstack/react-router';
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../data/act.js';
+import { api } from '../../data/api.js';
+import { exactMoney, parseMoney } from '../../data/money.js';
+import { Button } from '../../parts/button.js';
+import { Dialog, DialogActions } from '../../parts/dialog.js';
+import { Field, Input } from '../../parts/field.js';
+import { ErrorBox } from '../../parts/states.js';
+import styles from './page.module.css';
+
+const route = getRouteApi('/billing');
+const [LEAST, MOST, CENT] = [1_000_000, 100_000_000_000, 10_000];
+const FAULT = `Give dollars and whole cents, from ${exactMoney(LEAST)} to ${exactMoney(MOST)}.`;
+
+/** Asks how much to pay, then leads to the page of the payment provider. */
+export function TopUp() {
+  const { pay = false } = route.useSearch();
+  const navigate = route.useNavigate();
+  const close = () => void navigate({ search: ({ pay: _, ...rest }) => rest, replace: true });
+  return (
+    <Dialog title="Add money" isOpen={pay} onClose={close}>
+      <TopUpForm close={close} />
+    </Dialog>
+  );
+}
+
+function TopUpForm({ close }: { close: () => void }) {
+  const [text, setText] = useState('25');
+  const [isTried, setTried] = useState(false);
+  const micro = parseMoney(text) ?? 0;
+  const isValid = micro >= LEAST && micro <= MOST && micro % CENT === 0;
+  const paying = useAct(
+    () => api.post('/v1/billing/checkout-session', { body: { amount_micro: micro } }),
+    [],
+    ({ url }) => location.assign(url),
+  );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (isValid) paying.mutate();
+  };
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <Field
+        label="Amount in dollars"
+        hint="You pay on the page of the payment provider; the money is here once it says so."
+        error={isTried && !isValid ? FAULT : undefined}
+      >
+        {(tied) => (
+          <Input {...tied} inputMode="decimal" value={text} onChange={({ target }) => setText(target.value)} />
+        )}
+      </Field>
+      {paying.error && <ErrorBox error={paying.error} />}
+      <DialogActions>
+        <Button onClick={close}>Cancel</Button>
+        <Button kind="main" type="submit" isBusy={paying.isPending || paying.isSuccess}>
+          {isValid ? `Pay ${exactMoney(micro)}` : 'Pay'}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

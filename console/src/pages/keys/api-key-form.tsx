@@ -1,0 +1,96 @@
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../data/act.js';
+import { api } from '../../data/api.js';
+import { serverNow } from '../../data/clock.js';
+import { Button } from '../../parts/button.js';
+import { DialogActions } from '../../parts/dialog.js';
+import { CheckBox, Field, Input, Select, TextArea } from '../../parts/field.js';
+import { CapFields } from '../../parts/spend-caps.js';
+import { ErrorBox } from '../../parts/states.js';
+import { keyBodyOf, keyFaultsOf, NEW_KEY, type KeyDraft } from './key-draft.js';
+import styles from './page.module.css';
+import type { MadeKey } from './queries.js';
+
+const KINDS = [
+  { value: 'personal', label: 'mine: it ends when I leave the organization' },
+  { value: 'team', label: 'of the team: it stays' },
+] as const;
+const ENDS = [
+  { value: '', label: 'never' },
+  { value: '1', label: 'in a day' },
+  { value: '7', label: 'in 7 days' },
+  { value: '30', label: 'in 30 days' },
+  { value: '90', label: 'in 90 days' },
+  { value: '365', label: 'in a year' },
+] as const;
+
+interface FormProps {
+  mayMakeTeamKeys: boolean;
+  onMade: (made: MadeKey) => void;
+  close: () => void;
+}
+
+/** The form of a new API key: its restrictions cannot be changed later, except for its caps. */
+export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
+  const [draft, setDraft] = useState(NEW_KEY);
+  const [isTried, setTried] = useState(false);
+  const faults = keyFaultsOf(draft);
+  const creating = useAct(
+    () => api.post('/v1/api-keys', { body: keyBodyOf(draft, serverNow()) }),
+    [['api-keys']],
+    onMade,
+  );
+  const change = (fields: Partial<KeyDraft>) => setDraft((before) => ({ ...before, ...fields }));
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (Object.keys(faults).length === 0) creating.mutate();
+  };
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <Field label="Name" hint="What will use it, for example: CI" error={isTried ? faults.name : undefined}>
+        {(tied) => (
+          <Input {...tied} maxLength={64} value={draft.name} onChange={({ target }) => change({ name: target.value })} />
+        )}
+      </Field>
+      {mayMakeTeamKeys && (
+        <Field label="Whose">
+          {(tied) => <Select {...tied} choices={KINDS} value={draft.kind} onChoose={(kind) => change({ kind })} />}
+        </Field>
+      )}
+      <CheckBox
+        label="it may only read"
+        checked={draft.isReadOnly}
+        onChange={({ target }) => change({ isReadOnly: target.checked })}
+      />
+      <Field
+        label="Addresses from which it works"
+        hint="One a line, such as 192.0.2.1 or 2001:db8::/32. Empty: from everywhere."
+      >
+        {(tied) => (
+          <TextArea
+            {...tied}
+            rows={2}
+            spellCheck={false}
+            value={draft.addresses}
+            onChange={({ target }) => change({ addresses: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="It ends">
+        {(tied) => <Select {...tied} choices={ENDS} value={draft.days} onChoose={(days) => change({ days })} />}
+      </Field>
+      <fieldset className={styles.group}>
+        <legend>What it may spend</legend>
+        <CapFields texts={draft.caps} change={(caps) => change({ caps })} />
+      </fieldset>
+      {creating.error && <ErrorBox error={creating.error} />}
+      <DialogActions>
+        <Button onClick={close}>Cancel</Button>
+        <Button kind="main" type="submit" isBusy={creating.isPending}>
+          Create the key
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+import type { LinkedAccount } from '../../data/models.js';
+import { buttonClass } from '../../parts/button.js';
+import { ConfirmButton } from '../../parts/confirm-button.js';
+import { Section } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { Ago } from '../../parts/time.js';
+import styles from './page.module.css';
+import { linkedAccounts } from './queries.js';
+
+/** The accounts at companies with which the user signs in. */
+export function Companies() {
+  const query = useQuery(linkedAccounts);
+  return (
+    <Section
+      title="Accounts at companies"
+      actions={
+        <a className={buttonClass()} href="/account/companies">
+          Link an account
+        </a>
+      }
+    >
+      <Loaded query={query} rows={1}>
+        {(items) =>
+          items.length === 0 ? (
+            <p className={styles.weak}>None is linked. With one, you sign in where your company does.</p>
+          ) : (
+            <Table
+              label="Accounts at companies"
+              rows={items}
+              keyOf={({ id }) => id}
+              columns={[
+                { title: 'Company', cell: nameOf },
+                { title: 'As', cell: ({ email }) => email },
+                { title: 'Linked', cell: ({ created_at }) => <Ago at={created_at} /> },
+                {
+                  title: 'Last used',
+                  cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Ago at={last_used_at} />),
+                },
+                { title: 'Acts', cell: (account) => <Unlink account={account} /> },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+function nameOf({ issuer_name, issuer }: LinkedAccount): string {
+  return issuer_name ?? issuer;
+}
+
+function Unlink({ account }: { account: LinkedAccount }) {
+  const { id, email } = account;
+  const about = `${email} at ${nameOf(account)}`;
+  return (
+    <ConfirmButton
+      label="Unlink"
+      {...{ about, title: `Unlink ${about}` }}
+      act={() => api.delete('/v1/me/identities/{id}', { params: { path: { id } } })}
+      old={[linkedAccounts.queryKey]}
+    >
+      <p>You cannot sign in with it any more. Your sessions stay.</p>
+    </ConfirmButton>
+  );
+}

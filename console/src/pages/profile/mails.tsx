@@ -1,0 +1,53 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+import type { MailSettings } from '../../data/models.js';
+import { CheckBox } from '../../parts/field.js';
+import { Section } from '../../parts/page.js';
+import { ErrorBox, Loaded, Notice } from '../../parts/states.js';
+import styles from './page.module.css';
+import { mailSettings } from './queries.js';
+
+type Choice = Exclude<keyof MailSettings, 'sends_mail' | 'security' | 'invites'>;
+
+const CHOICES: Readonly<Record<Choice, string>> = {
+  low_balance: 'A balance lasts less than 24 hours',
+  disks: 'Disks are destroyed soon because nobody has paid',
+  money: 'Payments, and instances that were stopped for lack of balance',
+  caps: 'A cap is used up to 50, 80 or 100 percent',
+  notices: 'The operator says something about a machine of my instances',
+};
+
+/** Which mails the user gets. A choice counts at once. */
+export function Mails() {
+  const query = useQuery(mailSettings);
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: (changed: Partial<Record<Choice, boolean>>) => api.patch('/v1/me/mail', { body: changed }),
+    onSuccess: (settings) => queries.setQueryData(mailSettings.queryKey, settings),
+  });
+  return (
+    <Section title="Mails">
+      <Loaded query={query} rows={5}>
+        {(settings) => (
+          <>
+            {!settings.sends_mail && (
+              <Notice>
+                <p>This control plane sends no mail: the choices count once its operator sets a mail server up.</p>
+              </Notice>
+            )}
+            {(Object.keys(CHOICES) as Choice[]).map((name) => (
+              <CheckBox
+                key={name}
+                label={CHOICES[name]}
+                checked={change.variables?.[name] !== undefined && change.isPending ? change.variables[name] : settings[name]}
+                onChange={({ target }) => change.mutate({ [name]: target.checked })}
+              />
+            ))}
+            <p className={styles.weak}>Sign-ins from new addresses and invitations are always mailed.</p>
+            {change.error && <ErrorBox error={change.error} />}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}

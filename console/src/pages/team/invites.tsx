@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api } from '../../data/api.js';
+import { Button } from '../../parts/button.js';
+import { ConfirmButton } from '../../parts/confirm-button.js';
+import { Section } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { Ago } from '../../parts/time.js';
+import { InviteDialog } from './invite-dialog.js';
+import styles from './page.module.css';
+import { invites } from './queries.js';
+
+/** The open invitations, for an admin. */
+export function Invites() {
+  const query = useQuery(invites);
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Section title="Invitations" actions={<Button onClick={() => setOpen(true)}>Invite somebody</Button>}>
+      <Loaded query={query} rows={1}>
+        {(items) =>
+          items.length === 0 ? (
+            <p className={styles.nothing}>Nobody is invited at present.</p>
+          ) : (
+            <Table
+              label="Invitations"
+              rows={items}
+              keyOf={({ id }) => id}
+              columns={[
+                { title: 'Invited', cell: ({ email }) => email },
+                { title: 'Role', cell: ({ role }) => role },
+                { title: 'Ends', cell: ({ expires_at }) => <Ago at={expires_at} /> },
+                { title: 'Acts', cell: ({ id, email }) => <Withdraw id={id} email={email} /> },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      {/* A new one each time: it keeps no token. */}
+      {isOpen && <InviteDialog onClose={() => setOpen(false)} />}
+    </Section>
+  );
+}
+
+function Withdraw({ id, email }: { id: string; email: string }) {
+  return (
+    <ConfirmButton
+      label="Withdraw"
+      about={email}
+      title={`Withdraw the invitation of ${email}`}
+      act={() => api.delete('/v1/orgs/current/invites/{id}', { params: { path: { id } } })}
+      old={[['invites'], ['audit-log']]}
+    >
+      <p>The link that they have does not work any more. You can invite them again.</p>
+    </ConfirmButton>
+  );
+}

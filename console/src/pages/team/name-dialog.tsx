@@ -1,0 +1,45 @@
+import type { UseMutationResult } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from '../../parts/button.js';
+import { Dialog, DialogActions } from '../../parts/dialog.js';
+import { Field, Input } from '../../parts/field.js';
+import { ErrorBox } from '../../parts/states.js';
+import styles from './page.module.css';
+
+interface Props {
+  title: string;
+  verb: string;
+  name: string;
+  hint?: string;
+  act: UseMutationResult<unknown, Error, string>;
+  onClose: () => void;
+}
+
+/** Asks for the name of an organization. */
+export function NameDialog({ title, verb, name, hint = 'Up to 64 characters.', act, onClose }: Props) {
+  const [typed, setTyped] = useState(name);
+  return (
+    <Dialog title={title} isOpen onClose={onClose}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          act.mutate(typed.trim());
+        }}
+      >
+        <Field label="Name" hint={hint}>
+          {(tied) => (
+            <Input {...tied} required maxLength={64} value={typed} onChange={({ target }) => setTyped(target.value)} />
+          )}
+        </Field>
+        {act.error && <ErrorBox error={act.error} />}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" isBusy={act.isPending}>
+            {verb}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

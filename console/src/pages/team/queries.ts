@@ -1,0 +1,18 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+
+export const members = queryOptions({
+  queryKey: ['members'],
+  queryFn: async ({ signal }) => (await api.get('/v1/orgs/current/members', { signal })).items,
+});
+
+export const invites = queryOptions({
+  queryKey: ['invites'],
+  queryFn: async ({ signal }) => (await api.get('/v1/orgs/current/invites', { signal })).items,
+});
+
+/** Whether the organization demands a second factor of its members. */
+export const factorRequirement = queryOptions({
+  queryKey: ['organization', 'second-factor'],
+  queryFn: ({ signal }) => api.get('/v1/orgs/current/second-factor', { signal }),
+});

@@ -1,0 +1,153 @@
+import { CheckBox, Field, Input, Select, TextArea } from '../../../parts/field.js';
+import type { FieldsProps } from './draft.js';
+import styles from './template-form.module.css';
+
+const KINDS = [
+  { value: 'container', label: 'container' },
+  { value: 'vm', label: 'virtual machine' },
+] as const;
+const VISIBILITIES = [
+  { value: 'organization', label: 'only your organization' },
+  { value: 'public', label: 'everybody here' },
+] as const;
+const MODES = [
+  { value: 'ssh', label: 'SSH' },
+  { value: 'jupyter', label: 'JupyterLab' },
+] as const;
+
+/** Name, image, kind, and what runs. */
+export function BasicFields({ draft, faults, change }: FieldsProps) {
+  return (
+    <div className={styles.columns}>
+      <Field label="Name" error={faults.name}>
+        {(tied) => (
+          <Input
+            {...tied}
+            maxLength={64}
+            value={draft.name}
+            onChange={({ target }) => change({ name: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Who sees it" error={faults.visibility}>
+        {(tied) => (
+          <Select
+            {...tied}
+            choices={VISIBILITIES}
+            value={draft.visibility}
+            onChoose={(visibility) => change({ visibility })}
+          />
+        )}
+      </Field>
+      <div className={styles.wide}>
+        <Field label="Purpose" hint="One line, for the list." error={faults.description}>
+          {(tied) => (
+            <Input
+              {...tied}
+              maxLength={1_000}
+              value={draft.description}
+              onChange={({ target }) => change({ description: target.value })}
+            />
+          )}
+        </Field>
+      </div>
+      <Field
+        label="Image"
+        hint={draft.kind === 'vm' ? 'An image that contains a disk.' : 'For example docker.io/library/debian:12'}
+        error={faults.image}
+      >
+        {(tied) => (
+          <Input
+            {...tied}
+            maxLength={512}
+            spellCheck={false}
+            value={draft.image}
+            onChange={({ target }) => change({ image: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Kind" error={faults.kind}>
+        {(tied) => <Select {...tied} choices={KINDS} value={draft.kind} onChoose={(kind) => change({ kind })} />}
+      </Field>
+      <Field label="User" hint="Whom SSH logs in as." error={faults.ssh_user}>
+        {(tied) => (
+          <Input {...tied} value={draft.ssh_user} onChange={({ target }) => change({ ssh_user: target.value })} />
+        )}
+      </Field>
+      <Field
+        label="Newest CUDA version"
+        hint="Machines with a newer one are left out. Empty: any."
+        error={faults.cuda_max}
+      >
+        {(tied) => (
+          <Input
+            {...tied}
+            placeholder="12.4"
+            value={draft.cuda_max}
+            onChange={({ target }) => change({ cuda_max: target.value })}
+          />
+        )}
+      </Field>
+      <Modes {...{ draft, change }} />
+      <Scripts {...{ draft, faults, change }} />
+    </div>
+  );
+}
+
+function Modes({ draft, change }: Pick<FieldsProps, 'draft' | 'change'>) {
+  return (
+    <fieldset className={styles.wide}>
+      <legend>Runs beside the command</legend>
+      <div className={styles.checks}>
+        {MODES.map(({ value, label }) => (
+          <CheckBox
+            key={value}
+            label={label}
+            checked={draft.mode.includes(value)}
+            onChange={({ target }) =>
+              change({ mode: [...draft.mode.filter((mode) => mode !== value), ...(target.checked ? [value] : [])] })
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Scripts({ draft, faults, change }: FieldsProps) {
+  return (
+    <>
+      <div className={styles.wide}>
+        <Field
+          label="Command"
+          hint="One argument a line, without quotes. Empty: the command of the image."
+          error={faults.command}
+        >
+          {(tied) => (
+            <TextArea
+              {...tied}
+              rows={3}
+              spellCheck={false}
+              value={draft.command}
+              onChange={({ target }) => change({ command: target.value })}
+            />
+          )}
+        </Field>
+      </div>
+      <div className={styles.wide}>
+        <Field label="At each start" hint="A shell script that runs before the command." error={faults.onstart}>
+          {(tied) => (
+            <TextArea
+              {...tied}
+              rows={3}
+              maxLength={30_000}
+              spellCheck={false}
+              value={draft.onstart}
+              onChange={({ target }) => change({ onstart: target.value })}
+            />
+          )}
+        </Field>
+      </div>
+    </>
+  );
+}

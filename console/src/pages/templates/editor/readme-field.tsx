@@ -1,0 +1,30 @@
+import { useDeferredValue, useState } from 'react';
+import { Field, TextArea } from '../../../parts/field.js';
+import { Markdown } from '../../../parts/markdown.js';
+import type { FieldsProps } from './draft.js';
+import styles from './template-form.module.css';
+
+/** The readme, with how it will look. */
+export function ReadmeField({ draft: { readme }, faults, change }: FieldsProps) {
+  const [isShown, setShown] = useState(false);
+  const shown = useDeferredValue(readme);
+  return (
+    <>
+      <Field label="How to use it" hint="In Markdown. HTML and pictures are shown as text." error={faults.readme}>
+        {(tied) => (
+          <TextArea
+            {...tied}
+            rows={8}
+            maxLength={65_536}
+            value={readme}
+            onChange={({ target }) => change({ readme: target.value })}
+          />
+        )}
+      </Field>
+      <details className={styles.preview} onToggle={(event) => setShown(event.currentTarget.open)}>
+        <summary>How it will look</summary>
+        {isShown && <Markdown text={shown} />}
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+import type { Template } from '../../data/models.js';
+import type { Tab } from './search.js';
+
+/** The templates of a tab, by name, without their long texts. */
+export const templatesIn = (tab: Tab | undefined) =>
+  queryOptions({
+    queryKey: ['templates', 'list', tab ?? 'all'],
+    queryFn: async ({ signal }) =>
+      (await api.get('/v1/templates', { params: { query: tab === undefined ? {} : { tab } }, signal })).items,
+  });
+
+/** A template with its readme and its start script. */
+export const template = (id: string) =>
+  queryOptions({
+    queryKey: ['templates', 'one', id],
+    queryFn: ({ signal }) => api.get('/v1/templates/{id}', { params: { path: { id } }, signal }),
+  });
+
+/** Returns who has made a template, and who sees it. */
+export function makerOf({ visibility, publisher }: Template): string {
+  if (visibility === 'system') return 'by the operator';
+  return visibility === 'public' ? `public, by ${publisher ?? 'an organization'}` : 'only for your organization';
+}

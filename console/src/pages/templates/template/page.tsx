@@ -1,0 +1,96 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import type { Template } from '../../../data/models.js';
+import { me, organization } from '../../../data/queries.js';
+import { may } from '../../../data/rights.js';
+import { Button, buttonClass, LinkButton } from '../../../parts/button.js';
+import { ConfirmButton } from '../../../parts/confirm-button.js';
+import { Markdown } from '../../../parts/markdown.js';
+import { Page, Section } from '../../../parts/page.js';
+import { ErrorBox, Loaded, Notice } from '../../../parts/states.js';
+import { say } from '../../../parts/toast.js';
+import { makerOf, template as templateQuery } from '../queries.js';
+import { TemplateFacts } from './template-facts.js';
+
+const route = getRouteApi('/templates/$id');
+
+export default function TemplatePage() {
+  const { id } = route.useParams();
+  const query = useQuery(templateQuery(id));
+  return (
+    <Loaded query={query} rows={8}>
+      {(template) => <TemplateView template={template} />}
+    </Loaded>
+  );
+}
+
+function TemplateView({ template }: { template: Template }) {
+  const navigate = useNavigate();
+  const duplicating = useAct(
+    () => api.post('/v1/templates/{id}/duplicate', { params: { path: { id: template.id } } }),
+    [['templates']],
+    (copy: Template) => {
+      say('This is your copy: change what you want');
+      void navigate({ to: '/templates/$id/edit', params: { id: copy.id } });
+    },
+  );
+  const mayChange = may(useQuery(me).data, 'change');
+  return (
+    <Page
+      title={template.name}
+      lead={template.description || makerOf(template)}
+      actions={
+        <>
+          {mayChange && (
+            <Button isBusy={duplicating.isPending} onClick={() => duplicating.mutate()}>
+              Duplicate
+            </Button>
+          )}
+          {mayChange && <OwnActs template={template} />}
+          {!template.coming_soon && (
+            <a className={buttonClass('main')} href={`/deploy?${new URLSearchParams({ template: template.id })}`}>
+              Deploy it
+            </a>
+          )}
+        </>
+      }
+    >
+      {duplicating.error && <ErrorBox error={duplicating.error} />}
+      {template.coming_soon && <Notice>The operator announces this template: it cannot be deployed yet.</Notice>}
+      <TemplateFacts template={template} />
+      {template.readme !== null && template.readme.trim() !== '' && (
+        <Section title="Readme">
+          <Markdown text={template.readme} />
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+/** What only the organization may do that has made it. The API does not say so of a public template: its publisher's name does. */
+function OwnActs({ template: { id, name, visibility, publisher } }: { template: Template }) {
+  const navigate = useNavigate();
+  const own = useQuery(organization).data?.name;
+  if (visibility === 'system' || (visibility === 'public' && publisher !== own)) return null;
+  return (
+    <>
+      <LinkButton to="/templates/$id/edit" params={{ id }}>
+        Edit
+      </LinkButton>
+      <ConfirmButton
+        label="Deactivate"
+        title={`Deactivate ${name}`}
+        act={() => api.delete('/v1/templates/{id}', { params: { path: { id } } })}
+        old={[['templates', 'list']]}
+        onDone={() => {
+          say(`${name} is deactivated`);
+          void navigate({ to: '/templates', search: { tab: 'organization' }, replace: true });
+        }}
+      >
+        <p>Nobody can deploy it any more, and nobody can bring it back. Its instances go on.</p>
+      </ConfirmButton>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+import type { ReactNode } from 'react';
+import type { Template } from '../../../data/models.js';
+import { CopyLine } from '../../../parts/copy.js';
+import { Section } from '../../../parts/page.js';
+import { Table } from '../../../parts/table.js';
+import { Ago } from '../../../parts/time.js';
+import { makerOf } from '../queries.js';
+import { GUARDS } from '../words.js';
+import styles from './template-facts.module.css';
+
+/** Everything that a template runs. */
+export function TemplateFacts({ template }: { template: Template }) {
+  const { image, env, ports, command, onstart } = template;
+  return (
+    <>
+      <Section title="What it runs">
+        <CopyLine label="Image" text={image} />
+        <dl className={styles.facts}>
+          {factsOf(template).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+        {command.length > 0 && <Script name="Command" text={command.join('\n')} />}
+        {onstart !== null && onstart !== '' && <Script name="At each start" text={onstart} />}
+      </Section>
+      {ports.length > 0 && (
+        <Section title="Ports">
+          <Table
+            label="Ports"
+            columns={[
+              { title: 'Port', cell: ({ port, protocol }) => `${port}/${protocol}` },
+              { title: 'Name', cell: ({ label, open_button }) => label + (open_button ? ' (the open button)' : '') },
+              { title: 'Access', cell: ({ guard }) => GUARDS[guard] },
+            ]}
+            rows={ports}
+            keyOf={({ port, protocol }) => `${port}/${protocol}`}
+          />
+        </Section>
+      )}
+      {env.length > 0 && (
+        <Section title="Environment">
+          <Table
+            label="Environment"
+            columns={[
+              { title: 'Name', cell: ({ key }) => <code>{key}</code> },
+              { title: 'Value', cell: ({ value, secret }) => <Value {...{ value, secret }} /> },
+            ]}
+            rows={env}
+            keyOf={({ key }) => key}
+          />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function factsOf(template: Template): [string, ReactNode][] {
+  const { kind, mode, ssh_user, cuda_max, registry_private, uses_access_token, created_at } = template;
+  return [
+    ['Kind', kind === 'vm' ? 'virtual machine' : 'container'],
+    ['Beside the command', mode.length === 0 ? 'nothing' : mode.join(', ')],
+    ['User', <code key="user">{ssh_user}</code>],
+    ['CUDA', cuda_max === null ? 'any version' : `at most ${cuda_max}`],
+    ['Registry', registry_private ? 'asks for a password, which is kept' : 'asks for no password'],
+    ['Access token', uses_access_token ? 'each instance has one' : 'none'],
+    ['Made', <Ago key="made" at={created_at} />],
+    ['Seen', makerOf(template)],
+  ];
+}
+
+function Value({ value, secret }: { value: string | null; secret: boolean }) {
+  if (value === null) return <span className={styles.hidden}>{secret ? 'secret: never shown' : 'not shown to you'}</span>;
+  return <code className={styles.value}>{value}</code>;
+}
+
+function Script({ name, text }: { name: string; text: string }) {
+  return (
+    <figure className={styles.script}>
+      <figcaption>{name}</figcaption>
+      <pre tabIndex={0}>{text}</pre>
+    </figure>
+  );
+}

@@ -1,0 +1,103 @@
+import { useState } from 'react';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import type { WebhookEndpoint } from '../../../data/models.js';
+import { Button } from '../../../parts/button.js';
+import { ConfirmButton } from '../../../parts/confirm-button.js';
+import { Dialog } from '../../../parts/dialog.js';
+import { ErrorBox } from '../../../parts/states.js';
+import { say } from '../../../parts/toast.js';
+import { EndpointForm, type Given } from '../endpoint-form.js';
+import type { EventType } from '../event-types.js';
+import { Secret } from '../secret.js';
+
+const OLD = [['webhooks'], ['audit-log']];
+
+/** Sends a test message; the deliveries show how it went. */
+export function SendTest({ endpoint: { id, enabled } }: { endpoint: WebhookEndpoint }) {
+  const send = useAct(
+    () => api.post('/v1/webhook-endpoints/{id}/test', { params: { path: { id } } }),
+    OLD,
+    () => say('A test is on its way'),
+  );
+  return (
+    <>
+      <Button kind="main" isBusy={send.isPending} disabled={!enabled} onClick={() => send.mutate()}>
+        Send a test
+      </Button>
+      {send.error && <ErrorBox error={send.error} />}
+    </>
+  );
+}
+
+/** Changes where an endpoint is and which events it gets. */
+export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
+  const { id, url, description, types, instance_id } = endpoint;
+  const [isOpen, setOpen] = useState(false);
+  const change = useAct(
+    (body: Given) => api.patch('/v1/webhook-endpoints/{id}', { params: { path: { id } }, body }),
+    OLD,
+    () => setOpen(false),
+  );
+  const close = () => {
+    change.reset();
+    setOpen(false);
+  };
+  // A filter has only types that this release knows.
+  const before: Given = { url, description, types: types as EventType[] | null, instance_id };
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Change</Button>
+      {isOpen && (
+        <Dialog title="Change the endpoint" isOpen onClose={close}>
+          <EndpointForm
+            {...{ before, verb: 'Change', isBusy: change.isPending, error: change.error, onClose: close }}
+            onSubmit={change.mutate}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Switches an endpoint off, after a question, or on. */
+export function SwitchOnOrOff({ endpoint: { id, url, enabled } }: { endpoint: WebhookEndpoint }) {
+  const set = (to: boolean) => () =>
+    api.patch('/v1/webhook-endpoints/{id}', { params: { path: { id } }, body: { enabled: to } });
+  const switchOn = useAct(set(true), OLD);
+  if (enabled)
+    return (
+      <ConfirmButton label="Switch off" title={`Switch off ${url}, and give up its pending deliveries`} act={set(false)} old={OLD}>
+        <p>It misses what happens until it is switched on again. You can replay that then, as long as events are kept.</p>
+      </ConfirmButton>
+    );
+  return (
+    <>
+      <Button isBusy={switchOn.isPending} onClick={() => switchOn.mutate()}>
+        Switch on
+      </Button>
+      {switchOn.error && <ErrorBox error={switchOn.error} />}
+    </>
+  );
+}
+
+/** Makes a new secret and shows it, this once. */
+export function RotateSecret({ endpoint: { id } }: { endpoint: WebhookEndpoint }) {
+  const [secret, setSecret] = useState<string>();
+  const rotate = async () => {
+    const answer = await api.post('/v1/webhook-endpoints/{id}/rotate-secret', { params: { path: { id } } });
+    setSecret(answer.secret);
+  };
+  return (
+    <>
+      <ConfirmButton label="New secret" kind="main" title="Make a new secret for this endpoint" act={rotate} old={OLD}>
+        <p>For 24 hours, messages are signed with both, so your program can change in between. A third one ends the first.</p>
+      </ConfirmButton>
+      {secret !== undefined && (
+        <Secret title="The new secret" secret={secret} onClose={() => setSecret(undefined)}>
+          <p>The previous one works for 24 hours.</p>
+        </Secret>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import type { WebhookDelivery } from '../../../data/models.js';
+import { Button } from '../../../parts/button.js';
+import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
+import { Marked } from '../../../parts/status.js';
+import { TabLinks } from '../../../parts/tab-links.js';
+import { Table } from '../../../parts/table.js';
+import { Ago } from '../../../parts/time.js';
+import styles from '../page.module.css';
+import { STATES } from './search.js';
+
+const route = getRouteApi('/webhooks/$id');
+const PAGE = 25;
+/** Attempts have no event. */
+const PENDING_MS = 1_000;
+const IDLE_MS = 15_000;
+
+/** What was sent to an endpoint, newest first, and what it has answered. */
+export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
+  const { state } = route.useSearch();
+  const query = useInfiniteQuery({
+    queryKey: ['webhooks', id, 'deliveries', state ?? 'all'],
+    queryFn: ({ signal, pageParam }) => {
+      const filter = { limit: PAGE, ...(state === undefined ? {} : { state }) };
+      const cursor = pageParam === undefined ? {} : { cursor: pageParam };
+      const params = { path: { id }, query: { ...filter, ...cursor } };
+      return api.get('/v1/webhook-endpoints/{id}/deliveries', { params, signal });
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) => (isAnyDue(data?.pages ?? []) ? PENDING_MS : IDLE_MS),
+  });
+  const here = { to: '/webhooks/$id', params: { id } } as const;
+  const tabs = STATES.map((each) => ({ ...here, title: each, search: { state: each }, isActive: each === state }));
+  return (
+    <>
+      <TabLinks label="Deliveries" tabs={[{ ...here, title: 'all', search: {}, isActive: state === undefined }, ...tabs]} />
+      <Loaded query={query} rows={4}>
+        {({ pages }) => (
+          <>
+            <List deliveries={pages.flatMap(({ items }) => items)} isOn={isOn} />
+            {query.hasNextPage && (
+              <p className={styles.more}>
+                <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                  Show older ones
+                </Button>
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function isAnyDue(pages: readonly { items: WebhookDelivery[] }[]): boolean {
+  return pages.some(({ items }) => items.some(({ state, attempts }) => state === 'pending' && attempts === 0));
+}
+
+function List({ deliveries, isOn }: { deliveries: readonly WebhookDelivery[]; isOn: boolean }) {
+  if (deliveries.length === 0)
+    return <Empty title="None here">A delivery stays in this list for 30 days after its end.</Empty>;
+  return (
+    <Table
+      label="Deliveries"
+      rows={deliveries}
+      keyOf={({ id }) => id}
+      columns={[
+        { title: 'Event', cell: ({ type }) => type },
+        { title: 'State', cell: (delivery) => <State delivery={delivery} /> },
+        { title: 'Made', cell: ({ created_at }) => <Ago at={created_at} /> },
+        { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
+        { title: 'Answer', cell: (delivery) => <Answer delivery={delivery} /> },
+        { title: 'Acts', cell: (delivery) => <Replay delivery={delivery} isOn={isOn} /> },
+      ]}
+    />
+  );
+}
+
+const SHAPES = { pending: 'half', delivered: 'dot', failed: 'square' } as const;
+
+function State({ delivery: { state, next_attempt_at } }: { delivery: WebhookDelivery }) {
+  return (
+    <div>
+      <Marked shape={SHAPES[state]}>{state}</Marked>
+      {next_attempt_at !== null && (
+        <div className={styles.description}>
+          next attempt <Ago at={next_attempt_at} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Answer({ delivery: { last_status, last_error, last_answer } }: { delivery: WebhookDelivery }) {
+  const words = [last_status, last_error?.replaceAll('_', ' ')].filter((word) => word !== null && word !== undefined);
+  return (
+    <div className={styles.answer}>
+      {words.join(', ')}
+      {last_answer !== null && last_answer !== '' && (
+        <details>
+          <summary>What it said</summary>
+          <pre>{last_answer}</pre>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Replay({ delivery: { id, type }, isOn }: { delivery: WebhookDelivery; isOn: boolean }) {
+  const replay = useAct(() => api.post('/v1/webhook-deliveries/{id}/replay', { params: { path: { id } } }), [
+    ['webhooks'],
+    ['audit-log'],
+  ]);
+  return (
+    <>
+      <Button isBusy={replay.isPending} disabled={!isOn} aria-label={`Replay: ${type}`} onClick={() => replay.mutate()}>
+        Replay
+      </Button>
+      {replay.error && <ErrorBox error={replay.error} />}
+    </>
+  );
+}

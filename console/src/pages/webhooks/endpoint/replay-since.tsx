@@ -1,0 +1,59 @@
+import { useState } from 'react';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import type { WebhookEndpoint } from '../../../data/models.js';
+import { Button } from '../../../parts/button.js';
+import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { Field, Input } from '../../../parts/field.js';
+import { ErrorBox } from '../../../parts/states.js';
+import { say } from '../../../parts/toast.js';
+import styles from '../page.module.css';
+
+/** Asks since when all events are sent again: for a program that was away, or has lost what it had. */
+export function ReplaySince({ endpoint: { id, enabled } }: { endpoint: WebhookEndpoint }) {
+  const [isOpen, setOpen] = useState(false);
+  const [typed, setTyped] = useState('');
+  const replay = useAct(
+    (since: string) => api.post('/v1/webhook-endpoints/{id}/replay', { params: { path: { id } }, body: { since } }),
+    [['webhooks'], ['audit-log']],
+    ({ events }) => {
+      setOpen(false);
+      say(`${events} events are compared with its filters and sent`);
+    },
+  );
+  return (
+    <>
+      <Button disabled={!enabled} onClick={() => setOpen(true)}>
+        Replay since…
+      </Button>
+      <Dialog title="Send again what has happened since" isOpen={isOpen} onClose={() => setOpen(false)}>
+        <form
+          className={styles.form}
+          onSubmit={(event) => {
+            event.preventDefault();
+            replay.mutate(new Date(typed).toISOString());
+          }}
+        >
+          <Field label="Since" hint="In your time zone. Events that it has had already have the same id as before.">
+            {(tied) => (
+              <Input
+                {...tied}
+                type="datetime-local"
+                required
+                value={typed}
+                onChange={({ target }) => setTyped(target.value)}
+              />
+            )}
+          </Field>
+          {replay.error && <ErrorBox error={replay.error} />}
+          <DialogActions>
+            <Button onClick={() => setOpen(false)}>Cancel</Button>
+            <Button kind="main" type="submit" isBusy={replay.isPending}>
+              Send again
+            </Button>
+          </DialogActions>
+        </form>
+      </Dialog>
+    </>
+  );
+}

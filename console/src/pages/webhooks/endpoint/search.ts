@@ -1,0 +1,14 @@
+import type { WebhookDelivery } from '../../../data/models.js';
+
+/** What the address of an endpoint chooses: the state of the deliveries. */
+export interface EndpointSearch {
+  state?: WebhookDelivery['state'];
+}
+
+export const STATES: readonly WebhookDelivery['state'][] = ['pending', 'delivered', 'failed'];
+
+/** Reads the address; what it does not know is left out. */
+export function validateEndpointSearch({ state }: Record<string, unknown>): EndpointSearch {
+  const known = STATES.find((each) => each === state);
+  return known === undefined ? {} : { state: known };
+}

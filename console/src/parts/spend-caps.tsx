@@ -1,0 +1,145 @@
+import { useState, type SyntheticEvent } from 'react';
+import type { components } from '../../../client/api/index.js';
+import { useAct } from '../data/act.js';
+import { exactMoney, parseMoney, typedMoney } from '../data/money.js';
+import { Button } from './button.js';
+import { DialogActions } from './dialog.js';
+import { Field, Input } from './field.js';
+import { ErrorBox } from './states.js';
+import styles from './spend-caps.module.css';
+
+export type SpendCaps = components['schemas']['SpendCaps'];
+/** What can be set; null: no cap. */
+export type Caps = Pick<SpendCaps, 'burn_per_hour_micro' | 'day_micro' | 'month_micro'>;
+
+const CAPS: readonly { name: keyof Caps; used: keyof SpendCaps; title: string; hint: string }[] = [
+  {
+    ...{ name: 'burn_per_hour_micro', used: 'present_burn_per_hour_micro', title: 'Burn per hour' },
+    hint: 'A deploy or a start that would cost more is refused.',
+  },
+  {
+    ...{ name: 'day_micro', used: 'spent_day_micro', title: 'Spent on this day (UTC)' },
+    hint: 'When it is used up, running instances are stopped. Their disks are kept and charged.',
+  },
+  {
+    ...{ name: 'month_micro', used: 'spent_month_micro', title: 'Spent in this month (UTC)' },
+    hint: 'As for the day.',
+  },
+];
+
+/** Shows what may be spent, and how much of it is. */
+export function CapMeters({ caps }: { caps: SpendCaps }) {
+  return (
+    <ul className={styles.meters}>
+      {CAPS.map(({ name, used, title }) => (
+        <Meter key={name} title={title} used={Number(caps[used])} cap={caps[name]} />
+      ))}
+    </ul>
+  );
+}
+
+/** How full a cap is, in words that never say more room than there is. */
+function Meter({ title, used, cap }: { title: string; used: number; cap: number | null }) {
+  const percent = cap === null ? 0 : cap === 0 ? 100 : Math.min(100, Math.ceil((used / cap) * 100));
+  const words = `${exactMoney(used)} of ${cap === null ? 'any amount' : exactMoney(cap)}`;
+  return (
+    <li className={styles.meter}>
+      <span>{title}</span>
+      <span className={styles.amounts}>
+        <data value={used}>{exactMoney(used)}</data> of{' '}
+        {cap === null ? 'any amount: no cap' : <data value={cap}>{exactMoney(cap)}</data>}
+        {cap !== null && `, ${percent} % used`}
+      </span>
+      {cap !== null && (
+        <meter
+          className={styles.bar}
+          min={0}
+          max={100}
+          high={80}
+          optimum={0}
+          value={percent}
+          aria-label={title}
+          aria-valuetext={words}
+        />
+      )}
+    </li>
+  );
+}
+
+interface FormProps {
+  caps: Caps;
+  save: (caps: Caps) => Promise<unknown>;
+  onDone: () => void;
+}
+
+/** The form of caps. Nothing is sent while a field is no amount. */
+export function CapsForm({ caps, save, onDone }: FormProps) {
+  const [texts, setTexts] = useState(() => textsOf(caps));
+  const saving = useAct(save, [['spend-caps']], onDone);
+  const faults = CAPS.filter(({ name }) => readCap(texts[name]) === undefined);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const read = capsIn(texts);
+    if (read) saving.mutate(read);
+  };
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <CapFields texts={texts} change={setTexts} />
+      {saving.error && <ErrorBox error={saving.error} />}
+      <DialogActions>
+        <Button onClick={onDone}>Cancel</Button>
+        <Button kind="main" type="submit" disabled={faults.length > 0} isBusy={saving.isPending}>
+          Set the caps
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+export type CapTexts = Readonly<Record<keyof Caps, string>>;
+
+/** The fields of caps, as they are typed. */
+export function CapFields({ texts, change }: { texts: CapTexts; change: (texts: CapTexts) => void }) {
+  return CAPS.map(({ name, title, hint }) => (
+    <Field
+      key={name}
+      label={`${title}, at most`}
+      hint={`${hint} Empty: no cap.`}
+      error={
+        readCap(texts[name]) === undefined ? 'Give dollars, such as 25 or 0.50, with at most 6 decimals.' : undefined
+      }
+    >
+      {(tied) => (
+        <Input
+          {...tied}
+          inputMode="decimal"
+          placeholder="no cap"
+          value={texts[name]}
+          onChange={({ target }) => change({ ...texts, [name]: target.value })}
+        />
+      )}
+    </Field>
+  ));
+}
+
+export function textsOf(caps: Caps): CapTexts {
+  const text = (micro: number | null) => (micro === null ? '' : typedMoney(micro));
+  return {
+    burn_per_hour_micro: text(caps.burn_per_hour_micro),
+    day_micro: text(caps.day_micro),
+    month_micro: text(caps.month_micro),
+  };
+}
+
+/** Reads typed caps; undefined: one of them is no amount. */
+export function capsIn(texts: CapTexts): Caps | undefined {
+  const [burn_per_hour_micro, day_micro, month_micro] = [
+    ...[texts.burn_per_hour_micro, texts.day_micro, texts.month_micro].map(readCap),
+  ];
+  if (burn_per_hour_micro === undefined || day_micro === undefined || month_micro === undefined) return undefined;
+  return { burn_per_hour_micro, day_micro, month_micro };
+}
+
+function readCap(text: string): number | null | undefined {
+  return text.trim() === '' ? null : parseMoney(text);
+}

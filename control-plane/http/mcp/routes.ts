@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { Refusal } from '../../domain/refusal.js';
+import { callerOf, READ_BY_POST } from '../policy.js';
+import type { Routes } from '../routes/routes.js';
+import { checkOrigin } from './check-origin.js';
+import type { McpEndpoint } from './endpoint.js';
+
+const PATH = '/mcp';
+const BODY_LIMIT_BYTES = 64 * 1024;
+
+/**
+ * The routes for AI agents: the Model Context Protocol over Streamable HTTP, for API keys. What a tool does goes through the API, with
+ * its rights: the policy here only lets a key in. They are not part of the API. Its library is loaded at the first request.
+ */
+export const mcpRoutes: Routes = (app, platform) => {
+  let loaded: Promise<McpEndpoint> | undefined;
+  const endpoint = (): Promise<McpEndpoint> =>
+    (loaded ??= import('./endpoint.js').then((module) => new module.McpEndpoint(app as never, platform)));
+
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff');
+    checkOrigin(platform, request);
+    keyOf(request);
+  });
+  app.addHook('preClose', async () => (await loaded)?.close());
+
+  const response = { '2xx': Type.Any() };
+  // One message: a batch, which the protocol has given up, could hold any number of calls.
+  const body = Type.Object({ jsonrpc: Type.Literal('2.0') }, { additionalProperties: true });
+  app.post(
+    PATH,
+    {
+      bodyLimit: BODY_LIMIT_BYTES,
+      config: { policy: READ_BY_POST, hasStream: true, readsNothing: true },
+      schema: {
+        ...{ hide: true, operationId: 'sendMcpMessage', summary: 'Send a message of the Model Context Protocol' },
+        ...{ body, response },
+      },
+    },
+    async (request, reply) => (await endpoint()).answer(request, reply, keyOf(request)) as never,
+  );
+  app.delete(
+    PATH,
+    {
+      config: { policy: READ_BY_POST, readsNothing: true },
+      schema: {
+        hide: true,
+        operationId: 'endMcpSession',
+        summary: 'End a session of the Model Context Protocol',
+        response,
+      },
+    },
+    async (request, reply) => {
+      (await endpoint()).end(request, keyOf(request));
+      return reply.code(204).send();
+    },
+  );
+};
+
+/** Returns the id of the API key of a request. Refuses with TOKEN_INVALID any other credential: a session is a person's. */
+function keyOf(request: FastifyRequest): string {
+  const caller = callerOf(request);
+  if (caller.kind === 'api_key') return caller.keyId;
+  throw new Refusal('TOKEN_INVALID', 'this address takes API keys only: send Authorization: Bearer svc_...');
+}

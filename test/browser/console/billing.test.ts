@@ -1,0 +1,145 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { components } from '../../../client/api/index.js';
+import { exactMoney, parseMoney } from '../../../console/src/data/money.js';
+import { eventually } from '../../../scripts/eventually.js';
+import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../../harness/poor.js';
+
+type ChargeSum = components['schemas']['ChargeSum'];
+type SpendCaps = components['schemas']['SpendCaps'];
+
+let test: TestConsole;
+let poor: Poor;
+beforeAll(async () => {
+  test = await TestConsole.start();
+  poor = await makePoor(test.control, await test.control.template({ name: 'Spender' }));
+  await poor.credit(10 * GPU_MICRO + 7);
+  // No round amounts.
+  await poor.pass(HOUR_MS + 1_234_567);
+});
+afterAll(() => test.stop());
+
+/** The amounts below an element, in micro-dollars, after each was held against its words. */
+async function amountsIn(window: ConsoleWindow, selector: string): Promise<number[]> {
+  const shown: { value: string; words: string }[] = await window.page
+    .locator(`${selector} data`)
+    .evaluateAll('(elements) => elements.map(({ value, textContent }) => ({ value, words: textContent }))');
+  return shown.map(({ value, words }) => {
+    const [sign, text = ''] = words.startsWith('−') ? [-1, words.slice(1)] : [1, words];
+    expect(sign * (parseMoney(text.replace('/h', '')) ?? NaN)).toBe(Number(value));
+    return Number(value);
+  });
+}
+
+const sum = (amounts: readonly number[]) => amounts.reduce((total, amount) => total + amount, 0);
+
+it('shows what the API says to the micro-dollar: balance, days, and a total that equals them', async () => {
+  const window = await test.open(poor.renter);
+  await window.goTo('/billing');
+  const organization = await poor.renter.api.get<Record<string, number>>('/v1/orgs/current');
+  const { items } = await poor.renter.api.get<{ items: { gpu_micro: number; disk_micro: number }[] }>(
+    '/v1/billing/spend-daily?days=30',
+  );
+  await window.page.waitForSelector('canvas');
+  const figures = await amountsIn(window, 'main dl');
+  expect(figures).toEqual([organization['balance_micro'], organization['burn_per_hour_micro']]);
+  const [gpu, disk] = [sum(items.map((day) => day.gpu_micro)), sum(items.map((day) => day.disk_micro))];
+  expect(gpu % 10_000).not.toBe(0);
+  await window.page.getByText('Each day in figures').press('Enter');
+  await window.page.waitForSelector('table');
+  const rows = items.toReversed().flatMap((day) => [day.gpu_micro, day.disk_micro, day.gpu_micro + day.disk_micro]);
+  expect(await amountsIn(window, 'table')).toEqual(rows);
+  expect(await window.page.getByText('30 days:').textContent()).toBe(
+    `30 days: ${exactMoney(gpu + disk)}, of it GPU ${exactMoney(gpu)}, disk ${exactMoney(disk)}.`,
+  );
+  await window.shoot('billing');
+  await window.checkAccess();
+  await window.close();
+});
+
+it('adds up by everything that the API adds up by, and its total is that of its rows', async () => {
+  const window = await test.open(poor.renter, { width: 360, height: 740 });
+  await window.goTo('/billing?tab=spend&by=template');
+  await window.page.waitForSelector('table >> text=Spender');
+  for (const by of ['template', 'api_key', 'member', 'label', 'day', 'instance']) {
+    await window.page.getByLabel('Added up by').selectOption(by);
+    const { items } = await poor.renter.api.get<{ items: ChargeSum[] }>(`/v1/billing/summary?by=${by}`);
+    const rows = items.flatMap((item) => [item.gpu_micro, item.disk_micro, item.total_micro]);
+    const totals = [0, 1, 2].map((column) => sum(rows.filter((_, index) => index % 3 === column)));
+    await window.page.waitForURL(`**by=${by}`);
+    await eventually(`the sums by ${by}`, async () => (await amountsIn(window, 'table')).length === rows.length + 3);
+    expect(await amountsIn(window, 'table')).toEqual([...rows, ...totals]);
+  }
+  expect(await window.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await window.page.goBack();
+  await window.page.waitForURL('**by=day');
+  await window.shoot('billing-spend');
+  await window.checkAccess();
+  await window.close();
+});
+
+it('shows the ledger page by page, and saves all of it, whatever an operator has written', async () => {
+  const renter = await test.control.renter(0);
+  const reason = '<img src=x onerror=alert(1)>\u202e' + 'W'.repeat(100);
+  for (let index = 1; index <= 52; index++) {
+    const credit = { amount_micro: 1_000_000 + index, reason };
+    await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+  }
+  const window = await test.open(renter);
+  await window.goTo('/billing?tab=transactions');
+  await window.page.waitForSelector('text=These 50 add up to');
+  const first = await amountsIn(window, 'table');
+  expect(first).toEqual(Array.from({ length: 50 }, (_, index) => 1_000_052 - index));
+  expect(await amountsIn(window, 'nav p')).toEqual([sum(first)]);
+  await window.shoot('billing-transactions');
+  await window.checkAccess();
+  await window.page.getByRole('link', { name: 'Older' }).press('Enter');
+  await window.page.waitForSelector('text=These 2 add up to');
+  expect(await amountsIn(window, 'table')).toEqual([1_000_002, 1_000_001]);
+  await window.page.goBack();
+  await window.page.waitForSelector('text=These 50 add up to');
+  const saved = window.page.waitForEvent('download');
+  await window.page.getByRole('button', { name: 'Save as CSV' }).click();
+  const lines = (await readFile(await (await saved).path(), 'utf8')).trim().split(/\r?\n/);
+  expect(lines.length).toBe(53);
+  await window.close();
+});
+
+it('sets caps by the keyboard, exactly, and says how full they are', async () => {
+  const read = () => poor.renter.api.get<SpendCaps>('/v1/orgs/current/spend-caps');
+  const window = await test.open(poor.renter);
+  await window.goTo('/billing');
+  await window.page.getByRole('button', { name: 'Change the caps' }).press('Enter');
+  const day = window.page.getByLabel('Spent on this day (UTC), at most');
+  await day.fill('a lot');
+  expect(await window.page.getByRole('button', { name: 'Set the caps' }).isDisabled()).toBe(true);
+  const { spent_day_micro: spent } = await read();
+  const cap = 2 * spent + 1;
+  await day.fill(exactMoney(cap));
+  await window.checkAccess();
+  await day.press('Enter');
+  await window.page.waitForSelector('meter');
+  expect((await read()).day_micro).toBe(cap);
+  // Never more room than there is.
+  const words = `${exactMoney(spent)} of ${exactMoney(cap)}, 50 % used`;
+  await window.page.waitForSelector(`text=${words}`);
+  await window.shoot('billing-caps');
+  await window.close();
+});
+
+it('asks for an amount that can be paid, and says why nothing can be', async () => {
+  const window = await test.open(poor.renter);
+  window.expectComplaints(/Failed to load resource/);
+  await window.goTo('/billing');
+  await window.page.getByRole('link', { name: 'Add money' }).press('Enter');
+  const amount = window.page.getByLabel('Amount in dollars');
+  await amount.fill('0.005');
+  await amount.press('Enter');
+  await window.page.waitForSelector('text=Give dollars and whole cents');
+  await amount.fill('25');
+  await window.checkAccess();
+  await window.page.getByRole('button', { name: 'Pay $25.00' }).click();
+  await window.page.waitForSelector('text=CHECKOUT_UNAVAILABLE');
+  await window.close();
+});

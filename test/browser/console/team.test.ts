@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { eventually } from '../../../scripts/eventually.js';
+import type { Renter } from '../../harness/control-plane.js';
+import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+
+const HOSTILE = `<img src=x onerror=alert(1)> "quoted" ${'W'.repeat(20)}`;
+
+let test: TestConsole;
+beforeAll(async () => {
+  test = await TestConsole.start();
+});
+afterAll(() => test.stop());
+
+/** Makes a renter a member of another one's organization. */
+async function join(member: Renter, { api }: Renter, role = 'member'): Promise<void> {
+  const { token } = await api.post<{ token: string }>('/v1/orgs/current/invites', { email: member.email, role });
+  await member.api.post(`/v1/invites/${token}/accept`);
+}
+
+/** Opens a window in which a renter acts for an organization that it has joined. */
+async function openFor(renter: Renter, organizationId: string): Promise<ConsoleWindow> {
+  const window = await test.open(renter);
+  await window.page.addInitScript(
+    `if (sessionStorage.getItem('chosen') === null) localStorage.setItem('gpurent.organization', '${organizationId}');
+    sessionStorage.setItem('chosen', 'yes');`,
+  );
+  return window;
+}
+
+it('invites, shows at once who has joined, and withdraws', async () => {
+  const admin = await test.control.renter();
+  const window = await test.open(admin);
+  const { page } = window;
+  await window.goTo('/team');
+  const guest = await test.control.renter();
+  await page.click('text=Invite somebody');
+  await page.getByLabel('E-mail address').fill(guest.email);
+  await page.getByLabel('Role').selectOption('viewer');
+  await window.checkAccess();
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const link = await page.getByLabel('Link of the invitation').innerText();
+  expect(new URL(link).pathname).toBe('/accept-invite');
+  await page.click('text=Done');
+  await page.getByRole('table', { name: 'Invitations' }).getByText(guest.email).waitFor();
+  await guest.api.post(`/v1/invites/${new URL(link).searchParams.get('token')}/accept`);
+  await page.getByRole('table', { name: 'Members' }).getByText(guest.email).waitFor();
+  await page.waitForSelector('text=Nobody is invited at present');
+  await admin.api.post('/v1/orgs/current/invites', { email: 'else@example.com' });
+  await page.getByLabel('Withdraw: else@example.com').click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Withdraw' }).click();
+  await page.waitForSelector('text=Nobody is invited at present');
+  await window.close();
+});
+
+it('names what a demotion and a removal take away, and two admins see each other at work', async () => {
+  const [one, two] = [await test.control.renter(), await test.control.renter()];
+  await join(two, one, 'admin');
+  const third = await test.control.renter();
+  await join(third, one);
+  await one.api.request('PATCH', '/v1/orgs/current', { name: HOSTILE });
+  const [first, second] = [await openFor(one, one.organizationId), await openFor(two, one.organizationId)];
+  await Promise.all([first.goTo('/team'), second.goTo('/team')]);
+  await first.shoot('team');
+  await first.page.getByLabel(`Change role: ${third.email}`).click();
+  const dialog = first.page.getByRole('dialog');
+  await dialog.getByLabel('Role').selectOption('billing');
+  await dialog.getByText('revokes their personal API keys').waitFor();
+  await dialog.getByRole('button', { name: 'Change role' }).click();
+  await second.page.getByRole('row').filter({ hasText: third.email }).getByText('billing', { exact: true }).waitFor();
+  await second.page.getByLabel(`Remove: ${one.email}`).click();
+  const asked = second.page.getByRole('alertdialog');
+  await asked.getByText(`Remove ${one.email} from ${HOSTILE} and revoke their personal API keys`).waitFor();
+  await second.shoot('team-remove');
+  await second.checkAccess();
+  await asked.getByRole('button', { name: 'Remove' }).click();
+  await second.page.waitForSelector(`text=${one.email}`, { state: 'detached' });
+  // The removed one acts for the organization of its own again.
+  first.expectComplaints(/403|404/);
+  await first.page.waitForURL('**/instances');
+  await first.close();
+  await second.close();
+});
+
+it('says to others what they may, renames, makes another organization, and leaves', async () => {
+  const [owner, viewer] = [await test.control.renter(), await test.control.renter()];
+  await join(viewer, owner, 'viewer');
+  const window = await openFor(viewer, owner.organizationId);
+  const { page } = window;
+  await window.goTo('/team');
+  await page.waitForSelector('text=a viewer only reads');
+  expect(await page.getByRole('table').count()).toBe(0);
+  await page.getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Leave' }).click();
+  await page.waitForURL('**/instances');
+  await window.goTo('/team');
+  await page.getByRole('button', { name: 'New organization' }).click();
+  await page.getByLabel('Name').fill('Second');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.locator('header').getByRole('button', { name: 'Second' }).waitFor();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByLabel('Name').fill(HOSTILE);
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
+  await page.getByText(HOSTILE).first().waitFor();
+  window.expectComplaints(/403/);
+  await page.getByRole('button', { name: 'Demand one' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Demand one' }).click();
+  await page.getByRole('link', { name: 'Add a second factor' }).waitFor();
+  await window.close();
+});
+
+it('shows what was done, by pages and filters of its address, and as a file', async () => {
+  const admin = await test.control.renter();
+  for (let count = 0; count < 60; count++)
+    await admin.api.request('PATCH', '/v1/orgs/current', { name: count === 59 ? HOSTILE : `name ${count}` });
+  const window = await test.open(admin);
+  const { page } = window;
+  await window.goTo('/team/audit');
+  const rows = page.getByRole('table', { name: 'What was done' }).locator('tbody tr');
+  await rows.first().waitFor();
+  expect(await rows.count()).toBe(50);
+  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await rows.nth(60).waitFor();
+  await window.shoot('audit');
+  await window.checkAccess();
+  await page.getByLabel('Action').selectOption('organization.create');
+  await page.waitForURL('**/team/audit?action=organization.create');
+  await eventually('one row', async () => (await rows.count()) === 1);
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByText('Save as CSV').click()]);
+  const file = await readFile(await saved.path(), 'utf8');
+  expect(file.trim().split('\r\n')).toHaveLength(2);
+  await page.goBack();
+  await rows.nth(49).waitFor();
+  await window.close();
+});
