@@ -42,8 +42,9 @@ it('shows an instance from its deploy to its end as it happens, with the SSH com
   await page.waitForSelector('text=Copied');
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
   expect(await page.textContent('main li')).toContain('$1.20/h');
-  const buttons = () => page.locator('main li button').allTextContents();
-  expect(await buttons()).toEqual(expect.arrayContaining(['Stop train-1', 'Destroy train-1']));
+  // Exactly what the API allows.
+  const buttons = await page.locator('main li button:has-text("train-1")').allTextContents();
+  expect(buttons).toEqual(['Stop train-1', 'Destroy train-1']);
   await page.click('text=Stop');
   await page.waitForSelector('h2:text-is("Stopped")');
   await page.click('text=Start');

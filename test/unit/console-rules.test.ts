@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { misfitOf } from '../../console/src/data/fit.js';
+import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
+import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
+import { plainLine } from '../../console/src/data/log-text.js';
+
+const address = { ssh_host: '203.0.113.7', ssh_port: 20_022, ssh_user: 'root' };
+
+it('gives a shell only addresses that are some', () => {
+  expect(sshCommand(address)).toBe('ssh -p 20022 root@203.0.113.7');
+  expect(vsCodeLink(address)).toBe('vscode://vscode-remote/ssh-remote+root@203.0.113.7:20022/root');
+  for (const changed of [
+    { ssh_host: null },
+    { ssh_user: '-oProxyCommand=x' },
+    { ssh_user: 'a b' },
+    { ssh_host: '$(x)' },
+  ]) {
+    expect(sshCommand({ ...address, ...changed })).toBeUndefined();
+    expect(vsCodeLink({ ...address, ...changed })).toBeUndefined();
+  }
+});
+
+it('opens only web addresses, whatever a host reports', () => {
+  expect(webAddress('https://h:1/?token=x')).toBe('https://h:1/?token=x');
+  for (const url of [null, '', 'javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', '//h', 'vscode://x'])
+    expect(webAddress(url)).toBeUndefined();
+});
+
+it('shows output as plain text, without what moves a terminal or turns the text', () => {
+  expect(plainLine('\u001b[1;31mred\u001b[0m \u001b]0;title\u0007<b>')).toBe('red <b>');
+  expect(plainLine(' 10 %\r 50 %\r')).toBe(' 50 %');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (line) => {
+      // eslint-disable-next-line no-control-regex
+      expect(plainLine(line)).not.toMatch(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+    }),
+  );
+});
+
+it('reads back the limits that it has shown, and says what is wrong with others', () => {
+  const limits = { max_charge_micro: 12_345_678, idle_stop_minutes: 60, on_limit: 'destroy' as const };
+  for (const stop_at of ['2026-11-24T12:00:00.000Z', '2026-11-24T12:00:03.004Z', null])
+    expect(toLimits(fromLimits({ ...limits, stop_at }))).toEqual({ ...limits, stop_at });
+  expect(limitFaults(NO_LIMITS)).toEqual({});
+  expect(Object.keys(limitFaults({ stopAt: 'x', maxCharge: '0', idleMinutes: '1.5', onLimit: 'stop' }))).toHaveLength(
+    3,
+  );
+});
+
+it('knows what fits: versions are compared as numbers', () => {
+  const needs = { kind: 'container' as const, cuda_max: '12.10', arch: 'x86_64', coming_soon: false };
+  const machine = { vm_capable: false, cuda_version: '12.9' };
+  expect(misfitOf(needs, machine)).toBeUndefined();
+  expect(misfitOf(needs, { ...machine, cuda_version: '12.11' })).toContain('12.11');
+  expect(misfitOf({ ...needs, kind: 'vm' }, machine)).toContain('virtual machine');
+  expect(misfitOf({ ...needs, arch: 'arm64' }, machine)).toContain('arm64');
+});
+
+it('says what is charged now: GPU time while it runs, the disk while it is stopped', () => {
+  const terms = { price_per_hour_micro: 1_200_000, disk_gb: 20, storage_price_per_gb_hour_micro: 100 };
+  const costs = (['creating', 'running', 'stopped', 'error'] as const).map((status) => costNow({ ...terms, status }));
+  expect(costs).toEqual([0, 1_200_000, 2_000, 0]);
+});
