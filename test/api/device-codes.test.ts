@@ -154,15 +154,23 @@ describe('a program signs in', () => {
   });
 
   it.each([
-    ['the password', 'POST', '/v1/auth/password', { current_password: PASSWORD, new_password: 'another fine password' }],
+    [
+      'the password',
+      'POST',
+      '/v1/auth/password',
+      { current_password: PASSWORD, new_password: 'another fine password' },
+    ],
     ['the other sessions', 'DELETE', '/v1/auth/sessions', undefined],
-  ])('not after a change of %s, although the session lasts in which that was approved', async (_, method, path, body) => {
-    const codes = await begin();
-    await approve(await typedId(codes));
-    expect((await renter.api.request(method, path, body)).status).toBeLessThan(300);
-    expect(await poll(codes)).toMatchObject(refused('EXPIRED_TOKEN'));
-    expect((await renter.api.request('GET', '/v1/me')).status).toBe(200);
-  });
+  ])(
+    'not after a change of %s, although the session lasts in which that was approved',
+    async (_, method, path, body) => {
+      const codes = await begin();
+      await approve(await typedId(codes));
+      expect((await renter.api.request(method, path, body)).status).toBeLessThan(300);
+      expect(await poll(codes)).toMatchObject(refused('EXPIRED_TOKEN'));
+      expect((await renter.api.request('GET', '/v1/me')).status).toBe(200);
+    },
+  );
 
   it('from a network that its user has not used yet, and the user is told by mail', async () => {
     const smtp = await TestSmtp.start();

@@ -39,7 +39,10 @@ export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
   const tabs = STATES.map((each) => ({ ...here, title: each, search: { state: each }, isActive: each === state }));
   return (
     <>
-      <TabLinks label="Deliveries" tabs={[{ ...here, title: 'all', search: {}, isActive: state === undefined }, ...tabs]} />
+      <TabLinks
+        label="Deliveries"
+        tabs={[{ ...here, title: 'all', search: {}, isActive: state === undefined }, ...tabs]}
+      />
       <Loaded query={query} rows={4}>
         {({ pages }) => (
           <>
