@@ -150,6 +150,9 @@ it('finds, duplicates and deactivates', async () => {
   await page.getByRole('button', { name: 'Deactivate' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Deactivate' }).click();
   await page.waitForURL('**/templates?tab=organization');
+  window.expectComplaints(/404/);
+  await window.goTo(`/templates/${copy?.id}`);
+  await page.waitForSelector('[role=alert] >> text=TEMPLATE_NOT_FOUND');
   await eventually('the copy to go', async () => (await ownTemplates()).every((template) => template.name !== 'Copy'));
   await window.close();
 });

@@ -71,7 +71,10 @@ function Sums({ by, sums }: { by: Group; sums: readonly ChargeSum[] }) {
     <Table
       label={`Spend by ${TITLES[by]}`}
       columns={[
-        { title: TITLES[by], cell: (row) => (row.isTotal ? <strong>Total of these rows</strong> : nameIn(by, row)) },
+        {
+          title: TITLES[by],
+          cell: (row) => <span className={styles.where}>{row.isTotal ? <strong>Total</strong> : nameIn(by, row)}</span>,
+        },
         { title: 'GPU', cell: ({ gpu_micro }) => <Money micro={gpu_micro} />, isNumber: true },
         { title: 'Disk', cell: ({ disk_micro }) => <Money micro={disk_micro} />, isNumber: true },
         { title: 'Total', cell: ({ total_micro }) => <Money micro={total_micro} />, isNumber: true },
@@ -86,11 +89,11 @@ function nameIn(by: Group, { key, name }: Pick<ChargeSum, 'key' | 'name'>) {
   const words = name === null || name === '' ? (key ?? NAMELESS[by] ?? 'without a name') : name;
   if (by !== 'instance' || key === null) return words;
   return (
-    <span className={styles.where}>
+    <>
       <a href={`/instances/${encodeURIComponent(key)}`}>{words}</a>
       <Link className={styles.weak} to="/billing" search={{ tab: 'transactions', instance: key }}>
         its transactions
       </Link>
-    </span>
+    </>
   );
 }
