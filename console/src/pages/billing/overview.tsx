@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { api } from '../../data/api.js';
 import { useNow } from '../../data/clock.js';
@@ -34,7 +35,7 @@ export function Overview() {
       <Section title="Warnings by mail">
         <p className={styles.prose}>
           Mails warn you when the balance lasts less than a day, and when 50, 80 and 100 percent of a cap are used up.{' '}
-          <a href="/profile">Choose which mails you get</a>
+          <Link to="/profile">Choose which mails you get</Link>
         </p>
       </Section>
     </>

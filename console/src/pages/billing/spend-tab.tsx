@@ -90,7 +90,9 @@ function nameIn(by: Group, { key, name }: Pick<ChargeSum, 'key' | 'name'>) {
   if (by !== 'instance' || key === null) return words;
   return (
     <>
-      <a href={`/instances/${encodeURIComponent(key)}`}>{words}</a>
+      <Link to="/instances/$id" params={{ id: key }}>
+        {words}
+      </Link>
       <Link className={styles.weak} to="/billing" search={{ tab: 'transactions', instance: key }}>
         its transactions
       </Link>

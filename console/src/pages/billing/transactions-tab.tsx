@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Transaction } from '../../data/models.js';
 import { exactTime } from '../../data/times.js';
 import { LinkButton } from '../../parts/button.js';
@@ -83,9 +83,9 @@ const COLUMNS: readonly Column<Transaction>[] = [
       instance_id === null ? (
         <span className={styles.reason}>{reason}</span>
       ) : (
-        <a href={`/instances/${encodeURIComponent(instance_id)}`}>
+        <Link to="/instances/$id" params={{ id: instance_id }}>
           <code>{instance_id}</code>
-        </a>
+        </Link>
       ),
   },
 ];

@@ -5,7 +5,7 @@ import { api } from '../../../data/api.js';
 import type { Template } from '../../../data/models.js';
 import { me, organization } from '../../../data/queries.js';
 import { may } from '../../../data/rights.js';
-import { Button, buttonClass, LinkButton } from '../../../parts/button.js';
+import { Button, LinkButton } from '../../../parts/button.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { Markdown } from '../../../parts/markdown.js';
 import { Page, Section } from '../../../parts/page.js';
@@ -53,9 +53,9 @@ function TemplateView({ template }: { template: Template }) {
           )}
           {mayChange && <OwnActs template={template} />}
           {!template.coming_soon && (
-            <a className={buttonClass('main')} href={`/deploy?${new URLSearchParams({ template: template.id })}`}>
+            <LinkButton kind="main" to="/deploy" search={{ template: template.id }}>
               Deploy it
-            </a>
+            </LinkButton>
           )}
         </>
       }
