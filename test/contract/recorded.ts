@@ -4,6 +4,7 @@ export const NOT_RECORDED: Readonly<Record<string, string>> = {
   'POST /v1/auth/sign-out': 'an account is of no organization',
   'POST /v1/auth/password-reset': 'an account is of no organization',
   'POST /v1/auth/password-reset/confirm': 'an account is of no organization',
+  'POST /v1/auth/sign-in-link': 'an account is of no organization',
   'POST /v1/auth/device': 'an account is of no organization',
   'POST /v1/auth/device/token': 'an account is of no organization',
   'DELETE /v1/me/identities/{id}': 'an account is of no organization',
