@@ -117,11 +117,13 @@ function Actor({ entry: { actor_kind, actor_name } }: { entry: AuditEntry }) {
 function Csv({ search }: { search: AuditSearch }) {
   const save = useAct(
     // What is read of it is no JSON, of which the types do not know.
-    () =>
-      api.get('/v1/audit-log.csv', {
+    async () => {
+      const content: unknown = await api.get('/v1/audit-log.csv', {
         params: { query: filterOf(search) },
         parseAs: 'blob',
-      }) as Promise<unknown> as Promise<Blob>,
+      });
+      return content as Blob;
+    },
     [],
     (content) => saveFile('audit-log.csv', content),
   );
