@@ -76,7 +76,9 @@ async function expectReplaced(up: Up): Promise<void> {
 const replacedOn = (id: string) =>
   eventually('the host to take it', async () => {
     const instance = await renter.api.get<Up>(`/v1/instances/${id}`);
-    return instance.access_replacement === 'applied' && instance;
+    // An agent that has just started looks first whether the app answers.
+    const hasLink = (instance.open_url as string | null) !== null;
+    return instance.access_replacement === 'applied' && hasLink && instance;
   });
 
 async function connected(url: string): Promise<{ isOpen: () => boolean }> {
