@@ -136,6 +136,15 @@ docker_tests() {
   stop_dockerd
 }
 
+# For scripts/record-cli.
+recording_test() { # FILE
+  start_empty_dockerd docker-1
+  make_sample_image
+  export TEST_RECORDING=$1
+  phase recording npx --no-install vitest run --project docker test/e2e/command-line.test.ts
+  stop_dockerd
+}
+
 machines_lane() { # ROUNDS [MODE]
   after program image-vm-disks
   in_sandbox vm_tests "$1"

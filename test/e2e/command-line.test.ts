@@ -10,6 +10,8 @@ import { RealPlatform, RealRenter } from '../harness/real.js';
 const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LONG_MS = 60_000;
+/** Where scripts/record-cli wants what the screen shows. */
+const RECORDING = process.env['TEST_RECORDING'];
 
 let real: RealPlatform;
 let renter: RealRenter;
@@ -131,6 +133,14 @@ const shows = (pane: string, text: string | RegExp) =>
     },
   );
 
+/** What is on the screen, from the command on, without the shell's prompt and the exit code. */
+function recorded(shown: string): string {
+  const lines = shown.split('\n').map((line) => line.trimEnd());
+  const from = lines.findIndex((line) => line.includes('gpurent deploy'));
+  const to = lines.findIndex((line) => line.startsWith('code 0'));
+  return ['$ gpurent deploy --label asked', ...lines.slice(from + 1, to)].join('\n') + '\n';
+}
+
 it.each([
   ['a wide terminal', 120, ''],
   ['a narrow one', 42, ''],
@@ -160,6 +170,7 @@ it.each([
     tmux('send-keys', '-t', pane, 'y');
     await shows(pane, /asked is up in \d+ s/);
     await shows(pane, 'code 0');
+    if (RECORDING !== undefined && name === 'a wide terminal') writeFileSync(RECORDING, recorded(screen(pane)));
     expect(await gpurent('destroy', 'asked', '--yes', '--wait')).toMatchObject({ code: 0 });
   },
   120_000,
