@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../../scripts/eventually.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
@@ -147,6 +148,39 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   await page.getByRole('button', { name: 'Suspend' }).waitFor();
   const restored = await renter.api.get<{ suspension: unknown }>('/v1/orgs/current');
   expect(restored.suspension).toBeNull();
+  await window.close();
+});
+
+it('adopts a workload of which only its host knows, as an operator without an organization', async () => {
+  const agent = await test.control.host({ name: 'restored', gpus: 1 });
+  const [renter, offerId] = [await test.control.renter(), await test.control.offer(agent)];
+  const templateId = await test.control.template();
+  const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
+  const instanceId = randomUUID();
+  agent.disconnect();
+  const state = 'WORKLOAD_STATE_RUNNING';
+  agent.workloads.set(instanceId, { state, sequence: 7, sshPort: 40_123, gpuUuids, lines: [], diskGb: 40 });
+  await agent.connect();
+  const window = await test.open({ ...renter, api: test.control.operator });
+  const { page } = window;
+  // It has no organization, whose balance and events the shell asks for.
+  window.expectComplaints(/403|404/);
+  await page.goto('/operator');
+  await page.getByText('restored has a workload in quarantine').waitFor();
+  await page.getByRole('link', { name: 'Adopt or remove it' }).click();
+  const table = page.getByRole('table', { name: 'Workloads in quarantine' });
+  await table.getByRole('button', { name: 'Adopt' }).click();
+  await page.getByLabel('Id of the organization').fill(renter.organizationId);
+  await page.getByLabel('Id of the template').fill(templateId);
+  await page.getByLabel('Id of the offer').fill(offerId);
+  await window.checkAccess();
+  await window.shoot('operator-adopt');
+  await page.getByRole('dialog').getByRole('button', { name: 'Adopt' }).click();
+  await page.getByText('Nothing is in quarantine').waitFor();
+  expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({ status: 'running', disk_gb: 40 });
+  await page.goto(`/operator/machines/${agent.hostId}`);
+  await page.getByRole('table', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
+  await window.shoot('operator-rented');
   await window.close();
 });
 

@@ -8,7 +8,7 @@ import { Page, Section } from '../../parts/page.js';
 import { Empty, Loaded, Notice } from '../../parts/states.js';
 import { Marked } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
-import { Ago } from '../../parts/time.js';
+import { At } from '../../parts/time.js';
 import { gpuSums } from './machine-state.js';
 import type { Machine } from './models.js';
 import { needsOf, type Need } from './needs.js';
@@ -27,7 +27,8 @@ export default function OperatorPage() {
           <>
             {!isAll && (
               <Notice kind="warning">
-                There is more than this page reads at once: it covers the newest 2,000 machines and organizations.
+                There is more than this page reads at once: it covers the newest 2,000 machines and organizations, and
+                500 of everything else.
               </Notice>
             )}
             <Needs needs={needsOf(situation)} hasMachines={situation.machines.length > 0} />
@@ -82,7 +83,7 @@ function NeedLine({ need: { key, words, why, since, link } }: { need: Need }) {
           {why}{' '}
           {since && (
             <>
-              Since <Ago at={since} />.
+              Since <At at={since} />.
             </>
           )}
         </span>
@@ -128,7 +129,7 @@ function Gpus({ machines }: { machines: readonly Machine[] }) {
           { title: 'All', cell: ([, sum]) => Object.values(sum).reduce((one, other) => one + other), isNumber: true },
         ]}
       />
-      <p className={styles.weak}>
+      <p className={styles.note}>
         Each GPU counts once: those of a machine that is away count as away, also if they are rented. Held back: in
         quarantine, or on a machine that takes no instances. Free ones need an offer to be rented.
       </p>

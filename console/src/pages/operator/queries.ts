@@ -89,6 +89,15 @@ export const machine = (id: string) =>
     refetchInterval: LOOK_AGAIN_MS,
   });
 
+/** The instances that can hold GPUs of a machine. */
+export const instancesOn = (machine_id: string) =>
+  queryOptions({
+    queryKey: ['operator', 'instances', 'holding', machine_id],
+    queryFn: async ({ signal }) =>
+      (await api.get('/v1/operator/instances', { params: { query: { machine_id, limit: PAGE } }, signal })).items,
+    refetchInterval: LOOK_AGAIN_MS,
+  });
+
 /** The newest machines, to choose one of them. */
 export const newestMachines = queryOptions({
   queryKey: ['operator', 'machines', 'newest'],

@@ -20,7 +20,14 @@ export default function OperatorAuditPage() {
             rows={deeds}
             keyOf={({ id }) => String(id)}
             columns={[
-              { title: 'When', cell: ({ at }) => <At at={at} /> },
+              {
+                title: 'When',
+                cell: ({ at }) => (
+                  <span className={styles.time}>
+                    <At at={at} />
+                  </span>
+                ),
+              },
               { title: 'Action', cell: ({ action }) => action },
               { title: 'By', cell: ({ actor_email }) => <span className={styles.text}>{actor_email}</span> },
               { title: 'To', cell: ({ subject }) => <code className={styles.text}>{subject}</code> },

@@ -44,6 +44,9 @@ function CreateForm({ machines, chosen, close }: Props) {
   const [count, setCount] = useState('1');
   const [draft, setDraft] = useState(NEW_TERMS);
   const [isTried, setTried] = useState(false);
+  const choices = machines.map((each) => ({ value: each.id, label: `${each.name}: ${gpuWords(each)}` }));
+  // The address can name a machine that is not among the newest.
+  const isListed = chosen === '' || machines.some(({ id }) => id === chosen);
   const read = termsOf(draft);
   const create = useAct(
     (body: NewOffer) => api.post('/v1/operator/offers', { body }),
@@ -62,7 +65,7 @@ function CreateForm({ machines, chosen, close }: Props) {
         {(tied) => (
           <Select
             {...tied}
-            choices={machines.map((each) => ({ value: each.id, label: `${each.name}: ${gpuWords(each)}` }))}
+            choices={isListed ? choices : [{ value: chosen, label: chosen }, ...choices]}
             value={machineId}
             onChoose={setMachineId}
           />

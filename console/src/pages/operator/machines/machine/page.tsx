@@ -9,11 +9,11 @@ import { Loaded, Notice } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
 import { Table } from '../../../../parts/table.js';
 import { Ago, At } from '../../../../parts/time.js';
-import { InstancesTable } from '../../instances-table.js';
+import { InstancesTable, OrganizationLink } from '../../instances-table.js';
 import { gpuState, machineState } from '../../machine-state.js';
-import type { Machine } from '../../models.js';
+import type { Machine, OperatedInstance } from '../../models.js';
 import styles from '../../operator.module.css';
-import { machine } from '../../queries.js';
+import { instancesOn, machine } from '../../queries.js';
 import { MachineActs } from './acts.js';
 import { Maintenance } from './maintenance.js';
 
@@ -75,7 +75,9 @@ function MachineFacts({ machine: shown }: { machine: Machine }) {
           ['Enrolled', <At at={shown.enrolled_at} />],
         ]}
       />
-      <CopyLine label="Id of the machine" text={shown.id} />
+      <div className={styles.id}>
+        <CopyLine label="Id of the machine" text={shown.id} />
+      </div>
     </>
   );
 }
@@ -91,6 +93,7 @@ const SHAPES = {
 
 function Gpus({ machine: shown }: { machine: Machine }) {
   const now = useNow(10_000);
+  const instances = useQuery(instancesOn(shown.id));
   return (
     <Section title="GPUs">
       <Table
@@ -108,10 +111,22 @@ function Gpus({ machine: shown }: { machine: Machine }) {
           },
           { title: 'Reason', cell: ({ reason }) => <span className={styles.text}>{reason}</span> },
           { title: 'Memory', cell: ({ memory_mb }) => `${Math.floor(memory_mb / 1_024)} GB`, isNumber: true },
-          { title: 'Instance', cell: ({ instance_id }) => instance_id !== null && <code>{instance_id}</code> },
+          { title: 'Rented by', cell: ({ instance_id }) => <Renter of={instances.data} id={instance_id} /> },
           { title: 'Id', cell: ({ uuid }) => <code>{uuid}</code> },
         ]}
       />
     </Section>
+  );
+}
+
+/** The organization of the instance that holds a GPU, and the instance. */
+function Renter({ of, id }: { of: readonly OperatedInstance[] | undefined; id: string | null }) {
+  if (id === null) return null;
+  const instance = of?.find((each) => each.id === id);
+  return (
+    <>
+      {instance && <OrganizationLink {...instance} />}
+      <span className={styles.weak}>{id}</span>
+    </>
   );
 }

@@ -35,7 +35,7 @@ export default function AddMachinePage() {
       <div className={styles.narrow}>
         <Field
           label="Address that hosts dial"
-          hint={`Host and port, as in GPURENT_GRPC_ADDRESS or before it; the port is ${WIRE_PORT} unless you have changed it.`}
+          hint={`Host and port at which hosts reach GPURENT_GRPC_ADDRESS. The port is ${WIRE_PORT} unless you have changed it.`}
         >
           {(tied) => <Input {...tied} required value={address} onChange={({ target }) => setAddress(target.value)} />}
         </Field>
@@ -68,7 +68,7 @@ function Enrollment({ token, address }: { token: Token; address: string }) {
           label="Line to paste"
           text={`scripts/install-agent --control-plane ${shellWord(address)} --token ${token.token}`}
         />
-        <p className={styles.weak}>
+        <p className={styles.note}>
           It works until <At at={token.expires_at} />. It checks the host before it sends the token, and says what to
           mend.
         </p>

@@ -8,6 +8,7 @@ import { Loaded, Notice } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
 import { Ago, At, Lasts } from '../../../../parts/time.js';
 import { InstancesTable } from '../../instances-table.js';
+import styles from '../../operator.module.css';
 import { operatedOrganization } from '../../queries.js';
 import { standing } from '../standing.js';
 import { OrganizationActs } from './acts.js';
@@ -46,7 +47,9 @@ export default function OperatedOrganizationPage() {
                   ['Created', <At at={organization.created_at} />],
                 ]}
               />
-              <CopyLine label="Id of the organization" text={organization.id} />
+              <div className={styles.id}>
+                <CopyLine label="Id of the organization" text={organization.id} />
+              </div>
               <OrganizationActs organization={organization} />
               <Section title="Members">
                 <Members id={id} />

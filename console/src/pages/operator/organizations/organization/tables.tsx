@@ -55,7 +55,14 @@ export function Ledger({ id }: { id: string }) {
           rows={transactions}
           keyOf={(transaction) => transaction.id}
           columns={[
-            { title: 'When', cell: ({ created_at }) => <At at={created_at} /> },
+            {
+              title: 'When',
+              cell: ({ created_at }) => (
+                <span className={styles.time}>
+                  <At at={created_at} />
+                </span>
+              ),
+            },
             { title: 'Kind', cell: ({ kind, meter }) => (meter === null ? kind : `${kind}, ${meter}`) },
             { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },
             { title: 'Reason', cell: ({ reason }) => <span className={styles.text}>{reason}</span> },
