@@ -23,7 +23,7 @@ if (root)
       {/* The policy of the page allows no style elements; the few rules that they would have are in styles/reset.css. */}
       <CSPProvider disableStyleElements>
         <QueryClientProvider client={queries}>
-          <RouterProvider router={router} />
+          <RouterProvider router={router} context={{ queries }} />
           <Toasts />
         </QueryClientProvider>
       </CSPProvider>

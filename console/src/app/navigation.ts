@@ -15,3 +15,13 @@ export const MORE_PAGES = [
   { to: '/keys', title: 'Keys' },
   { to: '/webhooks', title: 'Webhooks' },
 ] as const;
+
+/** The pages for operators: they stand in the rail, and on a phone in the menu. */
+export const OPERATOR_PAGES = [
+  { to: '/operator', title: 'Overview', isExact: true },
+  { to: '/operator/machines', title: 'Machines', isExact: false },
+  { to: '/operator/offers', title: 'Offers', isExact: false },
+  { to: '/operator/organizations', title: 'Organizations', isExact: false },
+  { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
+  { to: '/operator/audit', title: 'Audit log', isExact: false },
+] as const;

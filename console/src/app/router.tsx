@@ -1,16 +1,20 @@
 import {
-  createRootRoute,
+  createRootRouteWithContext,
   createRoute,
   createRouter,
   lazyRouteComponent,
+  notFound,
   redirect,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
+import type { QueryClient } from '@tanstack/react-query';
+import { me } from '../data/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { offersSearch } from '../pages/operator/offers/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
@@ -19,7 +23,10 @@ import { validateAuditSearch } from '../pages/team/audit/search.js';
 import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NothingHere });
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Shell,
+  notFoundComponent: NothingHere,
+});
 
 /** Declares a page: its address, and the file that exports it as `Page`. It is loaded when it is first gone to. */
 const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => React.JSX.Element }>) =>
@@ -90,6 +97,41 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import('../pages/keys/page.js')),
 });
 
+/** Shows pages to operators; to others there is nothing at their addresses, and nothing of them is loaded. */
+const operator = createRoute({
+  getParentRoute: () => root,
+  path: '/operator',
+  beforeLoad: async ({ context: { queries } }) => {
+    const { user } = await queries.ensureQueryData(me);
+    if (!user.is_operator) throw notFound();
+  },
+});
+
+/** Declares a page for operators: its address after `/operator`, and the file that exports it. */
+const operatorPage = <const Path extends string>(
+  path: Path,
+  load: () => Promise<{ default: () => React.JSX.Element }>,
+) => createRoute({ getParentRoute: () => operator, path, component: lazyRouteComponent(load) });
+
+const operatedOffers = createRoute({
+  getParentRoute: () => operator,
+  path: '/offers',
+  validateSearch: offersSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/offers/page.js')),
+});
+
+const operatorPages = [
+  operatorPage('/', () => import('../pages/operator/page.js')),
+  operatorPage('/machines', () => import('../pages/operator/machines/page.js')),
+  operatorPage('/machines/new', () => import('../pages/operator/machines/new/page.js')),
+  operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
+  operatedOffers,
+  operatorPage('/organizations', () => import('../pages/operator/organizations/page.js')),
+  operatorPage('/organizations/$id', () => import('../pages/operator/organizations/organization/page.js')),
+  operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),
+  operatorPage('/audit', () => import('../pages/operator/audit/page.js')),
+] as const;
+
 const routes = [
   home,
   deploy,
@@ -107,13 +149,15 @@ const routes = [
   page('/webhooks', () => import('../pages/webhooks/page.js')),
   webhook,
   page('/profile', () => import('../pages/profile/page.js')),
-  page('/operator', () => import('../pages/operator/page.js')),
+  operator.addChildren(operatorPages),
 ] as const;
 
 /** Every part in each of its states, for those who build the console. */
 const partsPage = page('/__parts', () => import('../pages/parts/page.js'));
 
 export const router = createRouter({
+  // Given once the store of what was read is made.
+  context: { queries: undefined as unknown as QueryClient },
   routeTree: root.addChildren(import.meta.env.DEV ? [...routes, partsPage] : [...routes]),
   defaultPreload: 'intent',
   defaultPendingComponent: () => <Skeleton rows={6} />,

@@ -2,7 +2,7 @@ import { api } from '../../data/api.js';
 import type { Me } from '../../data/models.js';
 import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
-import { MORE_PAGES, PAGES } from '../navigation.js';
+import { MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';
 
 async function signOut(): Promise<void> {
@@ -26,6 +26,16 @@ export function OrganizationMenu({ me }: { me: Me }) {
           {title}
         </MenuLink>
       ))}
+      {me.user.is_operator && (
+        <>
+          <MenuLine />
+          {OPERATOR_PAGES.map(({ to, title }) => (
+            <MenuLink key={to} to={to}>
+              Operator: {title}
+            </MenuLink>
+          ))}
+        </>
+      )}
       <MenuLine />
       <MenuItem onClick={() => void signOut()}>Sign out</MenuItem>
     </Menu>

@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import { PAGES } from '../navigation.js';
+import { me } from '../../data/queries.js';
+import { OPERATOR_PAGES, PAGES } from '../navigation.js';
 import { ConnectionLine } from './connection-line.js';
 import { Icon } from './icon.js';
 import styles from './shell.module.css';
@@ -9,6 +11,7 @@ import { TopLine } from './top-line.js';
 /** What is around each page: the rail, the line with the balance, and what to know when events do not arrive. */
 export function Shell() {
   const main = useRef<HTMLElement>(null);
+  const { data } = useQuery(me);
   useFocusOnNewPage(main);
   return (
     <div className={styles.shell}>
@@ -29,6 +32,7 @@ export function Shell() {
             </li>
           ))}
         </ul>
+        {data?.user.is_operator === true && <OperatorPages />}
       </nav>
       <TopLine />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
@@ -36,6 +40,24 @@ export function Shell() {
         <Outlet />
       </main>
     </div>
+  );
+}
+
+/** What only operators see. */
+function OperatorPages() {
+  return (
+    <section className={styles.group} aria-labelledby="operator-pages">
+      <h2 id="operator-pages">Operator</h2>
+      <ul className={styles.pages}>
+        {OPERATOR_PAGES.map(({ to, title, isExact }) => (
+          <li key={to}>
+            <Link to={to} className={styles.page} activeOptions={{ exact: isExact, includeSearch: false }}>
+              {title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,0 +1,58 @@
+import { Link } from '@tanstack/react-router';
+import { api } from '../../data/api.js';
+import { Status } from '../../parts/status.js';
+import { Table } from '../../parts/table.js';
+import { Ago } from '../../parts/time.js';
+import styles from './operator.module.css';
+import { Paged } from './paged.js';
+
+/** The instances on a machine or of an organization that are not destroyed. */
+export function InstancesTable({ of }: { of: { machine_id: string } | { organization_id: string } }) {
+  return (
+    <Paged
+      name={['instances', ...Object.entries(of).flat()]}
+      read={(query, signal) => api.get('/v1/operator/instances', { params: { query: { ...query, ...of } }, signal })}
+      empty={<p className={styles.weak}>None that is not destroyed.</p>}
+    >
+      {(instances) => (
+        <Table
+          label="Instances"
+          rows={instances}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: 'Instance', cell: ({ id }) => <code>{id}</code> },
+            { title: 'Status', cell: ({ status }) => <Status status={status} /> },
+            { title: 'GPUs', cell: ({ num_gpus }) => num_gpus, isNumber: true },
+            'machine_id' in of
+              ? { title: 'Organization', cell: (instance) => <OrganizationLink {...instance} /> }
+              : {
+                  title: 'Machine',
+                  cell: ({ machine_id: id, machine_name }) => (
+                    <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
+                      {machine_name}
+                    </Link>
+                  ),
+                },
+            {
+              title: 'Deployed by',
+              cell: ({ deployed_by_email }) => <span className={styles.text}>{deployed_by_email ?? 'a key'}</span>,
+            },
+            {
+              title: 'Waits for',
+              cell: ({ waits_for }) => <span className={styles.text}>{waits_for?.message ?? ''}</span>,
+            },
+            { title: 'Since', cell: ({ status_changed_at }) => <Ago at={status_changed_at} /> },
+          ]}
+        />
+      )}
+    </Paged>
+  );
+}
+
+export function OrganizationLink(props: { organization_id: string; organization_name: string | null }) {
+  return (
+    <Link className={styles.name} to="/operator/organizations/$id" params={{ id: props.organization_id }}>
+      {props.organization_name ?? props.organization_id}
+    </Link>
+  );
+}

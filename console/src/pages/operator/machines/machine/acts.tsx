@@ -1,0 +1,131 @@
+import { useNavigate } from '@tanstack/react-router';
+import { api } from '../../../../data/api.js';
+import { ConfirmButton } from '../../../../parts/confirm-button.js';
+import { Section } from '../../../../parts/page.js';
+import type { Machine } from '../../models.js';
+import styles from '../../operator.module.css';
+import { OPERATED } from '../../queries.js';
+
+/** What an operator can do with a machine. The control plane refuses what does not fit its state, and says why. */
+export function MachineActs({ machine }: { machine: Machine }) {
+  return (
+    <Section title="Acts">
+      <div className={styles.acts}>
+        {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
+        {machine.disk_quota === 'none' && <Waiver machine={machine} />}
+        <Revoke machine={machine} />
+        {!machine.lost && <Lose machine={machine} />}
+        <Remove machine={machine} />
+      </div>
+    </Section>
+  );
+}
+
+const at = ({ id }: Machine) => ({ params: { path: { id } } });
+
+function Cordon({ machine }: { machine: Machine }) {
+  return (
+    <ConfirmButton
+      label="Cordon"
+      title={`Cordon ${machine.name}: nothing new starts on it`}
+      kind="main"
+      act={() => api.post('/v1/operator/machines/{id}/cordon', at(machine))}
+      old={OPERATED}
+    >
+      <p>Running instances keep running. Its offers cannot be rented, and stopped instances cannot be started.</p>
+    </ConfirmButton>
+  );
+}
+
+function Uncordon({ machine }: { machine: Machine }) {
+  return (
+    <ConfirmButton
+      label="Uncordon"
+      title={`Uncordon ${machine.name}: its offers can be rented again`}
+      kind="main"
+      act={() => api.post('/v1/operator/machines/{id}/uncordon', at(machine))}
+      old={OPERATED}
+    >
+      <p>Stopped instances on it can be started again.</p>
+    </ConfirmButton>
+  );
+}
+
+function Waiver({ machine }: { machine: Machine }) {
+  const path = '/v1/operator/machines/{id}/disk-quota-waiver';
+  if (machine.disk_quota_waived)
+    return (
+      <ConfirmButton
+        label="Withdraw waiver"
+        title={`Offer ${machine.name} only while it limits the disks of renters`}
+        kind="main"
+        act={() => api.delete(path, at(machine))}
+        old={OPERATED}
+      >
+        <p>It does not limit them now: its offers cannot be rented any more.</p>
+      </ConfirmButton>
+    );
+  return (
+    <ConfirmButton
+      label="Waive quotas"
+      title={`Offer ${machine.name} although it does not limit the disks of renters`}
+      act={() => api.put(path, at(machine))}
+      old={OPERATED}
+    >
+      <p>One renter can fill the disk that all renters of the machine share.</p>
+    </ConfirmButton>
+  );
+}
+
+function Revoke({ machine }: { machine: Machine }) {
+  return (
+    <ConfirmButton
+      label="Revoke credentials"
+      title={`Revoke the credentials of ${machine.name} and disconnect it`}
+      act={() => api.delete('/v1/operator/machines/{id}/credentials', at(machine))}
+      old={OPERATED}
+    >
+      <p>
+        Its workloads keep running, and nobody can stop them from here. It comes back with a new token for this machine:
+        see “A host that you no longer trust” in the operator’s guide.
+      </p>
+    </ConfirmButton>
+  );
+}
+
+function Lose({ machine }: { machine: Machine }) {
+  return (
+    <ConfirmButton
+      label="Declare lost"
+      title={`Declare ${machine.name} lost: its instances end, and their disks count as gone`}
+      act={() => api.post('/v1/operator/machines/{id}/lost', at(machine))}
+      old={OPERATED}
+    >
+      <p>
+        Do this only if it will not come back. It must not be connected. Renters pay for what the host has reported so
+        far, and for nothing that it reports later. Stopped instances show that their disks are gone, and cost nothing.
+      </p>
+    </ConfirmButton>
+  );
+}
+
+function Remove({ machine }: { machine: Machine }) {
+  const navigate = useNavigate();
+  return (
+    <ConfirmButton
+      label="Remove"
+      title={`Remove ${machine.name} for good`}
+      act={() => api.delete('/v1/operator/machines/{id}', at(machine))}
+      old={[
+        ['operator', 'machines'],
+        ['operator', 'overview'],
+      ]}
+      onDone={() => void navigate({ to: '/operator/machines' })}
+    >
+      <p>
+        Nobody can bring it back: its host can enroll only as a new machine. Its offers are withdrawn. It must have no
+        instance that is not destroyed.
+      </p>
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,104 @@
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../../../data/act.js';
+import { api } from '../../../../data/api.js';
+import { useNow } from '../../../../data/clock.js';
+import { Button } from '../../../../parts/button.js';
+import { ConfirmButton } from '../../../../parts/confirm-button.js';
+import { Dialog, DialogActions } from '../../../../parts/dialog.js';
+import { Field, Input } from '../../../../parts/field.js';
+import { Section } from '../../../../parts/page.js';
+import { ErrorBox } from '../../../../parts/states.js';
+import { At } from '../../../../parts/time.js';
+import type { Machine } from '../../models.js';
+import styles from '../../operator.module.css';
+import { OPERATED } from '../../queries.js';
+
+/** When nothing can be deployed or started on a machine because somebody works on it. */
+export function Maintenance({ machine: { id, name, maintenance } }: { machine: Machine }) {
+  const now = useNow(10_000);
+  const coming = maintenance !== null && Date.parse(maintenance.ends_at) > now ? maintenance : undefined;
+  return (
+    <Section title="Maintenance">
+      <p className={styles.prose}>
+        {coming ? (
+          <>
+            From <At at={coming.starts_at} /> until <At at={coming.ends_at} />. Nothing can be deployed or started then,
+            or in the hour before.
+          </>
+        ) : (
+          'No window is scheduled.'
+        )}
+      </p>
+      <div className={styles.acts}>
+        <Schedule id={id} name={name} />
+        {coming && (
+          <ConfirmButton
+            label="Cancel the window"
+            title={`Cancel the maintenance of ${name}`}
+            kind="main"
+            act={() => api.delete('/v1/operator/machines/{id}/maintenance', { params: { path: { id } } })}
+            old={OPERATED}
+          >
+            <p>Instances can be deployed and started on it again.</p>
+          </ConfirmButton>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+function Schedule({ id, name }: { id: string; name: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [from, setFrom] = useState('');
+  const [until, setUntil] = useState('');
+  const close = () => setOpen(false);
+  const schedule = useAct(
+    () => {
+      // The browser gives them in the reader's time zone.
+      const body = { starts_at: new Date(from).toISOString(), ends_at: new Date(until).toISOString() };
+      return api.put('/v1/operator/machines/{id}/maintenance', { params: { path: { id } }, body });
+    },
+    OPERATED,
+    close,
+  );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    schedule.mutate();
+  };
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Schedule</Button>
+      <Dialog title={`Schedule maintenance of ${name}`} isOpen={isOpen} onClose={close}>
+        <form className={styles.form} onSubmit={submit}>
+          <p>
+            Running instances keep running. Nothing can be deployed or started during the window, or in the hour before
+            it.
+          </p>
+          <Field label="From (your time zone)">
+            {(tied) => (
+              <Input {...tied} type="datetime-local" required value={from} onChange={(e) => setFrom(e.target.value)} />
+            )}
+          </Field>
+          <Field label="Until (your time zone)">
+            {(tied) => (
+              <Input
+                {...tied}
+                type="datetime-local"
+                required
+                value={until}
+                onChange={(e) => setUntil(e.target.value)}
+              />
+            )}
+          </Field>
+          {schedule.error && <ErrorBox error={schedule.error} />}
+          <DialogActions>
+            <Button onClick={close}>Keep it as it is</Button>
+            <Button kind="main" type="submit" isBusy={schedule.isPending}>
+              Schedule
+            </Button>
+          </DialogActions>
+        </form>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import { Link } from '@tanstack/react-router';
+import { api } from '../../../data/api.js';
+import { useNow } from '../../../data/clock.js';
+import { LinkButton } from '../../../parts/button.js';
+import { Page } from '../../../parts/page.js';
+import { Empty } from '../../../parts/states.js';
+import { Marked } from '../../../parts/status.js';
+import { Table } from '../../../parts/table.js';
+import { Ago } from '../../../parts/time.js';
+import { gpuState, gpuWords, machineState } from '../machine-state.js';
+import type { Machine } from '../models.js';
+import styles from '../operator.module.css';
+import { Paged } from '../paged.js';
+
+export default function MachinesPage() {
+  const add = (
+    <LinkButton kind="main" to="/operator/machines/new">
+      Add a machine
+    </LinkButton>
+  );
+  return (
+    <Page title="Machines" lead="Which machines are there, and how are they?" actions={add}>
+      <Paged
+        name={['machines']}
+        read={(query, signal) => api.get('/v1/operator/machines', { params: { query }, signal })}
+        empty={<Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>}
+      >
+        {(machines) => <Machines machines={machines} />}
+      </Paged>
+    </Page>
+  );
+}
+
+function Machines({ machines }: { machines: readonly Machine[] }) {
+  const now = useNow(10_000);
+  const sold = (machine: Machine) => machine.gpus.filter((gpu) => gpuState(machine, gpu, now) === 'sold').length;
+  return (
+    <Table
+      label="Machines"
+      rows={machines}
+      keyOf={({ id }) => id}
+      isWeak={({ lost }) => lost}
+      columns={[
+        {
+          title: 'Machine',
+          cell: ({ id, name, region }) => (
+            <>
+              <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
+                {name}
+              </Link>
+              <span className={styles.weak}>{region}</span>
+            </>
+          ),
+        },
+        { title: 'State', cell: (machine) => <MachineState machine={machine} /> },
+        { title: 'GPUs', cell: (machine) => <span className={styles.text}>{gpuWords(machine)}</span> },
+        { title: 'Sold', cell: (machine) => `${sold(machine)} of ${machine.gpus.length}`, isNumber: true },
+        { title: 'Last seen', cell: ({ last_seen_at: at }) => (at === null ? 'never' : <Ago at={at} />) },
+        { title: 'Agent', cell: ({ agent_version }) => agent_version ?? '' },
+      ]}
+    />
+  );
+}
+
+function MachineState({ machine }: { machine: Machine }) {
+  const { shape, words } = machineState(machine, useNow(10_000));
+  return <Marked shape={shape}>{words}</Marked>;
+}

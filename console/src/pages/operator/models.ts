@@ -1,0 +1,20 @@
+import type { components, paths } from '../../../../client/api/index.js';
+
+type Answers = components['schemas'];
+
+/** The answers of the API for operators by the names that these pages use. */
+export type Machine = Answers['OperatedMachine'];
+export type Gpu = Machine['gpus'][number];
+export type OperatedOffer = Answers['OperatedOffer'];
+export type OperatedOrganization = Answers['OperatedOrganization'];
+export type OperatedInstance = Answers['OperatedInstance'];
+export type Workload = Answers['QuarantinedWorkload'];
+export type Clock = Answers['Clock'];
+export type Worker = Answers['Worker'];
+export type IgnoredStop = Answers['IgnoredStop'];
+export type Revenue = Answers['Revenue'];
+export type Deed = Answers['AuditEntry'];
+export type Adoption = NonNullable<
+  paths['/v1/operator/quarantine/{id}/adopt']['post']['requestBody']
+>['content']['application/json'];
+export type NewOffer = paths['/v1/operator/offers']['post']['requestBody']['content']['application/json'];

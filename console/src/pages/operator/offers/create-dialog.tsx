@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import { Button } from '../../../parts/button.js';
+import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { Field, Input, Select } from '../../../parts/field.js';
+import { ErrorBox, Loaded } from '../../../parts/states.js';
+import { gpuWords } from '../machine-state.js';
+import type { Machine, NewOffer } from '../models.js';
+import styles from '../operator.module.css';
+import { newestMachines, OPERATED } from '../queries.js';
+import { NEW_TERMS, termsOf } from './terms.js';
+import { TermsFields } from './terms-fields.js';
+
+const route = getRouteApi('/operator/offers');
+
+/** Asks for the machine and the terms of a new offer. The address says for which machine: empty, the first. */
+export function CreateDialog() {
+  const { machine } = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery({ ...newestMachines, enabled: machine !== undefined });
+  const close = () => void navigate({ search: {}, replace: true });
+  return (
+    <Dialog title="Offer GPUs of a machine" isOpen={machine !== undefined} onClose={close}>
+      <Loaded query={query} rows={4}>
+        {(machines) => (
+          <CreateForm machines={machines.filter(({ lost }) => !lost)} chosen={machine ?? ''} close={close} />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+interface Props {
+  machines: readonly Machine[];
+  chosen: string;
+  close: () => void;
+}
+
+function CreateForm({ machines, chosen, close }: Props) {
+  const [machineId, setMachineId] = useState(chosen || (machines[0]?.id ?? ''));
+  const [count, setCount] = useState('1');
+  const [draft, setDraft] = useState(NEW_TERMS);
+  const [isTried, setTried] = useState(false);
+  const choices = machines.map((each) => ({ value: each.id, label: `${each.name}: ${gpuWords(each)}` }));
+  // The address can name a machine that is not among the newest.
+  const isListed = chosen === '' || machines.some(({ id }) => id === chosen);
+  const read = termsOf(draft);
+  const create = useAct(
+    (body: NewOffer) => api.post('/v1/operator/offers', { body }),
+    [...OPERATED, ['offers']],
+    close,
+  );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if ('terms' in read) create.mutate({ machine_id: machineId, num_gpus: Number(count), ...read.terms });
+  };
+  if (machines.length === 0) return <p>There is no machine yet: add one first.</p>;
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <Field label="Machine">
+        {(tied) => (
+          <Select
+            {...tied}
+            choices={isListed ? choices : [{ value: chosen, label: chosen }, ...choices]}
+            value={machineId}
+            onChoose={setMachineId}
+          />
+        )}
+      </Field>
+      <Field
+        label="GPUs"
+        hint="They are rented together. The offer can be rented as often as the machine has them free."
+      >
+        {(tied) => (
+          <Input
+            {...tied}
+            type="number"
+            required
+            min={1}
+            max={64}
+            value={count}
+            onChange={({ target }) => setCount(target.value)}
+          />
+        )}
+      </Field>
+      <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
+      {create.error && <ErrorBox error={create.error} />}
+      <DialogActions>
+        <Button onClick={close}>Cancel</Button>
+        <Button kind="main" type="submit" isBusy={create.isPending}>
+          Offer
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

@@ -1,0 +1,112 @@
+import { Link } from '@tanstack/react-router';
+import { api } from '../../../data/api.js';
+import { ConfirmButton } from '../../../parts/confirm-button.js';
+import { LinkButton } from '../../../parts/button.js';
+import { Hourly, Money } from '../../../parts/money.js';
+import { Page } from '../../../parts/page.js';
+import { Empty } from '../../../parts/states.js';
+import { Marked } from '../../../parts/status.js';
+import { Table } from '../../../parts/table.js';
+import type { OperatedOffer } from '../models.js';
+import styles from '../operator.module.css';
+import { Paged } from '../paged.js';
+import { OPERATED } from '../queries.js';
+import { CreateDialog } from './create-dialog.js';
+import { nameOf, Reprice } from './reprice.js';
+
+export default function OperatedOffersPage() {
+  const create = (
+    <LinkButton kind="main" to="/operator/offers" search={{ machine: '' }}>
+      Make an offer
+    </LinkButton>
+  );
+  return (
+    <Page title="Offers" lead="What can be rented, and at which price?" actions={create}>
+      <CreateDialog />
+      <Paged
+        name={['offers']}
+        read={(query, signal) => api.get('/v1/operator/offers', { params: { query }, signal })}
+        empty={
+          <Empty title="Nothing is offered yet">Nobody can rent a machine before you offer its GPUs at a price.</Empty>
+        }
+      >
+        {(offers) => <Offers offers={offers} />}
+      </Paged>
+    </Page>
+  );
+}
+
+const SHAPES = { available: 'dot', unavailable: 'ring', withdrawn: 'dash' } as const;
+
+function Offers({ offers }: { offers: readonly OperatedOffer[] }) {
+  return (
+    <Table
+      label="Offers"
+      rows={offers}
+      keyOf={({ id }) => id}
+      isWeak={({ state }) => state === 'withdrawn'}
+      columns={[
+        {
+          title: 'GPUs',
+          cell: ({ num_gpus, gpu_model, machine: { id, name } }) => (
+            <>
+              <span className={styles.name}>
+                {num_gpus} × {gpu_model ?? 'GPU'}
+              </span>
+              <span className={styles.weak}>
+                of{' '}
+                <Link to="/operator/machines/$id" params={{ id }}>
+                  {name}
+                </Link>
+              </span>
+            </>
+          ),
+        },
+        { title: 'State', cell: (offer) => <State offer={offer} /> },
+        { title: 'Price', cell: (offer) => <Hourly micro={offer.price_per_hour_micro} />, isNumber: true },
+        {
+          title: 'Disk per GB and hour',
+          cell: (offer) => <Money micro={offer.storage_price_per_gb_hour_micro} />,
+          isNumber: true,
+        },
+        {
+          title: 'Releases GPUs',
+          cell: ({ release_stopped_after_hours: hours }) => (hours === null ? 'never' : `after ${hours} h`),
+        },
+        {
+          title: 'Acts',
+          cell: (offer) =>
+            offer.state !== 'withdrawn' && (
+              <div className={styles.acts}>
+                <Reprice offer={offer} />
+                <Withdraw offer={offer} />
+              </div>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function State({ offer: { state, unavailable_reason } }: { offer: OperatedOffer }) {
+  return (
+    <>
+      <Marked shape={SHAPES[state]}>{state}</Marked>
+      {unavailable_reason !== null && <span className={styles.weak}>{unavailable_reason}</span>}
+    </>
+  );
+}
+
+function Withdraw({ offer }: { offer: OperatedOffer }) {
+  return (
+    <ConfirmButton
+      label="Withdraw"
+      about={nameOf(offer)}
+      title={`Withdraw ${nameOf(offer)} for good`}
+      act={() => api.delete('/v1/operator/offers/{id}', { params: { path: { id: offer.id } } })}
+      old={[...OPERATED, ['offers']]}
+    >
+      <p>Nobody can rent it any more. Instances that were deployed on it stay, at their price.</p>
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,61 @@
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import { Button } from '../../../parts/button.js';
+import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { ErrorBox } from '../../../parts/states.js';
+import type { OperatedOffer } from '../models.js';
+import styles from '../operator.module.css';
+import { OPERATED } from '../queries.js';
+import { draftOf, termsOf, type Terms } from './terms.js';
+import { TermsFields } from './terms-fields.js';
+
+/** Changes the terms of an offer. */
+export function Reprice({ offer }: { offer: OperatedOffer }) {
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)} aria-label={`Reprice: ${nameOf(offer)}`}>
+        Reprice
+      </Button>
+      <Dialog title={`Reprice ${nameOf(offer)}`} isOpen={isOpen} onClose={close}>
+        <RepriceForm offer={offer} close={close} />
+      </Dialog>
+    </>
+  );
+}
+
+/** Returns an offer in words: `2 × H100 of rack-7`. */
+export function nameOf({ num_gpus, gpu_model, machine }: OperatedOffer): string {
+  return `${num_gpus} × ${gpu_model ?? 'GPU'} of ${machine.name}`;
+}
+
+function RepriceForm({ offer, close }: { offer: OperatedOffer; close: () => void }) {
+  const [draft, setDraft] = useState(() => draftOf(offer));
+  const [isTried, setTried] = useState(false);
+  const read = termsOf(draft);
+  const change = useAct(
+    (body: Terms) => api.patch('/v1/operator/offers/{id}', { params: { path: { id: offer.id } }, body }),
+    [...OPERATED, ['offers']],
+    close,
+  );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if ('terms' in read) change.mutate(read.terms);
+  };
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <p>The new terms apply to instances that are deployed from now on. Those of before keep theirs.</p>
+      <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
+      {change.error && <ErrorBox error={change.error} />}
+      <DialogActions>
+        <Button onClick={close}>Keep it as it is</Button>
+        <Button kind="main" type="submit" isBusy={change.isPending}>
+          Reprice
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

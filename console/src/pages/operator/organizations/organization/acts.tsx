@@ -1,0 +1,149 @@
+import { useState } from 'react';
+import { api } from '../../../../data/api.js';
+import { exactMoney, parseMoney } from '../../../../data/money.js';
+import { ConfirmButton } from '../../../../parts/confirm-button.js';
+import { Field, Input, Select } from '../../../../parts/field.js';
+import { Section } from '../../../../parts/page.js';
+import type { OperatedOrganization } from '../../models.js';
+import styles from '../../operator.module.css';
+import { OPERATED } from '../../queries.js';
+import { ReasonButton } from '../../reason-button.js';
+
+type Shown = Pick<OperatedOrganization, 'id' | 'name' | 'suspension' | 'payments_frozen'>;
+
+/** What an operator can do with an organization. */
+export function OrganizationActs({ organization }: { organization: Shown }) {
+  const { suspension, payments_frozen } = organization;
+  return (
+    <Section title="Acts">
+      <div className={styles.acts}>
+        <Credit organization={organization} />
+        {suspension === null ? <Suspend organization={organization} /> : <Restore organization={organization} />}
+        {payments_frozen ? <CloseDispute organization={organization} /> : <OpenDispute organization={organization} />}
+      </div>
+    </Section>
+  );
+}
+
+const at = (id: string) => ({ params: { path: { id } } });
+const MEMBERS_READ = 'Its members read it in their events and the audit log.';
+
+function Credit({ organization: { id, name } }: { organization: Shown }) {
+  const [text, setText] = useState('');
+  const [way, setWay] = useState<'grant' | 'take back'>('grant');
+  const typed = parseMoney(text);
+  const micro = typed === undefined || typed === 0 ? undefined : way === 'grant' ? typed : -typed;
+  return (
+    <ReasonButton
+      label="Credit"
+      title={`Credit ${name}${micro === undefined ? '' : ` with ${exactMoney(micro)}`}`}
+      hint="Its members read it in the transactions."
+      isComplete={micro !== undefined}
+      act={(reason) =>
+        api
+          .post('/v1/operator/organizations/{id}/credits', { ...at(id), body: { amount_micro: micro ?? 0, reason } })
+          .then(() => setText(''))
+      }
+    >
+      <Field label="What to do">
+        {(tied) => (
+          <Select
+            {...tied}
+            choices={[
+              { value: 'grant', label: 'Grant credit' },
+              { value: 'take back', label: 'Take credit back' },
+            ]}
+            value={way}
+            onChoose={setWay}
+          />
+        )}
+      </Field>
+      <Field
+        label="Amount in dollars"
+        error={
+          text !== '' && micro === undefined ? 'Give dollars, with at most six digits after the point.' : undefined
+        }
+      >
+        {(tied) => (
+          <Input {...tied} required inputMode="decimal" value={text} onChange={(e) => setText(e.target.value)} />
+        )}
+      </Field>
+    </ReasonButton>
+  );
+}
+
+function Suspend({ organization: { id, name } }: { organization: Shown }) {
+  const [days, setDays] = useState('30');
+  return (
+    <ReasonButton
+      label="Suspend"
+      title={`Suspend ${name} and stop its instances`}
+      kind="danger"
+      hint={MEMBERS_READ}
+      act={(reason) =>
+        api.post('/v1/operator/organizations/{id}/suspend', {
+          ...at(id),
+          body: { reason, keep_disks_days: Number(days) },
+        })
+      }
+    >
+      <p>
+        It can neither deploy nor start nor invite. Running instances are stopped at once. Its members can still sign
+        in, read, pay and destroy. Disks are kept and charged; after that time they are destroyed.
+      </p>
+      <Field label="Days for which disks are kept">
+        {(tied) => (
+          <Input
+            {...tied}
+            type="number"
+            required
+            min={1}
+            max={3_650}
+            value={days}
+            onChange={(e) => setDays(e.target.value)}
+          />
+        )}
+      </Field>
+    </ReasonButton>
+  );
+}
+
+function Restore({ organization: { id, name } }: { organization: Shown }) {
+  return (
+    <ReasonButton
+      label="Restore"
+      title={`Restore ${name}`}
+      hint={MEMBERS_READ}
+      act={(reason) => api.post('/v1/operator/organizations/{id}/restore', { ...at(id), body: { reason } })}
+    >
+      <p>Everything can be started again. Nothing starts by itself.</p>
+    </ReasonButton>
+  );
+}
+
+function OpenDispute({ organization: { id, name } }: { organization: Shown }) {
+  return (
+    <ConfirmButton
+      label="Open dispute"
+      title={`Open a payment dispute of ${name}: it can neither deploy nor start`}
+      act={() => api.post('/v1/operator/organizations/{id}/dispute', at(id))}
+      old={OPERATED}
+    >
+      <p>It stays so until you close the dispute. The GPUs of its stopped instances become free.</p>
+    </ConfirmButton>
+  );
+}
+
+function CloseDispute({ organization: { id, name } }: { organization: Shown }) {
+  return (
+    <ConfirmButton
+      label="Close dispute"
+      title={`Close the payment dispute of ${name}`}
+      kind="main"
+      act={() => api.delete('/v1/operator/organizations/{id}/dispute', at(id))}
+      old={OPERATED}
+    >
+      <p>It can deploy and start again, as far as its balance allows.</p>
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,66 @@
+import { useState, type ReactNode, type SyntheticEvent } from 'react';
+import { useAct } from '../../data/act.js';
+import { Button } from '../../parts/button.js';
+import { Dialog, DialogActions } from '../../parts/dialog.js';
+import { Field, Input } from '../../parts/field.js';
+import { ErrorBox } from '../../parts/states.js';
+import styles from './operator.module.css';
+import { OPERATED } from './queries.js';
+
+interface Props {
+  /** The word on the button, and the verb of the act. */
+  label: string;
+  /** What will happen: the title of the dialog. */
+  title: string;
+  kind?: 'main' | 'danger';
+  /** Who reads the reason. */
+  hint: string;
+  act: (reason: string) => Promise<unknown>;
+  /** Whether what else is filled in can be sent. */
+  isComplete?: boolean;
+  /** What follows from it, and what else is to be filled in. */
+  children: ReactNode;
+}
+
+/** A button for an act that has a reason: it asks for the reason, and says what follows. */
+export function ReasonButton({ label, title, kind = 'main', hint, act, isComplete = true, children }: Props) {
+  const [reason, setReason] = useState<string>();
+  const close = () => setReason(undefined);
+  const acting = useAct(() => act((reason ?? '').trim()), OPERATED, close);
+  const open = () => {
+    acting.reset();
+    setReason('');
+  };
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (isComplete) acting.mutate();
+  };
+  return (
+    <>
+      <Button onClick={open}>{label}</Button>
+      <Dialog title={title} isOpen={reason !== undefined} onClose={close}>
+        <form className={styles.form} onSubmit={submit}>
+          {children}
+          <Field label="Reason" hint={hint}>
+            {(tied) => (
+              <Input
+                {...tied}
+                required
+                maxLength={256}
+                value={reason ?? ''}
+                onChange={({ target }) => setReason(target.value)}
+              />
+            )}
+          </Field>
+          {acting.error && <ErrorBox error={acting.error} />}
+          <DialogActions>
+            <Button onClick={close}>Keep it as it is</Button>
+            <Button kind={kind} type="submit" isBusy={acting.isPending}>
+              {label}
+            </Button>
+          </DialogActions>
+        </form>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/eventually.js';
+import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { FakeAgent } from '../../harness/fake-agent.js';
+
+const HOSTILE = `<img src=x onerror=alert(1)> "quoted" ${'W'.repeat(20)}`;
+
+let test: TestConsole;
+beforeAll(async () => {
+  test = await TestConsole.start();
+});
+afterAll(() => test.stop());
+
+async function openAsOperator(options?: Parameters<TestConsole['open']>[1]): Promise<ConsoleWindow> {
+  const operator = await test.control.renter(0);
+  test.control.makeOperator(operator.userId);
+  return test.open(operator, options);
+}
+
+/** Notes whether the window loads a script with these words. */
+function watchFor(window: ConsoleWindow, words: string): { isLoaded: boolean; scripts: number } {
+  const seen = { isLoaded: false, scripts: 0 };
+  window.page.on('response', (response) => {
+    if (!response.url().endsWith('.js')) return;
+    void response.text().then((text) => {
+      seen.scripts += 1;
+      seen.isLoaded ||= text.includes(words);
+    });
+  });
+  return seen;
+}
+
+it('leads from an empty control plane over one line to a machine that is offered, and reprices', async () => {
+  const window = await openAsOperator();
+  const { page } = window;
+  const seen = watchFor(window, 'Needs an act now');
+  await window.goTo('/operator');
+  await page.getByRole('link', { name: 'Add a machine' }).click();
+  await page.waitForURL('**/operator/machines/new');
+  await eventually('the page for operators', () => seen.isLoaded);
+  await page.getByLabel('Address that hosts dial').fill(test.control.grpcAddress);
+  await page.getByRole('button', { name: 'Make the line to paste' }).click();
+  const line = await page.getByLabel('Line to paste').innerText();
+  const [, address = '', token = ''] = /--control-plane (\S+) --token (enr_\S+)$/.exec(line) ?? [];
+  await page.getByText('Waiting for the host').waitFor();
+  const agent = await FakeAgent.enroll(address, token, { name: HOSTILE, now: () => test.control.clock.monotonic() });
+  test.control.agents.push(agent);
+  const row = page.getByRole('table', { name: 'Enrolled machines' }).getByRole('row', { name: HOSTILE });
+  await row.getByText('away').waitFor();
+  await agent.connect();
+  await row.getByText('connected').waitFor();
+  await window.checkAccess();
+  await window.shoot('operator-add');
+  await row.getByRole('link', { name: 'Make an offer' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Price in dollars per hour').fill('1.25');
+  await window.checkAccess();
+  await window.shoot('operator-offer');
+  await dialog.getByRole('button', { name: 'Offer' }).click();
+  const offers = page.getByRole('table', { name: 'Offers' });
+  await offers.getByText('$1.25/h').waitFor();
+  await offers.getByRole('button', { name: 'Reprice' }).click();
+  await dialog.getByLabel('Price in dollars per hour').fill('1.3333333');
+  await dialog.getByRole('button', { name: 'Reprice' }).click();
+  await dialog.getByText('at most six digits').waitFor();
+  await dialog.getByLabel('Price in dollars per hour').fill('1.333333');
+  await dialog.getByRole('button', { name: 'Reprice' }).click();
+  await offers.getByText('$1.333333/h').waitFor();
+  await window.shoot('operator-offers');
+  const { items } = await test.control.operator.get<{ items: { price_per_hour_micro: number }[] }>(
+    '/v1/operator/offers',
+  );
+  expect(items.map(({ price_per_hour_micro }) => price_per_hour_micro)).toEqual([1_333_333]);
+  await window.close();
+});
+
+it('lists what needs an act, leads to the machine, and acts on it', async () => {
+  const agent = await test.control.host({ name: `rack ${HOSTILE}` });
+  const window = await openAsOperator();
+  const { page } = window;
+  agent.disconnect();
+  const path = `/v1/operator/machines/${agent.hostId}`;
+  const isAway = async () => !(await test.control.operator.get<{ connected: boolean }>(path)).connected;
+  await eventually('the machine to be away', isAway);
+  await window.goTo('/operator');
+  const need = page.getByRole('listitem').filter({ hasText: `rack ${HOSTILE} is away` });
+  await need.waitFor();
+  await window.shoot('operator-overview');
+  await window.checkAccess();
+  await need.getByRole('link', { name: 'Look at the machine' }).click();
+  await page.getByRole('heading', { level: 1, name: 'rack' }).waitFor();
+  await page.getByRole('button', { name: 'Cordon' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Cordon' }).click();
+  await page.getByRole('button', { name: 'Uncordon' }).waitFor();
+  await window.shoot('operator-machine');
+  await window.checkAccess();
+  await page.getByRole('button', { name: 'Declare lost' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Declare lost' }).click();
+  await page.getByText('lost', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click();
+  await page.waitForURL('**/operator/machines');
+  await page.getByRole('table', { name: 'Machines' }).waitFor();
+  expect(await page.getByRole('link', { name: `rack ${HOSTILE}` }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText('Nothing. All machines are there').waitFor();
+  await page.getByRole('link', { name: 'Quarantine' }).click();
+  await page.getByText('Nothing is in quarantine').waitFor();
+  await page.getByRole('link', { name: 'Audit log' }).click();
+  await page.getByRole('table', { name: 'What operators have done' }).getByText('machine.lost').first().waitFor();
+  await window.shoot('operator-audit');
+  await window.checkAccess();
+  await window.close();
+});
+
+it('credits, suspends and restores an organization, on a phone, too', async () => {
+  const renter = await test.control.renter(0);
+  await renter.api.request('PATCH', '/v1/orgs/current', { name: HOSTILE });
+  const window = await openAsOperator({ width: 360, height: 740 });
+  const { page } = window;
+  await window.goTo('/operator/organizations');
+  await page.getByLabel('Name or id').fill('ONERROR');
+  await window.shoot('operator-organizations');
+  await page.getByRole('link', { name: HOSTILE }).click();
+  await page.getByRole('table', { name: 'Members' }).getByText(renter.email).waitFor();
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Credit' }).click();
+  await dialog.getByLabel('Amount in dollars').fill('5.000001');
+  await dialog.getByLabel('Reason').fill('welcome');
+  await dialog.getByText(`Credit ${HOSTILE} with $5.000001`).waitFor();
+  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('table', { name: 'Ledger' }).getByText('$5.000001').waitFor();
+  await page.getByRole('button', { name: 'Suspend' }).click();
+  await dialog.getByLabel('Reason').fill('it attacks <b>others</b>');
+  await window.checkAccess();
+  await window.shoot('operator-suspend');
+  await dialog.getByRole('button', { name: 'Suspend' }).click();
+  await page.getByText('it attacks <b>others</b>').waitFor();
+  await window.checkAccess();
+  await window.shoot('operator-organization');
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  const suspended = await renter.api.get<{ suspension: unknown }>('/v1/orgs/current');
+  expect(suspended.suspension).not.toBeNull();
+  await page.getByRole('button', { name: 'Restore' }).click();
+  await dialog.getByLabel('Reason').fill('it has stopped');
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('button', { name: 'Suspend' }).waitFor();
+  const restored = await renter.api.get<{ suspension: unknown }>('/v1/orgs/current');
+  expect(restored.suspension).toBeNull();
+  await window.close();
+});
+
+it('adopts a workload of which only its host knows, as an operator without an organization', async () => {
+  const agent = await test.control.host({ name: 'restored', gpus: 1 });
+  const [renter, offerId] = [await test.control.renter(), await test.control.offer(agent)];
+  const templateId = await test.control.template();
+  const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
+  const instanceId = randomUUID();
+  agent.disconnect();
+  const state = 'WORKLOAD_STATE_RUNNING';
+  agent.workloads.set(instanceId, { state, sequence: 7, sshPort: 40_123, gpuUuids, lines: [], diskGb: 40 });
+  await agent.connect();
+  const window = await test.open({ ...renter, api: test.control.operator });
+  const { page } = window;
+  // It has no organization, whose balance and events the shell asks for.
+  window.expectComplaints(/403|404/);
+  await page.goto('/operator');
+  await page.getByText('restored has a workload in quarantine').waitFor();
+  await page.getByRole('link', { name: 'Adopt or remove it' }).click();
+  const table = page.getByRole('table', { name: 'Workloads in quarantine' });
+  await table.getByRole('button', { name: 'Adopt' }).click();
+  await page.getByLabel('Id of the organization').fill(renter.organizationId);
+  await page.getByLabel('Id of the template').fill(templateId);
+  await page.getByLabel('Id of the offer').fill(offerId);
+  await window.checkAccess();
+  await window.shoot('operator-adopt');
+  await page.getByRole('dialog').getByRole('button', { name: 'Adopt' }).click();
+  await page.getByText('Nothing is in quarantine').waitFor();
+  expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({ status: 'running', disk_gb: 40 });
+  await page.goto(`/operator/machines/${agent.hostId}`);
+  await page.getByRole('table', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
+  await window.shoot('operator-rented');
+  await window.close();
+});
+
+it('shows and loads nothing of it for a renter', async () => {
+  const window = await test.open(await test.control.renter());
+  const { page } = window;
+  const seen = watchFor(window, 'Needs an act now');
+  await window.goTo('/operator');
+  await page.getByText('There is no page at this address').waitFor();
+  await window.goTo('/operator/machines/new');
+  await page.getByText('There is no page at this address').waitFor();
+  await window.goTo('/instances');
+  await eventually('the scripts', () => seen.scripts > 0);
+  expect(await page.getByRole('link', { name: 'Quarantine' }).count()).toBe(0);
+  expect(seen.isLoaded).toBe(false);
+  await window.close();
+});
