@@ -151,10 +151,18 @@ machines_lane() { # ROUNDS [MODE]
   after release
   in_sandbox machine_tests systemd machine
   after chromium
-  phase browser vitest browser
+  phase browser browser_tests "${2:-}"
   if [ "${2:-}" != --nightly ]; then return; fi
   after image-services
   in_sandbox machine_tests services services
+}
+browser_tests() { # [MODE]
+  # Pictures of the console's pages, for people to look at.
+  if [ "${1:-}" = --nightly ]; then
+    export TEST_SCREENSHOTS=$local_dir/screenshots
+    rm -rf "$TEST_SCREENSHOTS"
+  fi
+  vitest browser
 }
 give_vm_runner() {
   local sources
