@@ -102,7 +102,7 @@ const operator = createRoute({
   getParentRoute: () => root,
   path: '/operator',
   beforeLoad: async ({ context: { queries } }) => {
-    const { user } = await queries.ensureQueryData(me);
+    const { user } = await queries.query({ ...me, staleTime: 'static' });
     if (!user.is_operator) throw notFound();
   },
 });

@@ -16,6 +16,8 @@ const IDS = [
   ['offer_id', 'Id of the offer whose terms apply'],
 ] as const;
 
+const LEAST_DISK_GB = 10;
+
 /** Turns a workload into an instance of an organization. It asks only for what the host does not know. */
 export function Adopt({ workload }: { workload: Workload }) {
   const [given, setGiven] = useState<Adoption>();
@@ -29,7 +31,9 @@ export function Adopt({ workload }: { workload: Workload }) {
   const missing = IDS.filter(([name]) => workload[name] === null || isGone(workload, name));
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    adopt.mutate(given ?? {});
+    // Where the host does not say its terms, its disk stays as large as it is.
+    const disk = workload.offer_id === null ? { disk_gb: Math.max(LEAST_DISK_GB, workload.disk_gb) } : {};
+    adopt.mutate({ ...disk, ...given });
   };
   const open = () => {
     adopt.reset();
