@@ -78,7 +78,7 @@ it('lists nothing while all is well, and each need where it can be mended', () =
     ignoredStops: [{ instance_id: 'i', ...of, since }],
     clock: { held: true, stepped_ms: 9, since },
   } as unknown as Situation;
-  expect(needsOf(situation).map(({ words, link }) => [words, link?.to])).toEqual([
+  expect(needsOf(situation).map(({ words, link }): unknown[] => [words, link?.to])).toEqual([
     ['The clock is not trusted', undefined],
     ['The background worker meter fails', undefined],
     ['rack is lost and not removed', '/operator/machines/$id'],
