@@ -104,7 +104,7 @@ make_tools() {
 }
 
 docker_lane() { # ROUNDS [MODE]
-  after program image-debian
+  after program image-debian chromium
   in_sandbox docker_tests "$1"
   if [ "${2:-}" != --nightly ]; then return; fi
   after prometheus

@@ -6,6 +6,7 @@ import { agentLogs } from './agent-logs.js';
 import { agentMeasurements } from './agent-measurements.js';
 import { agentMemory } from './agent-memory.js';
 import { commandLine } from './command-line.js';
+import { consolePage } from './console.js';
 import { events } from './events.js';
 import { growth } from './growth.js';
 import { hosts } from './hosts.js';
@@ -22,6 +23,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'agent-measurements': agentMeasurements,
   'agent-memory': agentMemory,
   'command-line': commandLine,
+  console: consolePage,
   events,
   growth,
   hosts,

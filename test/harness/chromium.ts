@@ -7,3 +7,9 @@ export function startChromium(): Promise<Browser> {
     process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
+
+/** Returns the cookie of a session at a control plane. Its home is at `localhost`, where browsers take such a cookie without TLS. */
+export function sessionCookie(home: string, token: string) {
+  const url = home.replace('http:', 'https:');
+  return { name: '__Host-gpurent', value: token, url, secure: true, httpOnly: true, sameSite: 'Lax' as const };
+}

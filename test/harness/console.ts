@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { startChromium } from './chromium.js';
+import { sessionCookie, startChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
 
 /** Where `npm run build` puts the console. */
@@ -39,12 +39,7 @@ export class TestConsole {
     const context = await this.browser.newContext({
       ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home },
     });
-    await context.addCookies([
-      {
-        ...{ name: '__Host-gpurent', value: renter.api.token ?? '', url: this.home.replace('http:', 'https:') },
-        ...{ secure: true, httpOnly: true, sameSite: 'Lax' },
-      },
-    ]);
+    await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
     return new ConsoleWindow(context, await context.newPage(), this.home);
   }
 }

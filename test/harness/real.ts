@@ -78,6 +78,29 @@ export class RealPlatform {
     return join(this.folder, name);
   }
 
+  /** Adds an offer of one GPU of its host, and a template of the sample image. */
+  async market(template: Record<string, unknown> = {}): Promise<{ offerId: string; templateId: string }> {
+    const offer = await this.operator.post<{ id: string }>('/v1/operator/offers', {
+      machine_id: this.hostId,
+      num_gpus: 1,
+      price_per_hour_micro: 1_000_000,
+      storage_price_per_gb_hour_micro: 100,
+    });
+    const { id: templateId } = await this.operator.post<{ id: string }>('/v1/operator/templates', {
+      name: 'Sample',
+      image: SAMPLE_IMAGE,
+      ...template,
+    });
+    return { offerId: offer.id, templateId };
+  }
+
+  /** Makes a pair of SSH keys; returns the file of the private one. */
+  async makeKey(name: string): Promise<string> {
+    const file = this.path(name);
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
+    return file;
+  }
+
   async startControlPlane(): Promise<void> {
     this.controlPlane = Daemon.start(
       'the control plane',
@@ -236,25 +259,14 @@ export class RealRenter {
       amount_micro: 50_000_000,
       reason: 'test',
     });
-    const offer = await real.operator.post<{ id: string }>('/v1/operator/offers', {
-      machine_id: real.hostId,
-      num_gpus: 1,
-      price_per_hour_micro: 1_000_000,
-      storage_price_per_gb_hour_micro: 100,
-    });
-    const { id: templateId } = await real.operator.post<{ id: string }>('/v1/operator/templates', {
-      name: 'Sample',
-      image: SAMPLE_IMAGE,
-      ...template,
-    });
-    const keyFile = real.path(`key-${offer.id}`);
-    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', keyFile]);
+    const { offerId, templateId } = await real.market(template);
+    const keyFile = await real.makeKey(`key-${offerId}`);
     const api = real.api.as(token);
     const key = await api.post<{ id: string }>('/v1/ssh-keys', {
       name: 'key',
       public_key: readFileSync(`${keyFile}.pub`, 'utf8'),
     });
-    return new RealRenter(api, offer.id, templateId, key.id, keyFile);
+    return new RealRenter(api, offerId, templateId, key.id, keyFile);
   }
 
   deploy(fields: Record<string, unknown> = {}): Promise<InstanceBody> {
@@ -305,7 +317,8 @@ export class RealRenter {
   }
 }
 
-function sshOptions(keyFile: string): string[] {
+/** Options of OpenSSH with which it asks nobody anything and uses this key alone. */
+export function sshOptions(keyFile: string): string[] {
   const options = [
     'StrictHostKeyChecking=no',
     'UserKnownHostsFile=/dev/null',

@@ -1,11 +1,13 @@
 /** Amounts of money are integers in micro-dollars. Nothing here rounds one. */
 
 const MICRO = 1_000_000;
+/** To make a format takes much longer than to use it. */
+const DOLLARS = new Intl.NumberFormat('en-US');
 
 /** Returns an amount with every digit that it has, at least two after the point: `$1.2034`, `−$0.50`. */
 export function exactMoney(micro: number): string {
   const amount = Math.abs(micro);
-  const dollars = Math.floor(amount / MICRO).toLocaleString('en-US');
+  const dollars = DOLLARS.format(Math.floor(amount / MICRO));
   const digits = String(amount % MICRO).padStart(6, '0');
   const cents = digits.slice(0, 2) + digits.slice(2).replace(/0+$/, '');
   return `${micro < 0 ? '−' : ''}$${dollars}.${cents}`;

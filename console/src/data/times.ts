@@ -59,9 +59,23 @@ const PARTS: Intl.DateTimeFormatOptions = {
 };
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
+/** By time zone. To make a format takes much longer than to use it, and each time on a page is shown again every second. */
+const formats = new Map<string | undefined, Intl.DateTimeFormat>();
+
+function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const made = new Intl.DateTimeFormat('en-GB', { ...PARTS, ...(timeZone === undefined ? {} : { timeZone }) });
+  formats.set(timeZone, made);
+  return made;
+}
+
 function partsOf(at: string, timeZone?: string): Record<string, string> {
-  const format = new Intl.DateTimeFormat('en-GB', { ...PARTS, ...(timeZone === undefined ? {} : { timeZone }) });
-  const parts = Object.fromEntries(format.formatToParts(new Date(at)).map(({ type, value }) => [type, value]));
+  const parts = Object.fromEntries(
+    formatFor(timeZone)
+      .formatToParts(new Date(at))
+      .map(({ type, value }) => [type, value]),
+  );
   return { ...parts, monthName: MONTHS[Number(parts['month']) - 1] ?? '' };
 }
 

@@ -1,6 +1,6 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { Button } from './button.js';
 import styles from './dialog.module.css';
 import { ErrorBox } from './states.js';
@@ -44,7 +44,14 @@ interface ConfirmProps {
 }
 
 /** Asks before an act with a consequence. It closes by Escape and "Keep it as it is", never by a click beside it. */
-export function Confirm({ title, verb, isOpen, isBusy = false, error, kind = 'danger', ...rest }: ConfirmProps) {
+export function Confirm(props: ConfirmProps) {
+  // Each row of a list has one, and few are ever opened: until then there is no dialog.
+  const [wasOpen, setWasOpen] = useState(props.isOpen);
+  if (props.isOpen && !wasOpen) setWasOpen(true);
+  return wasOpen || props.isOpen ? <Question {...props} /> : null;
+}
+
+function Question({ title, verb, isOpen, isBusy = false, error, kind = 'danger', ...rest }: ConfirmProps) {
   const { onConfirm, onClose, children } = rest;
   return (
     <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
