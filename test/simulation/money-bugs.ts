@@ -174,23 +174,6 @@ export const MONEY_BUGS: readonly Bug[] = [
   },
   {
     invariant: 'only what was idle, and told so, is stopped for it',
-    bug: 'what was not measured counts as idle',
-    seed: 26,
-    hasLimits: true,
-    changes: [
-      [
-        'control-plane/domain/idle',
-        (module) => ({
-          isIdle: (use: unknown, ...rest: unknown[]) => {
-            const { sshSessions, ...others } = use as { sshSessions: number | null };
-            return original(module, 'isIdle')({ ...others, sshSessions: sshSessions ?? 0 }, ...rest);
-          },
-        }),
-      ],
-    ],
-  },
-  {
-    invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'nobody waits after the event',
     hasLimits: true,
     changes: [
