@@ -106,6 +106,13 @@ const SCHEDULES: readonly Mutant[] = [
 
 const MONEY: readonly Mutant[] = [
   {
+    name: 'unmeasured-ssh-counted-as-idle',
+    file: 'control-plane/domain/idle.ts',
+    before: 'if (sshSessions !== 0 || portConnections !== 0) return false;',
+    after: 'if ((sshSessions ?? 0) !== 0 || portConnections !== 0) return false;',
+    tests: ['test/unit/idle.test.ts'],
+  },
+  {
     name: 'interval-opened-by-a-run-after-the-end',
     file: `${SERVICES}/metering/usage-reports.ts`,
     before: '  if (closed_at !== null && began >= closed_at) return id;\n',
