@@ -119,6 +119,7 @@ export class Reference {
     const meters = [...new Set([null, ...all.map(([, { key }]) => key)])].map((owner) => meterOf(owner, all));
     for (const [, instance] of gpus) instance.gpuMs += BigInt(ms);
     for (const [, instance] of disks) instance.diskMs += BigInt(ms);
+    const before = new Map(gpus.map(([id, { absorbed }]) => [id, absorbed]));
     for (const { missing, ends, halts } of this.endings(gpus, meters)) {
       const micro = missing();
       if (ends.length === 0 || micro < 0n) continue;
@@ -127,7 +128,7 @@ export class Reference {
         for (const [, instance] of disks) instance.diskMs -= BigInt(ms);
         return false;
       }
-      absorb(ends, micro);
+      absorb(ends, micro, before);
       if (halts) for (const [, instance] of ends) instance.isHalted = true;
     }
     for (const { owner, spent } of meters) {
@@ -216,13 +217,17 @@ function sumOf(instances: readonly WithId[]): bigint {
   return instances.reduce((sum, [, instance]) => sum + spendOf(instance), 0n);
 }
 
-/** Takes back what nothing was left for in a millisecond: of each instance at most what it cost, the highest id first. */
-function absorb(gpus: readonly WithId[], missing: bigint): void {
+/**
+ * Takes back what nothing was left for in a millisecond: of each instance at most what it cost, the highest id first. `before` has what
+ * was absorbed of each before that millisecond: two limits that end in it take nothing back twice.
+ */
+function absorb(gpus: readonly WithId[], missing: bigint, before: ReadonlyMap<string, bigint>): void {
   let left = missing;
-  for (const [, instance] of [...gpus].sort(([a], [b]) => (a > b ? -1 : 1))) {
+  for (const [id, instance] of [...gpus].sort(([a], [b]) => (a > b ? -1 : 1))) {
     const { gpuRate, gpuMs } = instance;
     const cost = (gpuRate * gpuMs) / HOUR_MS - (gpuRate * (gpuMs - 1n)) / HOUR_MS;
-    const its = cost < left ? cost : left;
+    const charged = cost - (instance.absorbed - (before.get(id) ?? 0n));
+    const its = charged < left ? charged : left;
     instance.absorbed += its;
     left -= its;
   }
