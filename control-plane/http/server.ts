@@ -113,7 +113,7 @@ export async function createHttpServer(
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
-  setHeaders(app);
+  setHeaders(app, platform);
   announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
@@ -199,9 +199,11 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
 }
 
 /** Sets the headers of every answer. */
-function setHeaders(app: FastifyInstance): void {
+function setHeaders(app: FastifyInstance, { clock }: Platform): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
+    // The clock by which everything here is decided: the console counts from it.
+    void reply.header('Date', new Date(clock.now()).toUTCString());
     // Of what a route answers, its own address counts: in the one that was sent, letters can be written as %76.
     if ((request.routeOptions.url ?? request.url).startsWith('/v1')) {
       // Responses are for one caller only and must not be cached; browsers must not guess another content type.
