@@ -45,6 +45,7 @@ import { instanceRoutes } from './routes/instances.js';
 import { instanceScheduleRoutes } from './routes/instance-schedule.js';
 import { instanceUseRoutes } from './routes/instance-use.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
+import { meterIntervalRoutes } from './routes/meter-intervals.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
 import {
@@ -167,6 +168,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     issuerRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,
+    meterIntervalRoutes,
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,

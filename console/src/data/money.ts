@@ -18,6 +18,11 @@ export function hourlyMoney(micro: number): string {
   return `${exactMoney(micro)}/h`;
 }
 
+/** Returns what a time costs at a rate per hour, rounded as the control plane rounds it: down, to whole micro-dollars. */
+export function priceOf(perHourMicro: number, ms: number): number {
+  return Number((BigInt(perHourMicro) * BigInt(ms)) / 3_600_000n);
+}
+
 /** Reads what a person has typed, such as `5`, `$5` or `0.000001`, in micro-dollars; undefined: it is no amount, or has more than six digits after the point. */
 export function parseMoney(text: string): number | undefined {
   const match = /^\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text.trim().replaceAll(',', ''));
