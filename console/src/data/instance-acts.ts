@@ -6,6 +6,9 @@ import { instance as instanceQuery, instances } from './queries.js';
 
 export type InstanceAct = Instance['allowed_actions'][number];
 
+/** The words on the buttons. */
+export const VERBS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
+
 function send(act: InstanceAct, id: string): Promise<Instance> {
   const params = { path: { id } };
   if (act === 'destroy') return api.delete('/v1/instances/{id}', { params });

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useInstanceAct, type InstanceAct } from '../data/instance-acts.js';
+import { useInstanceAct, VERBS, type InstanceAct } from '../data/instance-acts.js';
 import { diskPrice, nameOf } from '../data/instances.js';
 import type { Instance } from '../data/models.js';
 import { useMay } from '../data/rights.js';
@@ -28,7 +28,7 @@ export function InstanceActions({ instance }: { instance: Instance }) {
       <div className={styles.buttons}>
         {allowed_actions.map((what) => (
           <Button key={what} isBusy={act.isPending && act.variables === what} onClick={() => begin(what)}>
-            {WORDS[what]}
+            {VERBS[what]}
             <span className={styles.hidden}> {nameOf(instance)}</span>
           </Button>
         ))}
@@ -43,15 +43,13 @@ export function InstanceActions({ instance }: { instance: Instance }) {
           onClose: close,
         }}
         title={asked === 'stop' ? `Stop ${nameOf(instance)} and give its GPUs away` : destroyTitle(instance)}
-        verb={WORDS[asked ?? 'destroy']}
+        verb={VERBS[asked ?? 'destroy']}
       >
         {asked === 'stop' ? <StopWords instance={instance} /> : <DestroyWords instance={instance} />}
       </Confirm>
     </div>
   );
 }
-
-const WORDS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
 
 function destroyTitle(instance: Instance): string {
   return `Destroy ${nameOf(instance)} and its ${instance.disk_gb} GB disk`;

@@ -29,8 +29,7 @@ async function openAs(role: 'viewer' | 'billing'): Promise<{ window: ConsoleWind
   const invite = { email: renter.email, role };
   const { token } = await owner.api.post<{ token: string }>('/v1/orgs/current/invites', invite);
   await renter.api.post(`/v1/invites/${token}/accept`);
-  const window = await test.open(renter);
-  await window.page.addInitScript(`localStorage.setItem('gpurent.organization', '${owner.organizationId}')`);
+  const window = await test.openFor(renter, owner.organizationId);
   const refused: string[] = [];
   window.page.on('response', (response) => {
     if (response.status() === 403) refused.push(new URL(response.url()).pathname);

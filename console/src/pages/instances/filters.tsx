@@ -1,4 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router';
+import { changedSearch } from '../../data/changed-search.js';
 import type { Need } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { Field, Input, Select } from '../../parts/field.js';
@@ -19,7 +20,7 @@ export function Filters({ items }: { items: readonly Instance[] }) {
   const { need, words = '', by } = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof InstancesSearch]: InstancesSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => withChanges(before, changed), replace: true });
+    void navigate({ search: (before) => changedSearch(before, changed), replace: true });
   const statuses = countsOf(items).map((each) => ({ value: each.need, label: `${each.need} (${each.count})` }));
   return (
     <div className={styles.filters}>
@@ -61,11 +62,5 @@ export function Filters({ items }: { items: readonly Instance[] }) {
         )}
       </Field>
     </div>
-  );
-}
-
-function withChanges(before: InstancesSearch, changed: object): InstancesSearch {
-  return Object.fromEntries(
-    Object.entries<unknown>({ ...before, ...changed }).filter(([, value]) => value !== undefined),
   );
 }

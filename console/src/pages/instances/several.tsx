@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useActs, type InstanceAct, type Outcome } from '../../data/instance-acts.js';
+import { useActs, VERBS, type InstanceAct, type Outcome } from '../../data/instance-acts.js';
 import { diskPrice, nameOf } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
@@ -10,7 +10,6 @@ import { Status } from '../../parts/status.js';
 import { namesOf } from './choice.js';
 import styles from './page.module.css';
 
-const VERBS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
 const ACTS = ['start', 'stop', 'destroy'] as const;
 
 interface SeveralProps {
