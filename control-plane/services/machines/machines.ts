@@ -56,9 +56,10 @@ function olderVersions(tx: Tx): string[] {
   return tx.all(versions).flatMap(({ agent_version: version }) => (upgradeOf(version) === null ? [] : (version ?? [])));
 }
 
-/** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is older; otherwise null. */
+/** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is known to be older; otherwise null. */
 function upgradeOf(agentVersion: string | null): string | null {
-  return agentVersion !== null && isNewerVersion(VERSION, agentVersion) ? VERSION : null;
+  const isVersion = agentVersion !== null && /^\d+\.\d+\.\d+/.test(agentVersion);
+  return isVersion && isNewerVersion(VERSION, agentVersion) ? VERSION : null;
 }
 
 /** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
