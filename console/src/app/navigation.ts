@@ -22,6 +22,9 @@ export const OPERATOR_PAGES = [
   { to: '/operator/machines', title: 'Machines', isExact: false },
   { to: '/operator/offers', title: 'Offers', isExact: false },
   { to: '/operator/organizations', title: 'Organizations', isExact: false },
+  { to: '/operator/users', title: 'Users', isExact: false },
   { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
+  { to: '/operator/ignored-stops', title: 'Ignored stops', isExact: false },
+  { to: '/operator/control-plane', title: 'Control plane', isExact: false },
   { to: '/operator/audit', title: 'Audit log', isExact: false },
 ] as const;

@@ -3,6 +3,7 @@ import { api } from '../../data/api.js';
 import { Status } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
+import { InstanceActs } from './instance-acts.js';
 import styles from './operator.module.css';
 import { Paged } from './paged.js';
 
@@ -42,6 +43,7 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
               cell: ({ waits_for }) => <span className={styles.text}>{waits_for?.message ?? ''}</span>,
             },
             { title: 'Since', cell: ({ status_changed_at }) => <Ago at={status_changed_at} /> },
+            { title: 'Acts', cell: (instance) => <InstanceActs instance={instance} /> },
           ]}
         />
       )}

@@ -92,7 +92,11 @@ function Acts({ workload }: { workload: Workload }) {
         act={() => api.post('/v1/operator/quarantine/{id}/remove', { params: { path: { id: workload.id } } })}
         old={OPERATED}
       >
-        <p>What is on the disk is gone for good. Its GPUs become free.</p>
+        <p>
+          {workload.state === 'running' && 'It runs: what it does ends. '}What is on the disk is gone for good
+          {workload.organization_name !== null && `, also for ${workload.organization_name}, whose it is`}. Nobody is
+          charged or credited. Its host removes it once it is connected, and then its GPUs become free.
+        </p>
       </ConfirmButton>
     </div>
   );

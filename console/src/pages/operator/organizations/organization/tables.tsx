@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { api } from '../../../../data/api.js';
 import { Money } from '../../../../parts/money.js';
 import { Table } from '../../../../parts/table.js';
@@ -25,7 +26,9 @@ export function Members({ id }: { id: string }) {
               title: 'Member',
               cell: ({ name, email }) => (
                 <>
-                  <span className={styles.name}>{name}</span>
+                  <Link className={styles.name} to="/operator/users" search={{ email }}>
+                    {name}
+                  </Link>
                   <span className={styles.weak}>{email}</span>
                 </>
               ),
