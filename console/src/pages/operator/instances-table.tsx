@@ -4,6 +4,7 @@ import { Status } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
 import { InstanceActs } from './instance-acts.js';
+import { MachineLink } from './links.js';
 import styles from './operator.module.css';
 import { Paged } from './paged.js';
 
@@ -26,14 +27,7 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
             { title: 'GPUs', cell: ({ num_gpus }) => num_gpus, isNumber: true },
             'machine_id' in of
               ? { title: 'Organization', cell: (instance) => <OrganizationLink {...instance} /> }
-              : {
-                  title: 'Machine',
-                  cell: ({ machine_id: id, machine_name }) => (
-                    <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
-                      {machine_name}
-                    </Link>
-                  ),
-                },
+              : { title: 'Machine', cell: (instance) => <MachineLink {...instance} /> },
             {
               title: 'Deployed by',
               cell: ({ deployed_by_email }) => <span className={styles.text}>{deployed_by_email ?? 'a key'}</span>,

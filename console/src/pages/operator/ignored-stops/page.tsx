@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { exactMoney } from '../../../data/money.js';
 import { Money } from '../../../parts/money.js';
@@ -9,6 +8,7 @@ import { Table } from '../../../parts/table.js';
 import { say } from '../../../parts/toast.js';
 import { Ago } from '../../../parts/time.js';
 import { OrganizationLink } from '../instances-table.js';
+import { MachineLink } from '../links.js';
 import type { IgnoredStop } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
@@ -45,14 +45,7 @@ function IgnoredStops({ stops }: { stops: readonly IgnoredStop[] }) {
       columns={[
         { title: 'Instance', cell: ({ instance_id }) => <code>{instance_id}</code> },
         { title: 'Organization', cell: (stop) => <OrganizationLink {...stop} /> },
-        {
-          title: 'Machine',
-          cell: ({ machine_id: id, machine_name }) => (
-            <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
-              {machine_name}
-            </Link>
-          ),
-        },
+        { title: 'Machine', cell: (stop) => <MachineLink {...stop} /> },
         { title: 'Charged since', cell: ({ since }) => <Ago at={since} /> },
         {
           title: 'State',

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { Page } from '../../../parts/page.js';
@@ -7,6 +6,7 @@ import { Marked } from '../../../parts/status.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
 import { OrganizationLink } from '../instances-table.js';
+import { MachineLink } from '../links.js';
 import type { Workload } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
@@ -43,14 +43,7 @@ function Workloads({ workloads }: { workloads: readonly Workload[] }) {
           title: 'State',
           cell: ({ state }) => <Marked shape={state === 'running' ? 'dot' : 'ring'}>{state}</Marked>,
         },
-        {
-          title: 'Machine',
-          cell: ({ machine_id: id, machine_name }) => (
-            <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
-              {machine_name}
-            </Link>
-          ),
-        },
+        { title: 'Machine', cell: (workload) => <MachineLink {...workload} /> },
         { title: 'Of', cell: (workload) => <Owner workload={workload} /> },
         { title: 'GPUs', cell: ({ gpu_uuids }) => gpu_uuids.length, isNumber: true },
         { title: 'Disk', cell: ({ disk_gb }) => `${disk_gb} GB`, isNumber: true },

@@ -1,10 +1,11 @@
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { Page } from '../../../parts/page.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
 import { FindForm } from '../find-form.js';
 import type { OperatedUser } from '../models.js';
+import { UserLink } from '../links.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { Removals } from './removals.js';
@@ -51,17 +52,7 @@ function Users({ users }: { users: readonly OperatedUser[] }) {
       rows={users}
       keyOf={({ id }) => id}
       columns={[
-        {
-          title: 'User',
-          cell: ({ name, email }) => (
-            <>
-              <Link className={styles.name} to="/operator/users" search={{ email }}>
-                {name}
-              </Link>
-              <span className={styles.weak}>{email}</span>
-            </>
-          ),
-        },
+        { title: 'User', cell: ({ name, email }) => <UserLink {...{ name, email }} /> },
         { title: 'Operator', cell: ({ is_operator }) => (is_operator ? 'operator' : '') },
         { title: 'Created', cell: ({ created_at }) => <At at={created_at} /> },
       ]}

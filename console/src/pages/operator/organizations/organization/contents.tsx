@@ -1,7 +1,7 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../../../data/api.js';
 import { Table } from '../../../../parts/table.js';
 import { Ago, At } from '../../../../parts/time.js';
+import { MachineLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';
 
@@ -79,11 +79,7 @@ export function Machines({ id }: { id: string }) {
           columns={[
             {
               title: 'Machine',
-              cell: (machine) => (
-                <Link className={styles.name} to="/operator/machines/$id" params={{ id: machine.id }}>
-                  {machine.name}
-                </Link>
-              ),
+              cell: (machine) => <MachineLink machine_id={machine.id} machine_name={machine.name} />,
             },
             { title: 'Region', cell: ({ region }) => region },
             { title: 'Instances', cell: ({ instances }) => instances, isNumber: true },

@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../../../data/api.js';
 import { Money } from '../../../../parts/money.js';
 import { Table } from '../../../../parts/table.js';
 import { At } from '../../../../parts/time.js';
+import { UserLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';
 
@@ -22,17 +22,7 @@ export function Members({ id }: { id: string }) {
           rows={members}
           keyOf={(member) => member.id}
           columns={[
-            {
-              title: 'Member',
-              cell: ({ name, email }) => (
-                <>
-                  <Link className={styles.name} to="/operator/users" search={{ email }}>
-                    {name}
-                  </Link>
-                  <span className={styles.weak}>{email}</span>
-                </>
-              ),
-            },
+            { title: 'Member', cell: ({ name, email }) => <UserLink {...{ name, email }} /> },
             { title: 'Role', cell: ({ role }) => role },
             { title: 'Joined', cell: ({ joined_at }) => <At at={joined_at} /> },
           ]}
