@@ -93,6 +93,8 @@ it('shows what an organization has without a secret, opens a dispute and stops a
   await dialog.getByLabel('Reason').fill('it sends spam');
   await window.checkAccess();
   await dialog.getByRole('button', { name: 'Stop' }).click();
+  await statusIs(renter.api, id, 'stopped');
+  await page.reload();
   await page.getByRole('table', { name: 'Instances' }).getByText('stopped').waitFor();
   await page.getByRole('button', { name: `Destroy: ${id}` }).click();
   await dialog.getByText('and its 30 GB disk').waitFor();
