@@ -164,7 +164,7 @@ function yesOrNo(name: string, value: string): boolean {
 function publicUrl(value: string): { publicUrl?: string } {
   if (value === '') return {};
   const url = new URL(webAddress('GPURENT_PUBLIC_URL', value));
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
 }
