@@ -166,6 +166,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
+  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const platform: Platform = {
     store,
     clock,
@@ -193,6 +194,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       restartGrace: restartExhaustionClocks,
     }),
     workerRuns: new WorkerRuns(clock),
+    settings: config.settings ?? [],
+    backups: backups ?? null,
     bootedAt: clock.monotonic(),
   };
   const webhooks = senderOf(platform, logger, overrides);
@@ -203,7 +206,6 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logger,
     defer,
   );
-  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock, countDestroyed(platform));
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { describeSettings, type Setting } from './domain/setting.js';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
 import type { PaymentProvider } from './domain/payment.js';
 import { MAIL_SETTINGS, mailSettings, type SmtpSettings } from './mail/settings.js';
@@ -67,6 +68,8 @@ export interface Config {
   consoleFolder?: string;
   /** Milliseconds in `error` after which an instance is destroyed; absent: never. */
   destroyErrorsAfterMs?: number;
+  /** All settings as operators see them, without secrets; absent: they see none. */
+  settings?: readonly Setting[];
 }
 
 const DEFAULTS = {
@@ -143,6 +146,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
+    settings: describeSettings(known, environment, DEFAULTS),
   };
 }
 
@@ -160,7 +164,7 @@ function yesOrNo(name: string, value: string): boolean {
 function publicUrl(value: string): { publicUrl?: string } {
   if (value === '') return {};
   const url = new URL(webAddress('GPURENT_PUBLIC_URL', value));
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
 }

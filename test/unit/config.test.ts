@@ -143,7 +143,8 @@ it('the public address is an origin', () => {
   const publicUrlOf = (value: string) => parseConfig({ ...database, GPURENT_PUBLIC_URL: value }).publicUrl;
   expect(publicUrlOf('')).toBeUndefined();
   expect(publicUrlOf('https://gpus.example:8443/')).toBe('https://gpus.example:8443');
-  for (const wrong of ['http://gpus.example', 'https://gpus.example/market', 'https://me@gpus.example', 'gpus.example'])
+  const withLogin = ['https://me@gpus.example', 'https://:secret@gpus.example'];
+  for (const wrong of ['http://gpus.example', 'https://gpus.example/market', 'gpus.example', ...withLogin])
     expect(() => publicUrlOf(wrong)).toThrow('GPURENT_PUBLIC_URL');
 });
 

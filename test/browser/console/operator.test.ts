@@ -120,7 +120,8 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   const window = await openAsOperator({ width: 360, height: 740 });
   const { page } = window;
   await window.goTo('/operator/organizations');
-  await page.getByLabel('Name or id').fill('ONERROR');
+  await page.getByLabel('Name, address of a member, or id').fill('<IMG');
+  await page.keyboard.press('Enter');
   await window.shoot('operator-organizations');
   await page.getByRole('link', { name: HOSTILE }).click();
   await page.getByRole('table', { name: 'Members' }).getByText(renter.email).waitFor();
@@ -130,6 +131,7 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   await dialog.getByLabel('Reason').fill('welcome');
   await dialog.getByText(`Credit ${HOSTILE} with $5.000001`).waitFor();
   await dialog.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('link', { name: 'Ledger' }).click();
   await page.getByRole('table', { name: 'Ledger' }).getByText('$5.000001').waitFor();
   await page.getByRole('button', { name: 'Suspend' }).click();
   await dialog.getByLabel('Reason').fill('it attacks <b>others</b>');
