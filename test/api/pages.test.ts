@@ -110,9 +110,8 @@ it('every list comes in pages, where a page is asked for; a renter gets a whole 
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);
-    const isShort = /ignored-stops|intervals|status|events|payments|revenue|summary|organizations.*(machines|templates)/.test(
-      path,
-    );
+    const isShort =
+      /ignored-stops|intervals|status|events|payments|revenue|summary|organizations.*(machines|templates)/.test(path);
     expect(items.length, path).toBeGreaterThan(isShort ? -1 : 3);
     expect(await walk(path), path).toEqual(items);
   }

@@ -4,7 +4,15 @@ import { concernsOf } from '../../console/src/data/concerns.js';
 import { charge } from '../../control-plane/domain/charge.js';
 import { exactMoney, hourlyMoney, parseMoney, priceOf, typedMoney } from '../../console/src/data/money.js';
 import { bytes } from '../../console/src/data/sizes.js';
-import { duration, exactDuration, exactTime, lasts, paysFor, relativeTime, shortTime } from '../../console/src/data/times.js';
+import {
+  duration,
+  exactDuration,
+  exactTime,
+  lasts,
+  paysFor,
+  relativeTime,
+  shortTime,
+} from '../../console/src/data/times.js';
 
 const micros = fc.integer({ min: 0, max: 10 ** 12 });
 
