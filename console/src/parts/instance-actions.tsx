@@ -2,18 +2,16 @@ import { useState } from 'react';
 import { useInstanceAct, VERBS, type InstanceAct } from '../data/instance-acts.js';
 import { diskPrice, nameOf } from '../data/instances.js';
 import type { Instance } from '../data/models.js';
-import { useMay } from '../data/rights.js';
 import { Button } from './button.js';
 import { Confirm } from './dialog.js';
 import styles from './instance-actions.module.css';
 import { Hourly } from './money.js';
 import { ErrorBox } from './states.js';
 
-/** The acts that the API allows at present, exactly; none for those whose role only reads. What destroys or gives GPUs away is asked for first. */
+/** The acts that the API allows at present, exactly, for those whose role may change something. What destroys or gives GPUs away is asked for first. */
 export function InstanceActions({ instance }: { instance: Instance }) {
   const { id, allowed_actions, stop_releases_gpus } = instance;
   const act = useInstanceAct(id);
-  const mayChange = useMay('change');
   const [asked, setAsked] = useState<InstanceAct>();
   const begin = (what: InstanceAct) => {
     act.reset();
@@ -22,7 +20,6 @@ export function InstanceActions({ instance }: { instance: Instance }) {
   };
   const close = () => setAsked(undefined);
   const confirm = () => asked && act.mutate(asked, { onSuccess: close });
-  if (!mayChange) return null;
   return (
     <div className={styles.acts}>
       <div className={styles.buttons}>

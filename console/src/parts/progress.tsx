@@ -5,7 +5,15 @@ import { timeline } from '../data/queries.js';
 
 /** Why an instance is as it is, in a sentence: its error, or its newest event while it is under way. */
 export function Reason({ instance }: { instance: Instance }) {
-  const newest = useQuery({ ...timeline(instance.id, 1), enabled: isUnderWay(instance) });
-  const words = instance.error_message ?? (isUnderWay(instance) ? newest.data?.[0]?.message : undefined);
-  return words === undefined ? null : <span aria-live="polite">{words}</span>;
+  if (instance.error_message !== null) return <Words>{instance.error_message}</Words>;
+  return isUnderWay(instance) ? <Newest id={instance.id} /> : null;
+}
+
+function Newest({ id }: { id: string }) {
+  const { data } = useQuery(timeline(id, 1));
+  return <Words>{data?.[0]?.message}</Words>;
+}
+
+function Words({ children }: { children: string | undefined }) {
+  return children === undefined ? null : <span aria-live="polite">{children}</span>;
 }

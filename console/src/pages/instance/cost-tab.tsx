@@ -37,14 +37,16 @@ export function CostTab({ instance }: { instance: Instance }) {
           <>
             <p className={styles.total}>
               {charges.length < AT_MOST
-                ? `The sum of these ${charges.length} charges is `
+                ? `The sum of ${charges.length === 1 ? 'this charge' : `these ${charges.length} charges`} is `
                 : `The newest ${AT_MOST} charges; all together are `}
               <strong>
                 <Money micro={spend_micro} />
               </strong>
               .
             </p>
-            <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+            <div className={styles.charges}>
+              <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+            </div>
             <MeterIntervals instance={instance} />
           </>
         )

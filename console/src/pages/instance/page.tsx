@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { costNow, diskPrice, nameOf } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { instance as instanceQuery } from '../../data/queries.js';
+import { useMay } from '../../data/rights.js';
 import { Facts } from '../../parts/facts.js';
 import { InstanceActions } from '../../parts/instance-actions.js';
 import { Hourly, Money } from '../../parts/money.js';
@@ -26,6 +27,7 @@ const route = getRouteApi('/instances/$id');
 export default function InstancePage() {
   const { id } = route.useParams();
   const query = useQuery(instanceQuery(id));
+  const mayChange = useMay('change');
   if (query.data === undefined)
     return (
       <Page title="Instance">
@@ -40,7 +42,7 @@ export default function InstancePage() {
         <Page
           title={nameOf(instance)}
           lead={<State instance={instance} />}
-          actions={<InstanceActions instance={instance} />}
+          actions={mayChange && <InstanceActions instance={instance} />}
         >
           <Summary instance={instance} />
           <Connect instance={instance} />

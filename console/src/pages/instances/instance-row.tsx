@@ -11,13 +11,15 @@ import styles from './page.module.css';
 
 interface RowProps {
   instance: Instance;
+  /** Whether the role of the reader may start, stop and destroy it. */
+  mayAct: boolean;
   isSelected: boolean;
   /** Without it the row cannot be selected. */
   onSelect?: (id: string, isSelected: boolean) => void;
 }
 
 /** An instance: what it is, how it is and why, what it costs, how one reaches it, and what one can do. */
-export function InstanceRow({ instance, isSelected, onSelect }: RowProps) {
+export function InstanceRow({ instance, mayAct, isSelected, onSelect }: RowProps) {
   const { id, status, status_changed_at, template, spend_micro, label } = instance;
   const command = sshCommand(instance);
   return (
@@ -64,7 +66,7 @@ export function InstanceRow({ instance, isSelected, onSelect }: RowProps) {
       </dl>
       <div className={styles.reach}>
         {command !== undefined && <CopyLine label={`SSH command of ${nameOf(instance)}`} text={command} />}
-        <InstanceActions instance={instance} />
+        {mayAct && <InstanceActions instance={instance} />}
       </div>
     </li>
   );

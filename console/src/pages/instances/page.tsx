@@ -83,6 +83,7 @@ function Instances({ items }: { items: readonly Instance[] }) {
               <InstanceRow
                 key={item.id}
                 instance={item}
+                mayAct={mayChange}
                 isSelected={ids.has(item.id)}
                 {...(hasMany && mayChange ? { onSelect: select } : {})}
               />
