@@ -14,6 +14,7 @@ import { instanceSearch } from '../pages/instance/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { addMachineSearch } from '../pages/operator/machines/new/search.js';
 import { offersSearch } from '../pages/operator/offers/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
@@ -120,10 +121,17 @@ const operatedOffers = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/offers/page.js')),
 });
 
+const addMachine = createRoute({
+  getParentRoute: () => operator,
+  path: '/machines/new',
+  validateSearch: addMachineSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/machines/new/page.js')),
+});
+
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
   operatorPage('/machines', () => import('../pages/operator/machines/page.js')),
-  operatorPage('/machines/new', () => import('../pages/operator/machines/new/page.js')),
+  addMachine,
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
   operatedOffers,
   operatorPage('/organizations', () => import('../pages/operator/organizations/page.js')),

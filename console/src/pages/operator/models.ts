@@ -4,6 +4,8 @@ type Answers = components['schemas'];
 
 /** The answers of the API for operators by the names that these pages use. */
 export type Machine = Answers['OperatedMachine'];
+export type EnrollmentToken =
+  paths['/v1/operator/enrollment-tokens']['post']['responses'][201]['content']['application/json'];
 export type Gpu = Machine['gpus'][number];
 export type OperatedOffer = Answers['OperatedOffer'];
 export type OperatedOrganization = Answers['OperatedOrganization'];
