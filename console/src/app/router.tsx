@@ -11,6 +11,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { me } from '../data/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
+import { instancesSearch } from '../pages/instances/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
@@ -20,6 +21,7 @@ import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
+import { teamSearch } from '../pages/team/search.js';
 import { validateAuditSearch } from '../pages/team/audit/search.js';
 import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
@@ -36,8 +38,12 @@ const page = <const Path extends string>(path: Path, load: () => Promise<{ defau
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/instances', replace: true });
+  validateSearch: billingSearch,
+  // The payment provider may lead back here.
+  beforeLoad: ({ search: { checkout } }) => {
+    throw checkout
+      ? redirect({ to: '/billing', search: { checkout }, replace: true })
+      : redirect({ to: '/instances', replace: true });
   },
 });
 
@@ -46,6 +52,13 @@ const instance = createRoute({
   path: '/instances/$id',
   validateSearch: instanceSearch,
   component: lazyRouteComponent(() => import('../pages/instance/page.js')),
+});
+
+const instancesPage = createRoute({
+  getParentRoute: () => root,
+  path: '/instances',
+  validateSearch: instancesSearch,
+  component: lazyRouteComponent(() => import('../pages/instances/page.js')),
 });
 
 const market = createRoute({
@@ -62,7 +75,13 @@ const deploy = createRoute({
   component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
 });
 
-/** A page that reads what its address chooses. */
+const team = createRoute({
+  getParentRoute: () => root,
+  path: '/team',
+  validateSearch: teamSearch,
+  component: lazyRouteComponent(() => import('../pages/team/page.js')),
+});
+
 const auditLog = createRoute({
   getParentRoute: () => root,
   path: '/team/audit',
@@ -145,14 +164,14 @@ const routes = [
   deploy,
   instance,
   market,
-  page('/instances', () => import('../pages/instances/page.js')),
+  instancesPage,
   templates,
   page('/templates/new', () => import('../pages/templates/editor/new-page.js')),
   page('/templates/$id', () => import('../pages/templates/template/page.js')),
   page('/templates/$id/edit', () => import('../pages/templates/editor/edit-page.js')),
   billing,
   keys,
-  page('/team', () => import('../pages/team/page.js')),
+  team,
   auditLog,
   page('/webhooks', () => import('../pages/webhooks/page.js')),
   webhook,
@@ -168,6 +187,8 @@ export const router = createRouter({
   context: { queries: undefined as unknown as QueryClient },
   routeTree: root.addChildren(import.meta.env.DEV ? [...routes, partsPage] : [...routes]),
   defaultPreload: 'intent',
+  // Otherwise what a page does not know would be kept beside what it does, such as a tab that is none.
+  search: { strict: true },
   defaultPendingComponent: () => <Skeleton rows={6} />,
   defaultErrorComponent: Failed,
 });
