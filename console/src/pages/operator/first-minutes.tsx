@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { LinkButton } from '../../parts/button.js';
 import { Steps } from '../../parts/steps.js';
+import { firstSteps } from './first-steps.js';
 import styles from './operator.module.css';
-import { firstSteps } from './queries.js';
 
 /** What leads an empty control plane to its first rented instance, each step with its button. Nothing where something is rented. */
 export function FirstMinutes() {
