@@ -208,6 +208,8 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/operator/offers', 'operator', { num_gpus: 0 }),
   of('offer', 'OFFER_NOT_FOUND', 'PATCH /v1/operator/offers/{id}', 'operator', { price_per_hour_micro: 1 }),
   of('offer', 'OFFER_NOT_FOUND', 'DELETE /v1/operator/offers/{id}', 'operator'),
+  route('GET /v1/operator/templates', 'operator'),
+  of('system_template', 'TEMPLATE_NOT_FOUND', 'GET /v1/operator/templates/{id}', 'operator'),
   route('POST /v1/operator/templates', 'operator', { name: 'new', image: 'i' }),
   of('system_template', 'TEMPLATE_NOT_FOUND', 'PATCH /v1/operator/templates/{id}', 'operator', { name: 'renamed' }),
   of('system_template', 'TEMPLATE_NOT_FOUND', 'DELETE /v1/operator/templates/{id}', 'operator'),

@@ -26,6 +26,7 @@ export const OPERATOR_PAGES = [
   { to: '/operator', title: 'Overview', isExact: true },
   { to: '/operator/machines', title: 'Machines', isExact: false },
   { to: '/operator/offers', title: 'Offers', isExact: false },
+  { to: '/operator/templates', title: 'System templates', isExact: false },
   { to: '/operator/organizations', title: 'Organizations', isExact: false },
   { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
   { to: '/operator/audit', title: 'Audit log', isExact: false },

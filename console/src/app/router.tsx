@@ -16,6 +16,8 @@ import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
 import { addMachineSearch } from '../pages/operator/machines/new/search.js';
+import { machinesSearch } from '../pages/operator/machines/search.js';
+import { pricesSearch } from '../pages/operator/offers/prices/search.js';
 import { offersSearch } from '../pages/operator/offers/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
@@ -140,6 +142,20 @@ const operatedOffers = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/offers/page.js')),
 });
 
+const machines = createRoute({
+  getParentRoute: () => operator,
+  path: '/machines',
+  validateSearch: machinesSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/machines/page.js')),
+});
+
+const prices = createRoute({
+  getParentRoute: () => operator,
+  path: '/offers/prices',
+  validateSearch: pricesSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/offers/prices/page.js')),
+});
+
 const addMachine = createRoute({
   getParentRoute: () => operator,
   path: '/machines/new',
@@ -149,10 +165,14 @@ const addMachine = createRoute({
 
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
-  operatorPage('/machines', () => import('../pages/operator/machines/page.js')),
+  machines,
   addMachine,
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
   operatedOffers,
+  prices,
+  operatorPage('/templates', () => import('../pages/operator/templates/page.js')),
+  operatorPage('/templates/new', () => import('../pages/operator/templates/new/page.js')),
+  operatorPage('/templates/$id', () => import('../pages/operator/templates/template/page.js')),
   operatorPage('/organizations', () => import('../pages/operator/organizations/page.js')),
   operatorPage('/organizations/$id', () => import('../pages/operator/organizations/organization/page.js')),
   operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),

@@ -32,7 +32,7 @@ export function FirstMinutes() {
           {
             ...{ title: 'Make a template', isDone: done.hasTemplate, words: TEMPLATE_WORDS },
             button: (kind) => (
-              <LinkButton kind={kind} to="/templates/new">
+              <LinkButton kind={kind} to="/operator/templates/new">
                 Make a template
               </LinkButton>
             ),
@@ -53,7 +53,7 @@ export function FirstMinutes() {
 
 const MACHINE_WORDS = 'One line on its host enrolls it. Its owner needs root, and no account here.';
 const OFFER_WORDS = 'Nobody can rent a machine before its GPUs have a price.';
-const TEMPLATE_WORDS = 'It says what an instance runs. Everybody here must see it, or only you can deploy it.';
+const TEMPLATE_WORDS = 'It says what an instance runs. All renters see it, and can deploy it.';
 
 function CreditWords() {
   return (

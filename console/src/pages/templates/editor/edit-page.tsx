@@ -6,7 +6,7 @@ import { OnlyFor } from '../../../parts/only-for.js';
 import { Page } from '../../../parts/page.js';
 import { Loaded } from '../../../parts/states.js';
 import { template as templateQuery } from '../queries.js';
-import { TemplateForm } from './template-form.js';
+import { TemplateForm } from '../../../parts/template-editor/template-form.js';
 
 const route = getRouteApi('/templates/$id/edit');
 
@@ -32,9 +32,13 @@ function Editor({ template }: { template: Template }) {
         <TemplateForm
           key={id}
           template={template}
+          owner="organization"
           verb="Save the template"
-          save={(body) => api.patch('/v1/templates/{id}', { params: { path: { id } }, body })}
+          save={(content, { visibility }) =>
+            api.patch('/v1/templates/{id}', { params: { path: { id } }, body: { ...content, visibility } })
+          }
           onSaved={() => void navigate({ to: '/templates/$id', params: { id } })}
+          back={{ to: '/templates/$id', params: { id } }}
         />
       </OnlyFor>
     </Page>

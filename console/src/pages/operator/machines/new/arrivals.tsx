@@ -10,7 +10,7 @@ import { gpuWords, limitsNoDisks } from '../../machine-state.js';
 import type { Machine, OperatedOffer } from '../../models.js';
 import styles from '../../operator.module.css';
 import { Waiver } from '../machine/acts.js';
-import { findingsOf } from './findings.js';
+import { findingsOf } from '../machine/findings.js';
 import { arrivals } from './queries.js';
 
 /** The machines that have enrolled since a time, live, until each is on the market. */
@@ -44,7 +44,7 @@ function tasksOf(machine: Machine, offers: readonly OperatedOffer[]): Task[] {
     { title: 'Enrolled', isDone: true, words: <Enrolled machine={machine} /> },
     { title: 'Connected', isDone: machine.connected, words: <Connected machine={machine} /> },
     {
-      title: 'Fit for renters',
+      title: 'Without findings',
       isDone: machine.connected && findings.length === 0,
       words: machine.connected ? <Findings findings={findings} /> : 'Its agent looks at the host when it connects.',
       ...(limitsNoDisks(machine) ? { button: () => <Waiver machine={machine} /> } : {}),
