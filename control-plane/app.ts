@@ -181,6 +181,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     signUpMode: config.signUp ?? 'open',
     operatorsNeedFactor: config.operatorsNeedFactor ?? false,
     publicUrl: config.publicUrl ?? null,
+    publicGrpcAddress: config.publicGrpcAddress ?? null,
     abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
     mail: config.mail ? new SmtpTransport(config.mail, clock) : null,

@@ -54,6 +54,8 @@ export interface Config {
   operatorsNeedFactor?: boolean;
   /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
   publicUrl?: string;
+  /** The address that hosts dial, `HOST:PORT`; absent: the operator has not named it. */
+  publicGrpcAddress?: string;
   /** Where abuse is to be reported; absent: the operator has named nothing. */
   abuse?: { email?: string; url?: string };
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
@@ -91,6 +93,7 @@ const DEFAULTS = {
   GPURENT_SIGN_UP: 'open',
   GPURENT_OPERATORS_NEED_SECOND_FACTOR: 'no',
   GPURENT_PUBLIC_URL: '',
+  GPURENT_PUBLIC_GRPC_ADDRESS: '',
   GPURENT_ABUSE_EMAIL: '',
   GPURENT_ABUSE_URL: '',
   GPURENT_WEBHOOK_NETWORKS: '',
@@ -140,6 +143,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     signUp: signUp(get('GPURENT_SIGN_UP')),
     operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR', get('GPURENT_OPERATORS_NEED_SECOND_FACTOR')),
     ...links,
+    ...publicGrpcAddress(get('GPURENT_PUBLIC_GRPC_ADDRESS')),
     abuse: abuse(get('GPURENT_ABUSE_EMAIL'), get('GPURENT_ABUSE_URL')),
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
     ...mail(environment, links.publicUrl),
@@ -167,6 +171,16 @@ function publicUrl(value: string): { publicUrl?: string } {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
+}
+
+/** It becomes a part of a line for a shell. */
+function publicGrpcAddress(value: string): { publicGrpcAddress?: string } {
+  if (value === '') return {};
+  const { host, port } = parseAddress('GPURENT_PUBLIC_GRPC_ADDRESS', value);
+  if (/^[\w.:-]+$/.test(host) && !['0.0.0.0', '::'].includes(host) && port > 0) return { publicGrpcAddress: value };
+  throw new SetupError(
+    `GPURENT_PUBLIC_GRPC_ADDRESS is "${value}"; give the HOST:PORT that hosts dial, such as gpurent.example.com:8090`,
+  );
 }
 
 /** Anybody reads it in the API's document. */

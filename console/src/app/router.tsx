@@ -15,6 +15,7 @@ import { instancesSearch } from '../pages/instances/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { addMachineSearch } from '../pages/operator/machines/new/search.js';
 import { machinesSearch } from '../pages/operator/machines/search.js';
 import { pricesSearch } from '../pages/operator/offers/prices/search.js';
 import { controlPlaneSearch } from '../pages/operator/control-plane/search.js';
@@ -187,10 +188,17 @@ const controlPlane = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/control-plane/page.js')),
 });
 
+const addMachine = createRoute({
+  getParentRoute: () => operator,
+  path: '/machines/new',
+  validateSearch: addMachineSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/machines/new/page.js')),
+});
+
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
   machines,
-  operatorPage('/machines/new', () => import('../pages/operator/machines/new/page.js')),
+  addMachine,
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
   operatedOffers,
   prices,

@@ -40,6 +40,8 @@ export interface Platform {
   operatorsNeedFactor: boolean;
   /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
   publicUrl: string | null;
+  /** The address that hosts dial, `HOST:PORT`; null: the operator has not named it. */
+  publicGrpcAddress: string | null;
   /** Where abuse is to be reported; empty: the operator has named nothing. */
   abuse: { email?: string; url?: string };
   /** Forbidden networks that webhooks can reach all the same, because the operator allows them. */
