@@ -47,8 +47,11 @@ it('shows each GPU with who uses it, what the host reports and what has happened
   Object.assign(sick ?? {}, { healthy: false, reason: 'Xid 79: it has fallen off the bus' });
   agent.beat();
   await eventually('the GPU to be unhealthy', async () => JSON.stringify(await machineOf(agent)).includes('Xid 79'));
-  test.control.advance(20_000);
-  agent.beat();
+  // In the first two minutes of a control plane, nothing is told.
+  for (let waited = 0; waited < 120_000; waited += 20_000) {
+    test.control.advance(20_000);
+    await agent.speak(id);
+  }
   const { window } = await operatorIn();
   const { page } = window;
   await window.goTo('/operator/machines');

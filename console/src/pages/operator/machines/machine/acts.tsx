@@ -53,9 +53,11 @@ function Uncordon({ machine }: { machine: Machine }) {
 
 function Waiver({ machine }: { machine: Machine }) {
   const path = '/v1/operator/machines/{id}/disk-quota-waiver';
+  // Each with a key: the question about one must never turn into the question about the other.
   if (machine.disk_quota_waived)
     return (
       <ConfirmButton
+        key="withdraw"
         label="Withdraw waiver"
         title={`Offer ${machine.name} only while it limits the disks of renters`}
         kind="main"
@@ -67,6 +69,7 @@ function Waiver({ machine }: { machine: Machine }) {
     );
   return (
     <ConfirmButton
+      key="waive"
       label="Waive quotas"
       title={`Offer ${machine.name} although it does not limit the disks of renters`}
       act={() => api.put(path, at(machine))}
