@@ -73,8 +73,12 @@ it('shows each GPU with who uses it, what the host reports and what has happened
   await page.waitForURL(`**#${id}`);
   await window.checkAccess();
   await window.shoot('operator-fleet-machine');
-  await page.getByRole('button', { name: `Stop: ${id}` }).press('Enter');
   const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Tell its renters' }).press('Enter');
+  await dialog.getByLabel('Message').fill('a <b>fan</b> is broken');
+  await dialog.getByLabel('Message').press('Enter');
+  await page.getByText('Told 1 organization').waitFor();
+  await page.getByRole('button', { name: `Stop: ${id}` }).press('Enter');
   await dialog.getByText('The disk is kept').waitFor();
   await dialog.getByLabel('Reason').fill('it overheats');
   await dialog.getByLabel('Reason').press('Enter');

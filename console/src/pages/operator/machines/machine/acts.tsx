@@ -5,6 +5,7 @@ import { Section } from '../../../../parts/page.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 import { OPERATED } from '../../queries.js';
+import { Notice } from './notice.js';
 
 /** What an operator can do with a machine. The control plane refuses what does not fit its state, and says why. */
 export function MachineActs({ machine }: { machine: Machine }) {
@@ -12,6 +13,7 @@ export function MachineActs({ machine }: { machine: Machine }) {
     <Section title="Acts">
       <div className={styles.acts}>
         {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
+        <Notice machine={machine} />
         {machine.disk_quota === 'none' && <Waiver machine={machine} />}
         <Revoke machine={machine} />
         {!machine.lost && <Lose machine={machine} />}
