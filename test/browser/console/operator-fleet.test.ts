@@ -47,8 +47,11 @@ it('shows each GPU with who uses it, what the host reports and what has happened
   Object.assign(sick ?? {}, { healthy: false, reason: 'Xid 79: it has fallen off the bus' });
   agent.beat();
   await eventually('the GPU to be unhealthy', async () => JSON.stringify(await machineOf(agent)).includes('Xid 79'));
-  test.control.advance(20_000);
-  agent.beat();
+  // In the first two minutes of a control plane, nothing is told.
+  for (let waited = 0; waited < 120_000; waited += 20_000) {
+    test.control.advance(20_000);
+    await agent.speak(id);
+  }
   const { window } = await operatorIn();
   const { page } = window;
   await window.goTo('/operator/machines');
@@ -70,8 +73,12 @@ it('shows each GPU with who uses it, what the host reports and what has happened
   await page.waitForURL(`**#${id}`);
   await window.checkAccess();
   await window.shoot('operator-fleet-machine');
-  await page.getByRole('button', { name: `Stop: ${id}` }).press('Enter');
   const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Tell its renters' }).press('Enter');
+  await dialog.getByLabel('Message').fill('a <b>fan</b> is broken');
+  await dialog.getByLabel('Message').press('Enter');
+  await page.getByText('Told 1 organization').waitFor();
+  await page.getByRole('button', { name: `Stop: ${id}` }).press('Enter');
   await dialog.getByText('The disk is kept').waitFor();
   await dialog.getByLabel('Reason').fill('it overheats');
   await dialog.getByLabel('Reason').press('Enter');

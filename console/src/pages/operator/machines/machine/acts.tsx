@@ -5,6 +5,7 @@ import { Section } from '../../../../parts/page.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 import { OPERATED } from '../../queries.js';
+import { Notice } from './notice.js';
 
 /** What an operator can do with a machine. The control plane refuses what does not fit its state, and says why. */
 export function MachineActs({ machine }: { machine: Machine }) {
@@ -12,6 +13,7 @@ export function MachineActs({ machine }: { machine: Machine }) {
     <Section title="Acts">
       <div className={styles.acts}>
         {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
+        <Notice machine={machine} />
         {machine.disk_quota === 'none' && <Waiver machine={machine} />}
         <Revoke machine={machine} />
         {!machine.lost && <Lose machine={machine} />}
@@ -53,9 +55,11 @@ function Uncordon({ machine }: { machine: Machine }) {
 
 export function Waiver({ machine }: { machine: Machine }) {
   const path = '/v1/operator/machines/{id}/disk-quota-waiver';
+  // Each with a key: the question about one must never turn into the question about the other.
   if (machine.disk_quota_waived)
     return (
       <ConfirmButton
+        key="withdraw"
         label="Withdraw waiver"
         title={`Offer ${machine.name} only while it limits the disks of renters`}
         kind="main"
@@ -67,6 +71,7 @@ export function Waiver({ machine }: { machine: Machine }) {
     );
   return (
     <ConfirmButton
+      key="waive"
       label="Waive quotas"
       title={`Offer ${machine.name} although it does not limit the disks of renters`}
       act={() => api.put(path, at(machine))}

@@ -10,7 +10,8 @@ import type { Gpu, Machine, OperatedInstance } from '../../models.js';
 import styles from '../../operator.module.css';
 import { instancesOn } from '../../queries.js';
 import grid from './gpu-grid.module.css';
-import { gpuUses, usageOn, type GpuUse } from './gpu-use.js';
+import { gpuUses, type GpuUse } from './gpu-use.js';
+import { usageOn } from './queries.js';
 
 const SHAPES = {
   away: 'square',

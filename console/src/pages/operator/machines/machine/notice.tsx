@@ -1,0 +1,62 @@
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../../../data/act.js';
+import { api } from '../../../../data/api.js';
+import { Button } from '../../../../parts/button.js';
+import { Dialog, DialogActions } from '../../../../parts/dialog.js';
+import { Field, Input } from '../../../../parts/field.js';
+import { ErrorBox } from '../../../../parts/states.js';
+import { say } from '../../../../parts/toast.js';
+import type { Machine } from '../../models.js';
+import styles from '../../operator.module.css';
+
+/** Tells all renters of a machine something. What was typed stays until it is sent. */
+export function Notice({ machine: { id, name } }: { machine: Machine }) {
+  const [isOpen, setOpen] = useState(false);
+  const [message, setMessage] = useState('');
+  const close = () => setOpen(false);
+  const send = useAct(
+    () =>
+      api.post('/v1/operator/machines/{id}/notice', { params: { path: { id } }, body: { message: message.trim() } }),
+    [],
+    ({ organizations }) => {
+      close();
+      setMessage('');
+      say(`Told ${organizations} ${organizations === 1 ? 'organization' : 'organizations'}`);
+    },
+  );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    send.mutate();
+  };
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Tell its renters</Button>
+      <Dialog title={`Tell all renters of ${name} something`} isOpen={isOpen} onClose={close}>
+        <form className={styles.form} onSubmit={submit}>
+          <p>
+            Each organization with an instance on it gets an event, and its members a mail. Once in ten minutes, and it
+            cannot be taken back.
+          </p>
+          <Field label="Message" hint="Plain text on one line.">
+            {(tied) => (
+              <Input
+                {...tied}
+                required
+                maxLength={500}
+                value={message}
+                onChange={({ target }) => setMessage(target.value)}
+              />
+            )}
+          </Field>
+          {send.error && <ErrorBox error={send.error} />}
+          <DialogActions>
+            <Button onClick={close}>Keep it as it is</Button>
+            <Button kind="main" type="submit" isBusy={send.isPending}>
+              Tell them
+            </Button>
+          </DialogActions>
+        </form>
+      </Dialog>
+    </>
+  );
+}
