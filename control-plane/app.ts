@@ -166,6 +166,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
+  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const platform: Platform = {
     store,
     clock,
@@ -180,6 +181,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     signUpMode: config.signUp ?? 'open',
     operatorsNeedFactor: config.operatorsNeedFactor ?? false,
     publicUrl: config.publicUrl ?? null,
+    publicGrpcAddress: config.publicGrpcAddress ?? null,
     abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
     mail: config.mail ? new SmtpTransport(config.mail, clock) : null,
@@ -193,6 +195,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       restartGrace: restartExhaustionClocks,
     }),
     workerRuns: new WorkerRuns(clock),
+    settings: config.settings ?? [],
+    backups: backups ?? null,
     bootedAt: clock.monotonic(),
   };
   const webhooks = senderOf(platform, logger, overrides);
@@ -203,7 +207,6 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logger,
     defer,
   );
-  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock, countDestroyed(platform));
   const gateway = new Gateway(platform, logger);
   let http: FastifyInstance | undefined;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { describeSettings, type Setting } from './domain/setting.js';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
 import type { PaymentProvider } from './domain/payment.js';
 import { MAIL_SETTINGS, mailSettings, type SmtpSettings } from './mail/settings.js';
@@ -53,6 +54,8 @@ export interface Config {
   operatorsNeedFactor?: boolean;
   /** The address at which people reach this control plane, without a slash at its end; absent: links cannot be made. */
   publicUrl?: string;
+  /** The address that hosts dial, `HOST:PORT`; absent: the operator has not named it. */
+  publicGrpcAddress?: string;
   /** Where abuse is to be reported; absent: the operator has named nothing. */
   abuse?: { email?: string; url?: string };
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
@@ -67,6 +70,8 @@ export interface Config {
   consoleFolder?: string;
   /** Milliseconds in `error` after which an instance is destroyed; absent: never. */
   destroyErrorsAfterMs?: number;
+  /** All settings as operators see them, without secrets; absent: they see none. */
+  settings?: readonly Setting[];
 }
 
 const DEFAULTS = {
@@ -88,6 +93,7 @@ const DEFAULTS = {
   GPURENT_SIGN_UP: 'open',
   GPURENT_OPERATORS_NEED_SECOND_FACTOR: 'no',
   GPURENT_PUBLIC_URL: '',
+  GPURENT_PUBLIC_GRPC_ADDRESS: '',
   GPURENT_ABUSE_EMAIL: '',
   GPURENT_ABUSE_URL: '',
   GPURENT_WEBHOOK_NETWORKS: '',
@@ -137,12 +143,14 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     signUp: signUp(get('GPURENT_SIGN_UP')),
     operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR', get('GPURENT_OPERATORS_NEED_SECOND_FACTOR')),
     ...links,
+    ...publicGrpcAddress(get('GPURENT_PUBLIC_GRPC_ADDRESS')),
     abuse: abuse(get('GPURENT_ABUSE_EMAIL'), get('GPURENT_ABUSE_URL')),
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
     ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
+    settings: describeSettings(known, environment, DEFAULTS),
   };
 }
 
@@ -160,9 +168,19 @@ function yesOrNo(name: string, value: string): boolean {
 function publicUrl(value: string): { publicUrl?: string } {
   if (value === '') return {};
   const url = new URL(webAddress('GPURENT_PUBLIC_URL', value));
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '')
     throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
   return { publicUrl: url.origin };
+}
+
+/** It becomes a part of a line for a shell. */
+function publicGrpcAddress(value: string): { publicGrpcAddress?: string } {
+  if (value === '') return {};
+  const { host, port } = parseAddress('GPURENT_PUBLIC_GRPC_ADDRESS', value);
+  if (/^[\w.:-]+$/.test(host) && !['0.0.0.0', '::'].includes(host) && port > 0) return { publicGrpcAddress: value };
+  throw new SetupError(
+    `GPURENT_PUBLIC_GRPC_ADDRESS is "${value}"; give the HOST:PORT that hosts dial, such as gpurent.example.com:8090`,
+  );
 }
 
 /** Anybody reads it in the API's document. */

@@ -27,6 +27,7 @@ const { once, gpus, image, 'guest-tools': guestTools } = options;
 
 const PATIENCE_MS = 120_000;
 const RENTER = 'renter@localhost.test';
+const OPERATOR = 'operator@localhost.test';
 const HOUR_PRICE_MICRO = 1_200_000;
 const GREETING = 'hello from your instance';
 
@@ -64,9 +65,11 @@ function untilInterrupted(): Promise<void> {
 
 interface Stage {
   renter: Gpurent;
+  operator: Gpurent;
   token: string;
   apiUrl: string;
   password: string;
+  operatorPassword: string;
   keyFile: string;
 }
 
@@ -83,7 +86,7 @@ async function startControlPlane(): Promise<{
     GPURENT_SECRET_KEY_FILE: join(folder, 'secret.key'),
   };
   const operatorPassword = randomBytes(12).toString('hex');
-  execFileSync(process.execPath, [controlPlaneScript, 'create-operator', '--email', 'operator@localhost.test'], {
+  execFileSync(process.execPath, [controlPlaneScript, 'create-operator', '--email', OPERATOR], {
     env: { ...process.env, ...env },
     input: operatorPassword,
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -120,7 +123,7 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
   const { http, grpc, operatorPassword } = await step('control plane up', startControlPlane);
   const url = `http://${http}`;
   const anybody = connect({ url });
-  const operatorAccount = { email: 'operator@localhost.test', password: operatorPassword };
+  const operatorAccount = { email: OPERATOR, password: operatorPassword };
   const operator = connect({ url, token: (await anybody.post('/v1/auth/sign-in', { body: operatorAccount })).token });
   const machineId = await step(`agent enrolled and connected (${gpus})`, async () => {
     const { token } = await operator.post('/v1/operator/enrollment-tokens', { body: {} });
@@ -168,10 +171,12 @@ async function prepare(): Promise<Stage & { offerId: string; templateId: string;
     });
     return {
       renter,
+      operator,
       token,
       // Another name than that of the instances, which browsers would show the cookie of a session there.
       apiUrl: `http://${http.replace('127.0.0.1', 'localhost')}`,
       password,
+      operatorPassword,
       keyFile,
       offerId: offer.id,
       templateId: template.id,
@@ -226,6 +231,19 @@ async function destroy(renter: Gpurent, id: string): Promise<void> {
   await statusIs(renter, id, 'destroyed');
 }
 
+/** Prints how a browser signs in. The links are made last: they work for ten minutes. */
+async function printConsole({ renter, operator, apiUrl, password, operatorPassword }: Stage): Promise<void> {
+  const linkOf = async (account: Gpurent) =>
+    `${apiUrl}/sign-in/link#${(await account.post('/v1/auth/sign-in-link')).token}`;
+  console.log('Console (each link once, within 10 minutes; a browser is signed in as one of them at a time):');
+  console.log(`  renter    ${await linkOf(renter)}`);
+  console.log(`  operator  ${await linkOf(operator)}`);
+  console.log(`Sign in:    ${apiUrl}/sign-in`);
+  console.log(`  renter    ${RENTER} with the password ${password}`);
+  console.log(`  operator  ${OPERATOR} with the password ${operatorPassword}`);
+  console.log(`API:        ${apiUrl}/v1`);
+}
+
 async function main(): Promise<void> {
   const stage = await prepare();
   const { renter } = stage;
@@ -241,11 +259,7 @@ async function main(): Promise<void> {
       await tour(stage, instance.id);
     } else {
       console.log(`\nReach it:   ssh ${sshArguments(stage.keyFile, instance).join(' ')}`);
-      // Made last: it works for ten minutes.
-      const { token } = await renter.post('/v1/auth/sign-in-link');
-      console.log(`Console:    ${stage.apiUrl}/sign-in/link#${token} (once, within 10 minutes)`);
-      console.log(`API:        ${stage.apiUrl}/v1`);
-      console.log(`Sign in:    ${stage.apiUrl}/sign-in as ${RENTER} with the password ${stage.password}`);
+      await printConsole(stage);
       console.log(
         `Its state:  curl -H 'Authorization: Bearer ${stage.token}' ${stage.apiUrl}/v1/instances/${instance.id}`,
       );

@@ -104,12 +104,11 @@ export async function documentApi(app: FastifyInstance, abuse: Platform['abuse']
   app.get(DOCUMENT, { schema: { hide: true } }, () => app.swagger());
 }
 
-/** Marks the body of a POST as optional if none of its fields is required. */
+/** Marks the body of a POST or DELETE as optional if none of its fields is required. */
 function freeBodies(document: Document): Document {
-  for (const path of Object.values(document.paths ?? {}) as { post?: { requestBody?: RequestBody } }[]) {
-    const { requestBody } = path.post ?? {};
+  const paths = Object.values(document.paths ?? {}) as Partial<Record<string, { requestBody?: RequestBody }>>[];
+  for (const { requestBody } of paths.flatMap((path) => [path['post'] ?? {}, path['delete'] ?? {}]))
     if (mayBeEmpty(requestBody?.content['application/json']?.schema)) delete requestBody?.required;
-  }
   return document;
 }
 

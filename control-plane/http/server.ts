@@ -56,6 +56,7 @@ import {
 } from './routes/operator-machines.js';
 import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
 import { issuerRoutes } from './routes/operator-issuers.js';
+import { operatorControlPlaneRoutes } from './routes/operator-control-plane.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
@@ -172,6 +173,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    operatorControlPlaneRoutes,
     operatorMoneyRoutes,
     organizationContentRoutes,
     peopleRoutes,

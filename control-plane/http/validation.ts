@@ -44,13 +44,13 @@ function prepareFields(request: FastifyRequest): Refusal | undefined {
   if (body === undefined && request.method === 'GET') return undefined;
   unifyIds(body, isIdName);
   const { schema, config } = routeOptions;
-  if (body === undefined && request.method === 'POST' && mayBeEmpty(schema?.body)) request.body = {};
+  if (body === undefined && mayBeEmpty(schema?.body) && ['POST', 'DELETE'].includes(request.method)) request.body = {};
   return schema?.body === undefined && config.rawBody !== true ? refusalOfUnaskedBody(body) : undefined;
 }
 
 const isIdName = (name: string) => name.endsWith('_id');
 
-/** Tells whether no field of this schema is required, so that a POST needs no body. */
+/** Tells whether no field of this schema is required, so that a POST or DELETE needs no body. */
 export function mayBeEmpty(schema: unknown): boolean {
   const { type, properties = {}, required = [] } = (schema ?? {}) as BodySchema;
   return type === 'object' && required.every((name) => 'default' in (properties[name] ?? {}));

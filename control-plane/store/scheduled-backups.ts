@@ -13,6 +13,16 @@ export interface BackupPlan {
   keep: number;
 }
 
+/** How the scheduled backups stand. */
+export interface BackupState extends BackupPlan {
+  /** When the newest copy was made, in milliseconds since 1970 UTC; null: there is none, or the folder cannot be read. */
+  newestAt: number | null;
+  /** Whether the folder could be used at the last check. */
+  isUsable: boolean;
+  /** How long a copy has been due; Infinity if the folder cannot be used. */
+  overdueMs: number;
+}
+
 const LOOK_EVERY_MS = MINUTE_MS;
 const NAME = /^gpurent-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.db$/;
 const UNFINISHED = /^gpurent-.*\.db\.part(-journal)?$/;
@@ -43,6 +53,19 @@ export class ScheduledBackups {
       return Math.max(this.clock.now() - dueAt, 0);
     } catch {
       return Infinity;
+    }
+  }
+
+  /** Returns how the backups stand now. */
+  state(): BackupState {
+    return { ...this.plan, newestAt: this.newestKnown(), isUsable: this.isUsable, overdueMs: this.overdueMs };
+  }
+
+  private newestKnown(): number | null {
+    try {
+      return this.newestAt() ?? null;
+    } catch {
+      return null;
     }
   }
 

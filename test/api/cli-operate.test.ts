@@ -28,6 +28,8 @@ it('an operator enrolls a host, and rents it out', async () => {
   expect(await run('machines add --uses 3 --expires 2h')).toMatch(
     /^scripts\/install-agent --control-plane 127\.0\.0\.1:8090 --token enr_\S+\n$/,
   );
+  await test.restart({ publicGrpcAddress: 'hosts.example:18090' });
+  expect(await run('machines add')).toContain(' --control-plane hosts.example:18090 --token ');
   const agent = await test.host({ gpus: 2 });
   const [, id = ''] = /^([0-9a-f]{8})/m.exec(await run('machines')) ?? [];
   expect(agent.hostId.startsWith(id)).toBe(true);

@@ -103,15 +103,17 @@ const isAlwaysPaged = (path: string) =>
   path === '/v1/events' ||
   path === '/v1/audit-log' ||
   path.endsWith('/meter-intervals') ||
-  (path.startsWith('/v1/operator') && !/ignored-stops|workers/.test(path));
+  (path.startsWith('/v1/operator') && !/ignored-stops|workers|settings/.test(path));
 
 it('every list comes in pages, where a page is asked for; a renter gets a whole one, where none is', async () => {
-  expect(lists()).toHaveLength(41);
+  expect(lists()).toHaveLength(42);
   for (const path of lists()) {
     const { items, next_cursor } = await apiFor(path).get<Page>(path);
     expect(next_cursor, path).toBe(isAlwaysPaged(path) ? null : undefined);
     const isShort =
-      /ignored-stops|intervals|status|events|payments|revenue|summary|organizations.*(machines|templates)/.test(path);
+      /ignored-stops|settings|intervals|status|events|payments|revenue|summary|organizations.*(machines|templates)/.test(
+        path,
+      );
     expect(items.length, path).toBeGreaterThan(isShort ? -1 : 3);
     expect(await walk(path), path).toEqual(items);
   }

@@ -259,5 +259,7 @@ export const ROUTES: readonly Route[] = [
   of('instance', 'INSTANCE_NOT_FOUND', 'DELETE /v1/operator/instances/{id}', 'operator', { reason: 'x' }),
   route('GET /v1/operator/workers', 'operator'),
   route('GET /v1/operator/clock', 'operator'),
+  route('GET /v1/operator/control-plane', 'operator'),
+  route('GET /v1/operator/settings', 'operator'),
   route('POST /v1/operator/clock/confirm', 'operator'),
 ];

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const CONTROL_PLANE = join(dist, 'control-plane/main.js');
 const AGENT = join(dist, 'agent/main.js');
-const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
+export const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
 export interface RealOptions {
   /** FIRST-LAST */
@@ -43,7 +43,20 @@ export class RealPlatform {
 
   private constructor(private readonly options: RealOptions) {}
 
+  /** Starts both, and makes the host a machine. */
   static async start(options: RealOptions): Promise<RealPlatform> {
+    const real = await RealPlatform.startEmpty(options);
+    const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
+    if (options.wayToControlPlane) real.wayToControlPlane = await options.wayToControlPlane(real.addresses.grpc);
+    real.hostId = (JSON.parse((await real.enroll(token)).stdout) as { host_id: string }).host_id;
+    await real.startAgent();
+    // Where the Docker of the tests cannot hold disks to their size.
+    await real.operator.request('PUT', `/v1/operator/machines/${real.hostId}/disk-quota-waiver`);
+    return real;
+  }
+
+  /** Starts a control plane that has an operator and nothing else. */
+  static async startEmpty(options: RealOptions): Promise<RealPlatform> {
     const real = new RealPlatform(options);
     mkdirSync(real.path('agent'));
     execFileSync(process.execPath, [CONTROL_PLANE, 'create-operator', '--email', OPERATOR.email], {
@@ -52,13 +65,7 @@ export class RealPlatform {
       stdio: ['pipe', 'ignore', 'inherit'],
     });
     await real.startControlPlane();
-    real.operatorToken = (await real.api.post<{ token: string }>('/v1/auth/sign-in', OPERATOR)).token;
-    const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
-    if (options.wayToControlPlane) real.wayToControlPlane = await options.wayToControlPlane(real.addresses.grpc);
-    real.hostId = (JSON.parse((await real.enroll(token)).stdout) as { host_id: string }).host_id;
-    await real.startAgent();
-    // Where the Docker of the tests cannot hold disks to their size.
-    await real.operator.request('PUT', `/v1/operator/machines/${real.hostId}/disk-quota-waiver`);
+    await real.renewSession();
     return real;
   }
 
@@ -149,6 +156,22 @@ export class RealPlatform {
     return run(process.execPath, [AGENT, 'enroll', '--control-plane', controlPlane, '--token', token], {
       env: { ...process.env, ...this.agentEnv, ...env },
     });
+  }
+
+  /**
+   * Runs the line that enrolls a host in a shell, as its owner would in the folder of a release; then starts the agent. Of
+   * `scripts/install-agent` it does what needs no systemd: it hands its options to the agent.
+   */
+  async paste(line: string): Promise<void> {
+    const release = this.path('release');
+    mkdirSync(join(release, 'scripts'), { recursive: true });
+    const installer = `#!/bin/sh\nexec '${process.execPath}' '${AGENT}' enroll "$@"\n`;
+    writeFileSync(join(release, 'scripts/install-agent'), installer, { mode: 0o755 });
+    const env = { ...process.env, ...this.agentEnv };
+    this.hostId = (
+      JSON.parse((await run('sh', ['-c', line], { cwd: release, env })).stdout) as { host_id: string }
+    ).host_id;
+    await this.startAgent();
   }
 
   /** Runs the agent in the foreground until it gives up; answers its exit code and what it said. */

@@ -143,8 +143,18 @@ it('the public address is an origin', () => {
   const publicUrlOf = (value: string) => parseConfig({ ...database, GPURENT_PUBLIC_URL: value }).publicUrl;
   expect(publicUrlOf('')).toBeUndefined();
   expect(publicUrlOf('https://gpus.example:8443/')).toBe('https://gpus.example:8443');
-  for (const wrong of ['http://gpus.example', 'https://gpus.example/market', 'https://me@gpus.example', 'gpus.example'])
+  const withLogin = ['https://me@gpus.example', 'https://:secret@gpus.example'];
+  for (const wrong of ['http://gpus.example', 'https://gpus.example/market', 'gpus.example', ...withLogin])
     expect(() => publicUrlOf(wrong)).toThrow('GPURENT_PUBLIC_URL');
+});
+
+it('the address that hosts dial can stand in a line for a shell', () => {
+  const database = { GPURENT_DATABASE: join(folder, 'dialed.db') };
+  const dialed = (value: string) => parseConfig({ ...database, GPURENT_PUBLIC_GRPC_ADDRESS: value }).publicGrpcAddress;
+  expect(dialed('')).toBeUndefined();
+  for (const right of ['gpus.example:8090', '203.0.113.7:1', '[2001:db8::7]:65535']) expect(dialed(right)).toBe(right);
+  for (const wrong of ['gpus.example', 'gpus.example:0', '0.0.0.0:8090', '[::]:8090', '$(id):8090', 'a b:1', "a';b:1"])
+    expect(() => dialed(wrong), wrong).toThrow(`GPURENT_PUBLIC_GRPC_ADDRESS is "${wrong}"; give`);
 });
 
 it('webhooks can reach the networks that the operator allows', () => {

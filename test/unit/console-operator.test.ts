@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { gpuSums, machineState } from '../../console/src/pages/operator/machine-state.js';
 import type { Gpu, Machine } from '../../console/src/pages/operator/models.js';
 import { needsOf, type Situation } from '../../console/src/pages/operator/needs.js';
+import { filterOf, organizationsSearch } from '../../console/src/pages/operator/organizations/search.js';
 import { termsOf } from '../../console/src/pages/operator/offers/terms.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00.000Z');
@@ -103,4 +104,14 @@ it('reads the terms of an offer exactly, or says which field is wrong', () => {
   });
   const wrong = termsOf({ price: '1.3333333', storage: '', release: '1.5' });
   expect(Object.keys('faults' in wrong ? wrong.faults : {})).toEqual(['price', 'storage', 'release']);
+});
+
+it('looks for organizations by a name, or by the address of a member', () => {
+  expect(filterOf(organizationsSearch({ find: 'acme' }))).toEqual({ name: 'acme' });
+  expect(filterOf(organizationsSearch({ find: 'ada@' }))).toEqual({ member_email: 'ada@' });
+  expect(filterOf(organizationsSearch({ find: 'ada', by: 'member' }))).toEqual({ member_email: 'ada' });
+  // The router reads digits in the address as a number.
+  expect(filterOf(organizationsSearch({ find: 42 }))).toEqual({ name: '42' });
+  for (const nothing of [{}, { find: '' }, { find: ['a'] }, { find: 'x'.repeat(255) }, { by: 'member' }])
+    expect(filterOf(organizationsSearch(nothing))).toEqual({});
 });

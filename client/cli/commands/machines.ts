@@ -50,12 +50,12 @@ export const define: Define = (command, invocation) => {
     .description('make an enrollment token, and print the line to paste on the host')
     .option('--uses <count>', 'how many hosts can enroll with it', whole(1, 10_000), 1)
     .option('--expires <duration>', 'it ends after so long', duration, 24 * HOUR_MS)
-    .option('--grpc <address>', 'where agents reach the control plane; otherwise its host, port 8090')
+    .option('--grpc <address>', 'where agents reach the control plane; otherwise as it says, or its host, port 8090')
     .action(async ({ uses, expires, grpc }: { uses: number; expires: number; grpc?: string }) => {
       const body = { max_uses: uses, expires_in_hours: Math.max(1, Math.ceil(expires / HOUR_MS)) };
       const made = await invocation.gpurent().post('/v1/operator/enrollment-tokens', { body });
       if (invocation.wantsJson) return invocation.json(made);
-      const address = grpc ?? `${new URL(invocation.chosen().context.url).hostname}:8090`;
+      const address = grpc ?? made.grpc_address ?? `${new URL(invocation.chosen().context.url).hostname}:8090`;
       invocation.note(
         `Paste this as root on the host, in the folder of the release. It works until ${minuteOf(made.expires_at)}:`,
       );

@@ -28,6 +28,9 @@ export const OPERATOR_PAGES = [
   { to: '/operator/offers', title: 'Offers', isExact: false },
   { to: '/operator/templates', title: 'System templates', isExact: false },
   { to: '/operator/organizations', title: 'Organizations', isExact: false },
+  { to: '/operator/users', title: 'Users', isExact: false },
   { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
+  { to: '/operator/ignored-stops', title: 'Ignored stops', isExact: false },
+  { to: '/operator/control-plane', title: 'Control plane', isExact: false },
   { to: '/operator/audit', title: 'Audit log', isExact: false },
 ] as const;

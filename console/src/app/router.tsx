@@ -15,9 +15,14 @@ import { instancesSearch } from '../pages/instances/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { addMachineSearch } from '../pages/operator/machines/new/search.js';
 import { machinesSearch } from '../pages/operator/machines/search.js';
 import { pricesSearch } from '../pages/operator/offers/prices/search.js';
+import { controlPlaneSearch } from '../pages/operator/control-plane/search.js';
 import { offersSearch } from '../pages/operator/offers/search.js';
+import { organizationSearch } from '../pages/operator/organizations/organization/search.js';
+import { organizationsSearch } from '../pages/operator/organizations/search.js';
+import { usersSearch } from '../pages/operator/users/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
@@ -155,18 +160,56 @@ const prices = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/offers/prices/page.js')),
 });
 
+const operatedOrganizations = createRoute({
+  getParentRoute: () => operator,
+  path: '/organizations',
+  validateSearch: organizationsSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/organizations/page.js')),
+});
+
+const operatedOrganization = createRoute({
+  getParentRoute: () => operator,
+  path: '/organizations/$id',
+  validateSearch: organizationSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/organizations/organization/page.js')),
+});
+
+const users = createRoute({
+  getParentRoute: () => operator,
+  path: '/users',
+  validateSearch: usersSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/users/page.js')),
+});
+
+const controlPlane = createRoute({
+  getParentRoute: () => operator,
+  path: '/control-plane',
+  validateSearch: controlPlaneSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/control-plane/page.js')),
+});
+
+const addMachine = createRoute({
+  getParentRoute: () => operator,
+  path: '/machines/new',
+  validateSearch: addMachineSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/machines/new/page.js')),
+});
+
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
   machines,
-  operatorPage('/machines/new', () => import('../pages/operator/machines/new/page.js')),
+  addMachine,
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
   operatedOffers,
   prices,
   operatorPage('/templates', () => import('../pages/operator/templates/page.js')),
   operatorPage('/templates/new', () => import('../pages/operator/templates/new/page.js')),
   operatorPage('/templates/$id', () => import('../pages/operator/templates/template/page.js')),
-  operatorPage('/organizations', () => import('../pages/operator/organizations/page.js')),
-  operatorPage('/organizations/$id', () => import('../pages/operator/organizations/organization/page.js')),
+  operatedOrganizations,
+  operatedOrganization,
+  users,
+  operatorPage('/ignored-stops', () => import('../pages/operator/ignored-stops/page.js')),
+  controlPlane,
   operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),
   operatorPage('/audit', () => import('../pages/operator/audit/page.js')),
 ] as const;

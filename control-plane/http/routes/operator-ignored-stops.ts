@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { creditIgnoredStop, listIgnoredStops } from '../../services/billing/ignored-stops.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, iso, micro, nameOf, timestamp, uuid } from '../schemas.js';
+import { body, flag, iso, micro, nameOf, text, timestamp, uuid } from '../schemas.js';
 import { Credit } from './operator.js';
 import { idOf, listOrPage, PageQuery, viewPage, type Routes } from './routes.js';
 
@@ -9,7 +9,9 @@ const IgnoredStop = Type.Object(
   {
     instance_id: uuid('The id of the instance that did not stop'),
     organization_id: uuid('The id of the organization that was charged'),
+    organization_name: text('The name of that organization'),
     machine_id: uuid('The id of the machine of the instance'),
+    machine_name: text('The name of that machine'),
     since: timestamp('When the stop timed out and the charges began again'),
     charged_micro: micro('The charges since then that have not been credited'),
     is_open: flag('Whether the instance is still charged'),

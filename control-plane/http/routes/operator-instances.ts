@@ -120,10 +120,6 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
         body: body(optional({ reason })),
         response: { 202: NoContent },
       },
-      preValidation: async (request) => {
-        const sent: unknown = request.body;
-        if (sent === undefined) request.body = {};
-      },
     },
     (request, reply) => {
       destroyForOperator(platform, accountOf(request), request.params.id, request.body.reason);

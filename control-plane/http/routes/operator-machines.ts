@@ -34,6 +34,17 @@ const Token = Type.Object(
   },
   { title: 'EnrollmentToken' },
 );
+const NewToken = Type.Intersect([
+  Token,
+  Type.Object({
+    token: text('The token with which a host enrolls'),
+    grpc_address: nullable(
+      text(
+        'The address that hosts dial (`GPURENT_PUBLIC_GRPC_ADDRESS`), `HOST:PORT`; null: the operator has not set it',
+      ),
+    ),
+  }),
+]);
 
 const Maintenance = Type.Object(
   { starts_at: timestamp('When the window starts'), ends_at: timestamp('When the window ends') },
@@ -110,13 +121,13 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
           }),
           ...optional({ machine_id: uuid('The only machine that can enroll with the token, again') }),
         }),
-        response: { 201: Type.Intersect([Token, Type.Object({ token: text('The token with which a host enrolls') })]) },
+        response: { 201: NewToken },
       },
     },
     (request, reply) => {
       const { token, ...row } = createEnrollmentToken(platform, accountOf(request), request.body);
       void reply.code(201);
-      return { ...tokenView(row), token };
+      return { ...tokenView(row), token, grpc_address: platform.publicGrpcAddress };
     },
   );
   app.get(

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { setDisputed } from '../../services/billing/disputes.js';
 import { grantCredit } from '../../services/billing/credits.js';
-import { listOrganizations, type OrganizationRow } from '../../services/accounts/organizations.js';
+import { listOrganizations } from '../../services/accounts/find-organizations.js';
+import type { OrganizationRow } from '../../services/accounts/organizations.js';
 import {
   createTemplate,
   deactivateTemplate,
@@ -12,7 +13,7 @@ import { getSystemTemplate, listSystemTemplates } from '../../services/catalogue
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { organizationFacts, suspensionView } from './organizations.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 import {
   TEMPLATE_LIMIT_BYTES,
   Template,
@@ -36,6 +37,22 @@ export const OperatedOrganization = Type.Object(
     ...organizationFacts,
   },
   { title: 'OperatedOrganization' },
+);
+
+const OrganizationQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    name: text('Only organizations whose name begins with this', { minLength: 1, maxLength: 100 }),
+    member_email: text('Only organizations with a member whose e-mail address begins with this; not with `name`', {
+      minLength: 1,
+      maxLength: 254,
+    }),
+  }),
+});
+
+/** Why an operator freezes payments, or ends that. */
+const DisputeBody = body(
+  optional({ reason: nameOf('The reason; members read it in the audit log of the organization', 256) }),
 );
 
 export const Credit = Type.Object(
@@ -143,7 +160,9 @@ export const operatorRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listOrganizations',
         summary: 'List the organizations, newest first',
-        querystring: PageQuery,
+        description:
+          'With `name`, in the order of their names; with `member_email`, in the order of the addresses. In both, A to Z count as a to z.',
+        querystring: OrganizationQuery,
         response: { 200: page(OperatedOrganization) },
       },
     },
@@ -183,10 +202,12 @@ export const operatorRoutes: Routes = (app, platform) => {
         summary: 'Open a payment dispute of an organization',
         description: 'Freezes the payments of the organization: it can neither deploy nor start instances.',
         params: idOf('organization'),
+        body: DisputeBody,
         response: { 200: OperatedOrganization },
       },
     },
-    (request) => operatedOrganizationView(setDisputed(platform, accountOf(request), request.params.id, true)),
+    (request) =>
+      operatedOrganizationView(setDisputed(platform, accountOf(request), request.params.id, true, request.body.reason)),
   );
   app.delete(
     '/v1/operator/organizations/:id/dispute',
@@ -196,10 +217,14 @@ export const operatorRoutes: Routes = (app, platform) => {
         operationId: 'closeDispute',
         summary: 'Close the payment dispute of an organization',
         params: idOf('organization'),
+        body: DisputeBody,
         response: { 200: OperatedOrganization },
       },
     },
-    (request) => operatedOrganizationView(setDisputed(platform, accountOf(request), request.params.id, false)),
+    (request) =>
+      operatedOrganizationView(
+        setDisputed(platform, accountOf(request), request.params.id, false, request.body.reason),
+      ),
   );
 };
 

@@ -4,8 +4,6 @@ import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
 
 export type OrganizationRow = Row<'organizations'>;
 
@@ -44,12 +42,6 @@ export function recordMember(
   { id, role }: { id: string; role: Role },
 ): void {
   recordEvent(tx, organizationId, type, `members/${id}`, { user_id: id, role });
-}
-
-/** Lists every organization for an operator, newest first. */
-export function listOrganizations(platform: Platform, request: PageRequest): Page<Row<'organizations'>> {
-  const all = query.selectFrom('organizations').selectAll();
-  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
 }
 
 export function getOrganization(tx: Tx, id: string): Row<'organizations'> {

@@ -13,9 +13,16 @@ import type { Platform } from '../system/platform.js';
 /**
  * Opens or closes a payment dispute for an operator. While one is open, the organization's payments are frozen: nothing can be
  * deployed or started, running instances go on, and the GPUs of stopped instances are released. No money moves. Closing lifts
- * every open dispute, also those that the payment provider reported. Refuses with ORGANIZATION_NOT_FOUND.
+ * every open dispute, also those that the payment provider reported. `reason` is for both audit logs. Refuses with
+ * ORGANIZATION_NOT_FOUND.
  */
-export function setDisputed(platform: Platform, operator: Operator, id: string, disputed: boolean): OrganizationRow {
+export function setDisputed(
+  platform: Platform,
+  operator: Operator,
+  id: string,
+  disputed: boolean,
+  reason?: string,
+): OrganizationRow {
   return platform.store.transact((tx) => {
     const organization = getOrganization(tx, id);
     if (!disputed) {
@@ -26,8 +33,8 @@ export function setDisputed(platform: Platform, operator: Operator, id: string, 
       tx.run(query.insertInto('disputes').values({ ...dispute, amount_micro: 0, opened_at: tx.now, decided_at: null }));
     }
     const action = disputed ? 'dispute.open' : 'dispute.close';
-    recordAudit(tx, operator, action, id);
-    recordAct(tx, id, anOperator(null), action, `orgs/${id}`);
+    recordAudit(tx, operator, action, id, reason === undefined ? {} : { reason });
+    recordAct(tx, id, anOperator(reason ?? null), action, `orgs/${id}`);
     return applyDisputeFreeze(tx, organization);
   });
 }

@@ -3,7 +3,7 @@ import { charge } from '../../domain/charge.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
@@ -17,7 +17,9 @@ import { settleOrganizations } from './settle.js';
 export interface IgnoredStop {
   instance_id: string;
   organization_id: string;
+  organization_name: string;
   machine_id: string;
+  machine_name: string;
   /** When the stop timed out and charging began again, in ms since 1970 UTC. */
   since: number;
   /** Charged since then and not credited, in micro-dollars. */
@@ -110,8 +112,13 @@ function describe(tx: Tx, sum: Sum): IgnoredStop | undefined {
   const instance = findInstance(tx, sum.instance_id);
   if (!instance) return undefined;
   const { id: instance_id, organization_id, machine_id, price_per_hour_micro } = instance;
+  const names = {
+    organization_name: tx.get(rowById('organizations', organization_id))?.name ?? '',
+    machine_name: tx.get(rowById('machines', machine_id))?.name ?? '',
+  };
   const charged_micro = chargedIn(price_per_hour_micro, sum);
-  return { instance_id, organization_id, machine_id, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
+  const of = { instance_id, organization_id, machine_id, ...names };
+  return { ...of, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
 }
 
 function chargedIn(ratePerHourMicro: number, { ms, credited_ms, written_off_micro }: Sum): number {

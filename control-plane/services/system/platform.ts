@@ -3,7 +3,9 @@ import type { Ids } from '../../../shared/ids.js';
 import type { OpenId } from '../../domain/company.js';
 import type { MailTransport } from '../../domain/mail.js';
 import type { PaymentProvider } from '../../domain/payment.js';
+import type { Setting } from '../../domain/setting.js';
 import type { SignUpMode } from '../../domain/sign-up.js';
+import type { ScheduledBackups } from '../../store/scheduled-backups.js';
 import type { Store } from '../../store/store.js';
 import type { ClockStepDetector } from './clock-steps.js';
 import type { WorkerRuns } from './worker-runs.js';
@@ -38,6 +40,8 @@ export interface Platform {
   operatorsNeedFactor: boolean;
   /** The address at which people reach this control plane, without a slash at its end; null: links cannot be made. */
   publicUrl: string | null;
+  /** The address that hosts dial, `HOST:PORT`; null: the operator has not named it. */
+  publicGrpcAddress: string | null;
   /** Where abuse is to be reported; empty: the operator has named nothing. */
   abuse: { email?: string; url?: string };
   /** Forbidden networks that webhooks can reach all the same, because the operator allows them. */
@@ -53,6 +57,10 @@ export interface Platform {
   term: Term;
   clockSteps: ClockStepDetector;
   workerRuns: WorkerRuns;
+  /** The settings as operators see them, without secrets. */
+  settings: readonly Setting[];
+  /** The scheduled backups; null: none are scheduled. */
+  backups: Pick<ScheduledBackups, 'state'> | null;
   /** When this process started, in milliseconds of the monotonic clock. */
   bootedAt: number;
 }

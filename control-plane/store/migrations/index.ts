@@ -28,6 +28,7 @@ import { deviceCodes } from './0027-device-codes.js';
 import { companyAccounts } from './0028-company-accounts.js';
 import { secondFactors } from './0029-second-factors.js';
 import { sshHostKey } from './0030-ssh-host-key.js';
+import { organizationNames } from './0031-organization-names.js';
 
 export interface Migration {
   name: string;
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   { name: '0028-company-accounts', sql: companyAccounts },
   { name: '0029-second-factors', sql: secondFactors },
   { name: '0030-ssh-host-key', sql: sshHostKey },
+  { name: '0031-organization-names', sql: organizationNames },
 ];

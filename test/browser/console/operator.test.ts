@@ -36,23 +36,30 @@ it('leads from an empty control plane over one line to a machine that is offered
   const { page } = window;
   const seen = watchFor(window, 'Needs an act now');
   await window.goTo('/operator');
-  await page.getByRole('link', { name: 'Add a machine' }).click();
-  await page.waitForURL('**/operator/machines/new');
+  const next = page.locator('[aria-current=step]');
+  await next.getByRole('link', { name: 'Add a machine' }).waitFor();
+  await window.checkAccess();
+  await window.shoot('operator-first-minutes');
+  await next.getByRole('link', { name: 'Add a machine' }).click();
   await eventually('the page for operators', () => seen.isLoaded);
-  await page.getByLabel('Address that hosts dial').fill(test.control.grpcAddress);
   await page.getByRole('button', { name: 'Make the line to paste' }).click();
+  await page.getByLabel('Address that hosts dial').fill(test.control.grpcAddress);
   const line = await page.getByLabel('Line to paste').innerText();
   const [, address = '', token = ''] = /--control-plane (\S+) --token (enr_\S+)$/.exec(line) ?? [];
   await page.getByText('Waiting for the host').waitFor();
-  const agent = await FakeAgent.enroll(address, token, { name: HOSTILE, now: () => test.control.clock.monotonic() });
+  const agent = await FakeAgent.enroll(address, token, {
+    ...{ name: HOSTILE, diskQuota: 'none', now: () => test.control.clock.monotonic() },
+  });
   test.control.agents.push(agent);
-  const row = page.getByRole('table', { name: 'Enrolled machines' }).getByRole('row', { name: HOSTILE });
-  await row.getByText('away').waitFor();
+  const arrived = page.getByRole('region', { name: HOSTILE });
+  await arrived.getByText('Its agent has not connected yet').waitFor();
   await agent.connect();
-  await row.getByText('connected').waitFor();
+  await next.getByText('does not limit the disks').waitFor();
   await window.checkAccess();
   await window.shoot('operator-add');
-  await row.getByRole('link', { name: 'Make an offer' }).click();
+  await arrived.getByRole('button', { name: 'Waive quotas' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Waive quotas' }).click();
+  await next.getByRole('link', { name: 'Make an offer' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Price in dollars per hour').fill('1.25');
   await window.checkAccess();
@@ -72,6 +79,9 @@ it('leads from an empty control plane over one line to a machine that is offered
     '/v1/operator/offers',
   );
   expect(items.map(({ price_per_hour_micro }) => price_per_hour_micro)).toEqual([1_333_333]);
+  await page.goBack();
+  await arrived.getByText('1 × Fake GPU for $1.333333/h').waitFor();
+  await next.waitFor({ state: 'detached' });
   await window.close();
 });
 
@@ -120,7 +130,8 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   const window = await openAsOperator({ width: 360, height: 740 });
   const { page } = window;
   await window.goTo('/operator/organizations');
-  await page.getByLabel('Name or id').fill('ONERROR');
+  await page.getByLabel('Name, address of a member, or id').fill('<IMG');
+  await page.keyboard.press('Enter');
   await window.shoot('operator-organizations');
   await page.getByRole('link', { name: HOSTILE }).click();
   await page.getByRole('table', { name: 'Members' }).getByText(renter.email).waitFor();
@@ -130,6 +141,7 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   await dialog.getByLabel('Reason').fill('welcome');
   await dialog.getByText(`Credit ${HOSTILE} with $5.000001`).waitFor();
   await dialog.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('link', { name: 'Ledger' }).click();
   await page.getByRole('table', { name: 'Ledger' }).getByText('$5.000001').waitFor();
   await page.getByRole('button', { name: 'Suspend' }).click();
   await dialog.getByLabel('Reason').fill('it attacks <b>others</b>');

@@ -1,10 +1,10 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../data/api.js';
 import { Hourly } from '../../parts/money.js';
 import { Status } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
 import { InstanceActs } from './instance-acts.js';
+import { MachineLink, OrganizationLink } from './links.js';
 import styles from './operator.module.css';
 import { Paged } from './paged.js';
 
@@ -40,14 +40,7 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
             },
             'machine_id' in of
               ? { title: 'Organization', cell: (instance) => <OrganizationLink {...instance} /> }
-              : {
-                  title: 'Machine',
-                  cell: ({ machine_id: id, machine_name }) => (
-                    <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
-                      {machine_name}
-                    </Link>
-                  ),
-                },
+              : { title: 'Machine', cell: (instance) => <MachineLink {...instance} /> },
             {
               title: 'Deployed by',
               cell: ({ deployed_by_email }) => <span className={styles.text}>{deployed_by_email ?? 'a key'}</span>,
@@ -62,13 +55,5 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
         />
       )}
     </Paged>
-  );
-}
-
-export function OrganizationLink(props: { organization_id: string; organization_name: string | null }) {
-  return (
-    <Link className={styles.name} to="/operator/organizations/$id" params={{ id: props.organization_id }}>
-      {props.organization_name ?? props.organization_id}
-    </Link>
   );
 }

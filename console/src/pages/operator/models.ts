@@ -9,6 +9,8 @@ type Answer<Path extends keyof paths> = paths[Path] extends {
 
 /** The answers of the API for operators by the names that these pages use. */
 export type Machine = Answers['OperatedMachine'];
+export type EnrollmentToken =
+  paths['/v1/operator/enrollment-tokens']['post']['responses'][201]['content']['application/json'];
 export type Gpu = Machine['gpus'][number];
 export type MachineUsage = Answer<'/v1/operator/machines/{id}/usage'>['instances'][number];
 export type MachineEvent = Answer<'/v1/operator/events'>['items'][number];
@@ -19,6 +21,10 @@ export type Workload = Answers['QuarantinedWorkload'];
 export type Clock = Answers['Clock'];
 export type Worker = Answers['Worker'];
 export type IgnoredStop = Answers['IgnoredStop'];
+export type ControlPlane = Answers['ControlPlane'];
+export type Setting = Answers['Setting'];
+export type OperatedUser = Answers['OperatedUser'];
+export type FactorRemoval = Answers['FactorRemoval'];
 export type Revenue = Answers['Revenue'];
 export type Deed = Answers['AuditEntry'];
 export type Adoption = NonNullable<

@@ -5,10 +5,11 @@ import { ConfirmButton } from '../../parts/confirm-button.js';
 import { LinkButton } from '../../parts/button.js';
 import { Money } from '../../parts/money.js';
 import { Page, Section } from '../../parts/page.js';
-import { Empty, Loaded, Notice } from '../../parts/states.js';
+import { Loaded, Notice } from '../../parts/states.js';
 import { Marked } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 import { At } from '../../parts/time.js';
+import { FirstMinutes } from './first-minutes.js';
 import { gpuSums } from './machine-state.js';
 import type { Machine } from './models.js';
 import { needsOf, type Need } from './needs.js';
@@ -22,6 +23,7 @@ export default function OperatorPage() {
   const query = useQuery(overview);
   return (
     <Page title="Operator" lead="What needs an act now?">
+      <FirstMinutes />
       <Loaded query={query} rows={8}>
         {({ isAll, ...situation }) => (
           <>
@@ -42,20 +44,7 @@ export default function OperatorPage() {
 }
 
 function Needs({ needs, hasMachines }: { needs: readonly Need[]; hasMachines: boolean }) {
-  if (!hasMachines && needs.length === 0)
-    return (
-      <Empty
-        title="There is no machine yet"
-        action={
-          <LinkButton kind="main" to="/operator/machines/new">
-            Add a machine
-          </LinkButton>
-        }
-      >
-        A machine is enrolled with one line on its host. Then you offer its GPUs at a price, and grant credit to those
-        who rent.
-      </Empty>
-    );
+  if (!hasMachines && needs.length === 0) return null;
   return (
     <Section title="Needs an act now">
       {needs.length === 0 ? (

@@ -52,6 +52,8 @@ export const overview = queryOptions({
       isAll: [machines, organizations].every(({ isAll }) => isAll) && [quarantine, waiting].every(isLast),
     };
   },
+  // Who opens the page asks what is so now.
+  staleTime: 0,
   refetchInterval: OVERVIEW_MS,
 });
 

@@ -36,10 +36,14 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
   const [draft, setDraft] = useState(first);
   const [isTried, setTried] = useState(false);
   const isSaved = useRef(false);
-  const saving = useAct(() => save(contentOf(draft, template), draft), OLD, (saved) => {
-    isSaved.current = true;
-    onSaved(saved);
-  });
+  const saving = useAct(
+    () => save(contentOf(draft, template), draft),
+    OLD,
+    (saved) => {
+      isSaved.current = true;
+      onSaved(saved);
+    },
+  );
   const faults = { ...(isTried ? faultsOf(draft) : {}), ...faultsIn(saving.error) };
   const change = (fields: Partial<Draft>) => setDraft((before) => ({ ...before, ...fields }));
   const submit = (event: SyntheticEvent) => {

@@ -1,53 +1,64 @@
-import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
-import { Field, Input } from '../../../parts/field.js';
 import { Money } from '../../../parts/money.js';
 import { Page } from '../../../parts/page.js';
 import { Empty } from '../../../parts/states.js';
 import { Marked } from '../../../parts/status.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
+import { FindForm } from '../find-form.js';
 import type { OperatedOrganization } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
+import { filterOf, type OrganizationsSearch } from './search.js';
 import { standing } from './standing.js';
 
+const route = getRouteApi('/operator/organizations');
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 export default function OrganizationsPage() {
-  const [wanted, setWanted] = useState('');
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const look = (find: string) =>
+    void (ID.test(find)
+      ? navigate({ to: '/operator/organizations/$id', params: { id: find } })
+      : navigate({ search: find === '' ? {} : { find } }));
+  const filter = filterOf(search);
   return (
     <Page title="Organizations" lead="Who rents, and how do they stand?">
-      <div className={styles.narrow}>
-        <Field label="Name or id">
-          {(tied) => <Input {...tied} type="search" value={wanted} onChange={(e) => setWanted(e.target.value)} />}
-        </Field>
-      </div>
+      <FindForm
+        key={search.find ?? ''}
+        label="Name, address of a member, or id"
+        hint="The beginning of it. With an @ it is the address of a member."
+        value={search.find ?? ''}
+        onFind={look}
+      />
       <Paged
-        name={['organizations']}
-        read={(query, signal) => api.get('/v1/operator/organizations', { params: { query }, signal })}
-        empty={<Empty title="There is no organization yet">The first renter who signs up makes one.</Empty>}
+        name={['organizations', ...Object.entries(filter).flat()]}
+        read={(query, signal) =>
+          api.get('/v1/operator/organizations', { params: { query: { ...query, ...filter } }, signal })
+        }
+        empty={<NoneFound search={search} />}
       >
-        {(organizations) => <Found organizations={organizations} wanted={wanted.trim().toLowerCase()} />}
+        {(organizations) => <Organizations organizations={organizations} />}
       </Paged>
     </Page>
   );
 }
 
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** The API finds an organization by its id only: names are looked for in what was read. */
-function Found({ organizations, wanted }: { organizations: readonly OperatedOrganization[]; wanted: string }) {
-  const found = organizations.filter(({ id, name }) => id === wanted || name.toLowerCase().includes(wanted));
-  if (found.length > 0) return <Organizations organizations={found} />;
-  if (ID.test(wanted))
-    return (
-      <p>
-        <Link to="/operator/organizations/$id" params={{ id: wanted }}>
-          Look at the organization with this id
-        </Link>
-      </p>
-    );
-  return <p role="status">None of the {organizations.length} that are shown so far has this name.</p>;
+function NoneFound({ search: { find, by } }: { search: OrganizationsSearch }) {
+  if (find === undefined)
+    return <Empty title="There is no organization yet">The first renter who signs up makes one.</Empty>;
+  if (by === 'member' || find.includes('@'))
+    return <p role="status">No organization has a member whose address begins with “{find}”.</p>;
+  return (
+    <p role="status">
+      No name begins with “{find}”.{' '}
+      <Link to="/operator/organizations" search={{ find, by: 'member' }}>
+        Look for it in the addresses of members
+      </Link>
+    </p>
+  );
 }
 
 function Organizations({ organizations }: { organizations: readonly OperatedOrganization[] }) {

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { Page } from '../../../parts/page.js';
@@ -6,8 +5,8 @@ import { Empty } from '../../../parts/states.js';
 import { Marked } from '../../../parts/status.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
-import { OrganizationLink } from '../instances-table.js';
 import type { Workload } from '../models.js';
+import { MachineLink, OrganizationLink } from '../links.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { OPERATED } from '../queries.js';
@@ -43,14 +42,7 @@ function Workloads({ workloads }: { workloads: readonly Workload[] }) {
           title: 'State',
           cell: ({ state }) => <Marked shape={state === 'running' ? 'dot' : 'ring'}>{state}</Marked>,
         },
-        {
-          title: 'Machine',
-          cell: ({ machine_id: id, machine_name }) => (
-            <Link className={styles.name} to="/operator/machines/$id" params={{ id }}>
-              {machine_name}
-            </Link>
-          ),
-        },
+        { title: 'Machine', cell: (workload) => <MachineLink {...workload} /> },
         { title: 'Of', cell: (workload) => <Owner workload={workload} /> },
         { title: 'GPUs', cell: ({ gpu_uuids }) => gpu_uuids.length, isNumber: true },
         { title: 'Disk', cell: ({ disk_gb }) => `${disk_gb} GB`, isNumber: true },
@@ -92,7 +84,11 @@ function Acts({ workload }: { workload: Workload }) {
         act={() => api.post('/v1/operator/quarantine/{id}/remove', { params: { path: { id: workload.id } } })}
         old={OPERATED}
       >
-        <p>What is on the disk is gone for good. Its GPUs become free.</p>
+        <p>
+          {workload.state === 'running' && 'It runs: what it does ends. '}What is on the disk is gone for good
+          {workload.organization_name !== null && `, also for ${workload.organization_name}, whose it is`}. Nobody is
+          charged or credited. Its host removes it once it is connected, and then its GPUs become free.
+        </p>
       </ConfirmButton>
     </div>
   );

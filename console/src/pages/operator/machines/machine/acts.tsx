@@ -51,7 +51,7 @@ function Uncordon({ machine }: { machine: Machine }) {
   );
 }
 
-function Waiver({ machine }: { machine: Machine }) {
+export function Waiver({ machine }: { machine: Machine }) {
   const path = '/v1/operator/machines/{id}/disk-quota-waiver';
   if (machine.disk_quota_waived)
     return (

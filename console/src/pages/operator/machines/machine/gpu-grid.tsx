@@ -4,7 +4,7 @@ import { useNow } from '../../../../data/clock.js';
 import { memory } from '../../../../data/sizes.js';
 import { Section } from '../../../../parts/page.js';
 import { Marked } from '../../../../parts/status.js';
-import { OrganizationLink } from '../../instances-table.js';
+import { OrganizationLink } from '../../links.js';
 import { gpuState } from '../../machine-state.js';
 import type { Gpu, Machine, OperatedInstance } from '../../models.js';
 import styles from '../../operator.module.css';

@@ -1,12 +1,10 @@
 import { useState } from 'react';
 import { api } from '../../../../data/api.js';
 import { exactMoney, parseMoney } from '../../../../data/money.js';
-import { ConfirmButton } from '../../../../parts/confirm-button.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
 import { Section } from '../../../../parts/page.js';
 import type { OperatedOrganization } from '../../models.js';
 import styles from '../../operator.module.css';
-import { OPERATED } from '../../queries.js';
 import { ReasonButton } from '../../reason-button.js';
 
 type Shown = Pick<OperatedOrganization, 'id' | 'name' | 'suspension' | 'payments_frozen'>;
@@ -121,29 +119,31 @@ function Restore({ organization: { id, name } }: { organization: Shown }) {
   );
 }
 
+const AUDIT_READ = 'Its members read it in the audit log.';
+
 function OpenDispute({ organization: { id, name } }: { organization: Shown }) {
   return (
-    <ConfirmButton
+    <ReasonButton
       label="Open dispute"
       title={`Open a payment dispute of ${name}: it can neither deploy nor start`}
-      act={() => api.post('/v1/operator/organizations/{id}/dispute', at(id))}
-      old={OPERATED}
+      kind="danger"
+      hint={AUDIT_READ}
+      act={(reason) => api.post('/v1/operator/organizations/{id}/dispute', { ...at(id), body: { reason } })}
     >
       <p>It stays so until you close the dispute. The GPUs of its stopped instances become free.</p>
-    </ConfirmButton>
+    </ReasonButton>
   );
 }
 
 function CloseDispute({ organization: { id, name } }: { organization: Shown }) {
   return (
-    <ConfirmButton
+    <ReasonButton
       label="Close dispute"
       title={`Close the payment dispute of ${name}`}
-      kind="main"
-      act={() => api.delete('/v1/operator/organizations/{id}/dispute', at(id))}
-      old={OPERATED}
+      hint={AUDIT_READ}
+      act={(reason) => api.delete('/v1/operator/organizations/{id}/dispute', { ...at(id), body: { reason } })}
     >
       <p>It can deploy and start again, as far as its balance allows.</p>
-    </ConfirmButton>
+    </ReasonButton>
   );
 }

@@ -3,67 +3,105 @@ import { getRouteApi } from '@tanstack/react-router';
 import { CopyLine } from '../../../../parts/copy.js';
 import { Facts } from '../../../../parts/facts.js';
 import { Hourly, Money } from '../../../../parts/money.js';
-import { Page, Section } from '../../../../parts/page.js';
+import { Page } from '../../../../parts/page.js';
 import { Loaded, Notice } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
+import { TabLinks } from '../../../../parts/tab-links.js';
 import { Ago, At, Lasts } from '../../../../parts/time.js';
 import { InstancesTable } from '../../instances-table.js';
+import type { components } from '../../../../../../client/api/index.js';
 import styles from '../../operator.module.css';
 import { operatedOrganization } from '../../queries.js';
 import { standing } from '../standing.js';
 import { OrganizationActs } from './acts.js';
+import { ApiKeys, Machines, Templates } from './contents.js';
+import { TABS, type Tab } from './search.js';
 import { Ledger, Members } from './tables.js';
 
 const route = getRouteApi('/operator/organizations/$id');
 
+const TITLES: Readonly<Record<Tab, string>> = {
+  ...{ members: 'Members', instances: 'Instances', ledger: 'Ledger' },
+  ...{ keys: 'API keys', templates: 'Templates', machines: 'Machines' },
+};
+
 export default function OperatedOrganizationPage() {
   const { id } = route.useParams();
+  const { tab = 'members' } = route.useSearch();
   const query = useQuery(operatedOrganization(id));
   return (
     <Page title={query.data?.name ?? 'Organization'} lead="Who are they, what do they have, and how do they stand?">
       <Loaded query={query} rows={8}>
-        {(organization) => {
-          const { shape, words } = standing(organization);
-          const { suspension } = organization;
-          return (
-            <>
-              {suspension !== null && (
-                <Notice kind="warning">
-                  <p>
-                    Suspended <Ago at={suspension.since} />: {suspension.reason}
-                  </p>
-                  <p>
-                    Its instances are destroyed with their disks <Ago at={suspension.disks_kept_until} />, unless you
-                    restore it before.
-                  </p>
-                </Notice>
-              )}
-              <Facts
-                facts={[
-                  ['State', <Marked shape={shape}>{words}</Marked>],
-                  ['Balance', <Money micro={organization.balance_micro} />],
-                  ['Burn', <Hourly micro={organization.burn_per_hour_micro} />],
-                  ['Lasts', <Lasts until={organization.lasts_until} />],
-                  ['Created', <At at={organization.created_at} />],
-                ]}
-              />
-              <div className={styles.id}>
-                <CopyLine label="Id of the organization" text={organization.id} />
-              </div>
-              <OrganizationActs organization={organization} />
-              <Section title="Members">
-                <Members id={id} />
-              </Section>
-              <Section title="Instances">
-                <InstancesTable of={{ organization_id: id }} />
-              </Section>
-              <Section title="Ledger">
-                <Ledger id={id} />
-              </Section>
-            </>
-          );
-        }}
+        {(organization) => (
+          <>
+            <Suspension suspension={organization.suspension} />
+            <Standing organization={organization} />
+            <OrganizationActs organization={organization} />
+            <TabLinks
+              label="Parts of the organization"
+              tabs={TABS.map((each) => ({
+                ...{ title: TITLES[each], isActive: each === tab },
+                ...{ to: '/operator/organizations/$id', params: { id }, search: { tab: each }, replace: true },
+              }))}
+            />
+            <Shown tab={tab} id={id} />
+          </>
+        )}
       </Loaded>
     </Page>
   );
+}
+
+type Organization = components['schemas']['Organization'];
+
+function Suspension({ suspension }: Pick<Organization, 'suspension'>) {
+  if (suspension === null) return null;
+  return (
+    <Notice kind="warning">
+      <p>
+        Suspended <Ago at={suspension.since} />: {suspension.reason}
+      </p>
+      <p>
+        Its instances are destroyed with their disks <Ago at={suspension.disks_kept_until} />, unless you restore it
+        before.
+      </p>
+    </Notice>
+  );
+}
+
+function Standing({ organization }: { organization: Organization }) {
+  const { shape, words } = standing(organization);
+  return (
+    <>
+      <Facts
+        facts={[
+          ['State', <Marked shape={shape}>{words}</Marked>],
+          ['Balance', <Money micro={organization.balance_micro} />],
+          ['Burn', <Hourly micro={organization.burn_per_hour_micro} />],
+          ['Lasts', <Lasts until={organization.lasts_until} />],
+          ['Created', <At at={organization.created_at} />],
+        ]}
+      />
+      <div className={styles.id}>
+        <CopyLine label="Id of the organization" text={organization.id} />
+      </div>
+    </>
+  );
+}
+
+function Shown({ tab, id }: { tab: Tab; id: string }) {
+  switch (tab) {
+    case 'members':
+      return <Members id={id} />;
+    case 'instances':
+      return <InstancesTable of={{ organization_id: id }} />;
+    case 'ledger':
+      return <Ledger id={id} />;
+    case 'keys':
+      return <ApiKeys id={id} />;
+    case 'templates':
+      return <Templates id={id} />;
+    case 'machines':
+      return <Machines id={id} />;
+  }
 }

@@ -2,6 +2,7 @@ import { api } from '../../../../data/api.js';
 import { Money } from '../../../../parts/money.js';
 import { Table } from '../../../../parts/table.js';
 import { At } from '../../../../parts/time.js';
+import { UserLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';
 
@@ -21,15 +22,7 @@ export function Members({ id }: { id: string }) {
           rows={members}
           keyOf={(member) => member.id}
           columns={[
-            {
-              title: 'Member',
-              cell: ({ name, email }) => (
-                <>
-                  <span className={styles.name}>{name}</span>
-                  <span className={styles.weak}>{email}</span>
-                </>
-              ),
-            },
+            { title: 'Member', cell: ({ name, email }) => <UserLink {...{ name, email }} /> },
             { title: 'Role', cell: ({ role }) => role },
             { title: 'Joined', cell: ({ joined_at }) => <At at={joined_at} /> },
           ]}

@@ -1,0 +1,33 @@
+import { useState, type SyntheticEvent } from 'react';
+import { Button } from '../../parts/button.js';
+import { Field, Input } from '../../parts/field.js';
+import styles from './operator.module.css';
+
+interface Props {
+  label: string;
+  hint: string;
+  /** What is looked for now. Give it as `key`, too: a new address begins anew. */
+  value: string;
+  onFind: (text: string) => void;
+}
+
+/** A field for what to look for. Nothing, looked for, shows everything again. */
+export function FindForm({ label, hint, value, onFind }: Props) {
+  const [text, setText] = useState(value);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    onFind(text.trim());
+  };
+  return (
+    <form className={styles.narrow} role="search" onSubmit={submit}>
+      <Field label={label} hint={hint}>
+        {(tied) => (
+          <Input {...tied} type="search" maxLength={254} value={text} onChange={(e) => setText(e.target.value)} />
+        )}
+      </Field>
+      <div className={styles.acts}>
+        <Button type="submit">Find</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,109 @@
+import { useQuery } from '@tanstack/react-query';
+import { LinkButton } from '../../../../parts/button.js';
+import { Hourly } from '../../../../parts/money.js';
+import { Section } from '../../../../parts/page.js';
+import { Loaded } from '../../../../parts/states.js';
+import { Marked } from '../../../../parts/status.js';
+import { Steps, type Task } from '../../../../parts/steps.js';
+import { At } from '../../../../parts/time.js';
+import { gpuWords, limitsNoDisks } from '../../machine-state.js';
+import type { Machine, OperatedOffer } from '../../models.js';
+import styles from '../../operator.module.css';
+import { Waiver } from '../machine/acts.js';
+import { findingsOf } from '../machine/findings.js';
+import { arrivals } from './queries.js';
+
+/** The machines that have enrolled since a time, live, until each is on the market. */
+export function Arrivals({ since }: { since: string }) {
+  const query = useQuery(arrivals(since));
+  return (
+    <Section title="Enrolled since then">
+      <Loaded query={query} rows={1}>
+        {(arrived) =>
+          arrived.length === 0 ? (
+            <p role="status">
+              <Marked shape="half">Waiting for the host</Marked>
+            </p>
+          ) : (
+            <div className={styles.cards}>
+              {arrived.map(({ machine, offers }) => (
+                <Steps key={machine.id} title={machine.name} tasks={tasksOf(machine, offers)} />
+              ))}
+            </div>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+/** Returns what leads a machine from its enrollment to the market. */
+function tasksOf(machine: Machine, offers: readonly OperatedOffer[]): Task[] {
+  const findings = findingsOf(machine);
+  return [
+    { title: 'Enrolled', isDone: true, words: <Enrolled machine={machine} /> },
+    { title: 'Connected', isDone: machine.connected, words: <Connected machine={machine} /> },
+    {
+      title: 'Without findings',
+      isDone: machine.connected && findings.length === 0,
+      words: machine.connected ? <Findings findings={findings} /> : 'Its agent looks at the host when it connects.',
+      ...(limitsNoDisks(machine) ? { button: () => <Waiver machine={machine} /> } : {}),
+    },
+    {
+      title: 'On the market',
+      isDone: offers.some(({ state }) => state === 'available'),
+      words: <Offered offers={offers} />,
+      button: (kind) => (
+        <LinkButton kind={kind} to="/operator/offers" search={offers.length === 0 ? { machine: machine.id } : {}}>
+          {offers.length === 0 ? 'Make an offer' : 'Look at its offers'}
+        </LinkButton>
+      ),
+    },
+  ];
+}
+
+function Enrolled({ machine }: { machine: Machine }) {
+  return (
+    <>
+      <At at={machine.enrolled_at} />, with {gpuWords(machine)}, in {machine.region || 'no region'}.
+    </>
+  );
+}
+
+function Connected({ machine: { connected, agent_version, last_seen_at } }: { machine: Machine }) {
+  if (connected) return <>By agent {agent_version ?? 'of an unknown version'}.</>;
+  return (
+    <>
+      {last_seen_at === null ? 'Its agent has not connected yet.' : 'Its agent is not connected any more.'} On its host,{' '}
+      <code>journalctl -u gpurent-agent</code> says why.
+    </>
+  );
+}
+
+function Findings({ findings }: { findings: readonly string[] }) {
+  if (findings.length === 0) return <>Nothing keeps renters away.</>;
+  return (
+    <ul className={styles.findings}>
+      {findings.map((finding) => (
+        <li key={finding}>{finding}</li>
+      ))}
+      <li>
+        On its host, <code>gpurent-agent doctor</code> says how to mend it.
+      </li>
+    </ul>
+  );
+}
+
+function Offered({ offers }: { offers: readonly OperatedOffer[] }) {
+  if (offers.length === 0) return <>Nobody can rent its GPUs before they have a price.</>;
+  return (
+    <ul className={styles.findings}>
+      {offers.map(({ id, num_gpus, gpu_model, price_per_hour_micro, unavailable_reason }) => (
+        <li key={id}>
+          {num_gpus} × {gpu_model ?? 'GPU'} for <Hourly micro={price_per_hour_micro} />
+          {unavailable_reason !== null && `: ${unavailable_reason}`}
+        </li>
+      ))}
+    </ul>
+  );
+}

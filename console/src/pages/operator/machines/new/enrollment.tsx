@@ -1,0 +1,55 @@
+import { useState } from 'react';
+import { useAct } from '../../../../data/act.js';
+import { api } from '../../../../data/api.js';
+import { Button } from '../../../../parts/button.js';
+import { CopyLine } from '../../../../parts/copy.js';
+import { Field, Input } from '../../../../parts/field.js';
+import { Section } from '../../../../parts/page.js';
+import { ErrorBox } from '../../../../parts/states.js';
+import { At } from '../../../../parts/time.js';
+import type { EnrollmentToken } from '../../models.js';
+import styles from '../../operator.module.css';
+
+/** Where the control plane listens for hosts unless its settings name another port. */
+const GRPC_PORT = 8090;
+
+/** The line that enrolls a host with a token. Where the control plane does not know its own address, the operator corrects a guess. */
+export function Enrollment({ token }: { token: EnrollmentToken }) {
+  const [address, setAddress] = useState(token.grpc_address ?? `${location.hostname}:${GRPC_PORT}`);
+  const revoke = useAct(
+    () => api.delete('/v1/operator/enrollment-tokens/{id}', { params: { path: { id: token.id } } }),
+    [],
+  );
+  if (revoke.isSuccess) return <p>The token is revoked: no host can enroll with it.</p>;
+  return (
+    <Section title="Paste this on the host, as root, in the folder of the unpacked release">
+      {token.grpc_address === null && (
+        <div className={styles.narrow}>
+          <Field
+            label="Address that hosts dial"
+            hint="A guess: correct it here, or set GPURENT_PUBLIC_GRPC_ADDRESS on the control plane."
+          >
+            {(tied) => <Input {...tied} required value={address} onChange={({ target }) => setAddress(target.value)} />}
+          </Field>
+        </div>
+      )}
+      <CopyLine
+        label="Line to paste"
+        text={`scripts/install-agent --control-plane ${shellWord(address.trim())} --token ${token.token}`}
+      />
+      <p className={styles.note}>
+        It works until <At at={token.expires_at} />, and is shown only now. It checks the host before it sends the
+        token, and says what to mend.
+      </p>
+      {revoke.error && <ErrorBox error={revoke.error} />}
+      <Button isBusy={revoke.isPending} onClick={() => revoke.mutate()}>
+        Revoke the token
+      </Button>
+    </Section>
+  );
+}
+
+/** Makes a word of a text for a shell, so that nothing in it is a command. */
+function shellWord(text: string): string {
+  return /^[\w.:[\]-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,34 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api } from '../../../../data/api.js';
+import type { Machine, OperatedOffer } from '../../models.js';
+import { LOOK_AGAIN_MS } from '../../queries.js';
+
+const LOOK_MS = 2_000;
+/** A token lets one host in: more are shown only where several operators add machines at a time. */
+const MOST_SHOWN = 10;
+
+interface Arrival {
+  machine: Machine;
+  /** Those that are not withdrawn. */
+  offers: OperatedOffer[];
+}
+
+/** The machines that have enrolled since a time, newest first, each with its offers. */
+export const arrivals = (since: string) =>
+  queryOptions({
+    queryKey: ['operator', 'arrivals', since],
+    queryFn: async ({ signal }): Promise<Arrival[]> => {
+      const limit = MOST_SHOWN;
+      const { items } = await api.get('/v1/operator/machines', { params: { query: { limit } }, signal });
+      const arrived = items.filter(({ enrolled_at }) => enrolled_at >= since);
+      return Promise.all(
+        arrived.map(async (machine) => {
+          const query = { machine_id: machine.id, withdrawn: false, limit };
+          return { machine, offers: (await api.get('/v1/operator/offers', { params: { query }, signal })).items };
+        }),
+      );
+    },
+    refetchInterval: ({ state: { data } }) => (data?.length && data.every(isOnMarket) ? LOOK_AGAIN_MS : LOOK_MS),
+  });
+
+const isOnMarket = ({ offers }: Arrival) => offers.some(({ state }) => state === 'available');

@@ -1,0 +1,52 @@
+import { useState } from 'react';
+import { api } from '../../../data/api.js';
+import { Button } from '../../../parts/button.js';
+import { CopyLine } from '../../../parts/copy.js';
+import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { Ago } from '../../../parts/time.js';
+import type { OperatedUser } from '../models.js';
+import { ReasonButton } from '../reason-button.js';
+
+/** Makes a link to a new password, and shows it once: nothing keeps it after the dialog is closed. */
+export function ResetLink({ user: { id, email }, hint }: { user: OperatedUser; hint: string }) {
+  const [made, setMade] = useState<{ token: string; expires_at: string }>();
+  const close = () => setMade(undefined);
+  return (
+    <>
+      <ReasonButton
+        label="Reset password"
+        title={`Make a link with which ${email} sets a new password`}
+        hint={hint}
+        act={(reason) =>
+          api
+            .post('/v1/operator/users/{id}/password-reset', { params: { path: { id } }, body: { reason } })
+            .then(setMade)
+        }
+      >
+        <p>
+          Whoever has the link gets the account: first make sure who asks you. The password of now works until the link
+          is used.
+        </p>
+      </ReasonButton>
+      <Dialog title={`Pass this link on to ${email}`} isOpen={made !== undefined} onClose={close}>
+        {made && (
+          <>
+            <p>
+              It is shown only here, works once, and expires <Ago at={made.expires_at} />.
+            </p>
+            <CopyLine label="Link to a new password" text={linkOf(made.token)} />
+          </>
+        )}
+        <DialogActions>
+          <Button kind="main" onClick={close}>
+            Done
+          </Button>
+        </DialogActions>
+      </Dialog>
+    </>
+  );
+}
+
+function linkOf(token: string): string {
+  return `${location.origin}/reset-password?${new URLSearchParams({ token }).toString()}`;
+}

@@ -1,0 +1,75 @@
+import { invalidField } from '../../domain/refusal.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import type { OrganizationRow } from './organizations.js';
+
+/** What an operator looks for: the beginning of a name, or of the e-mail address of a member. */
+export interface OrganizationFilter {
+  name?: string;
+  member_email?: string;
+}
+
+/**
+ * Lists organizations for an operator, newest first; those that were looked for by a name or an address in the order of that. Refuses with
+ * VALIDATION_FAILED if both are given.
+ */
+export function listOrganizations(
+  platform: Platform,
+  { name, member_email, ...request }: PageRequest & OrganizationFilter,
+): Page<OrganizationRow> {
+  if (name !== undefined && member_email !== undefined)
+    throw invalidField('member_email', 'cannot be given together with name');
+  return platform.store.transact((tx) => {
+    if (name !== undefined) return withName(tx, name, request);
+    if (member_email !== undefined) return withMember(tx, member_email, request);
+    return pageOf(tx, query.selectFrom('organizations').selectAll(), request, newestFirst());
+  });
+}
+
+/** No text that begins with the prefix comes after it with the last character of Unicode behind it. */
+const endOf = (prefix: string) => `${prefix}\u{10ffff}`;
+
+function withName(tx: Tx, prefix: string, request: PageRequest): Page<OrganizationRow> {
+  // As in the index: upper and lower case of A to Z are the same.
+  const folded = sql<string>`organizations.name COLLATE NOCASE`;
+  const found = query
+    .selectFrom('organizations')
+    .selectAll()
+    .select(folded.as('folded_name'))
+    .where(folded, '>=', prefix)
+    .where(folded, '<', endOf(prefix));
+  return pageOf(tx, found, request, {
+    by: { folded_name: 'asc', id: 'asc' },
+    keyOf: ({ folded_name, id }) => [folded_name, id],
+  });
+}
+
+/** An organization with several such members comes once, at the first of their addresses. */
+function withMember(tx: Tx, prefix: string, request: PageRequest): Page<OrganizationRow> {
+  const found = query
+    .selectFrom('users')
+    .innerJoin('memberships', 'memberships.user_id', 'users.id')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+    .selectAll('organizations')
+    .select(['users.email', 'memberships.joined_at', 'memberships.organization_id'])
+    .where('users.email', '>=', prefix)
+    .where('users.email', '<', endOf(prefix))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('memberships as other')
+            .innerJoin('users as earlier', 'earlier.id', 'other.user_id')
+            .select(sql.lit(1).as('one'))
+            .whereRef('other.organization_id', '=', 'memberships.organization_id')
+            .where('earlier.email', '>=', prefix)
+            .whereRef('earlier.email', '<', 'users.email'),
+        ),
+      ),
+    );
+  return pageOf(tx, found, request, {
+    by: { email: 'asc', joined_at: 'asc', organization_id: 'asc' },
+    keyOf: ({ email, joined_at, organization_id }) => [email, joined_at, organization_id],
+  });
+}

@@ -1,0 +1,87 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeSettings } from '../../control-plane/domain/setting.js';
+import { migrations } from '../../control-plane/store/migrations/index.js';
+import { eventually } from '../../scripts/eventually.js';
+import { VERSION } from '../../shared/version.js';
+import { TestControlPlane } from '../harness/control-plane.js';
+import { memoryFolder } from '../harness/memory-folder.js';
+
+const HOUR_MS = 60 * 60_000;
+
+interface Backups {
+  last_at: string | null;
+  usable: boolean;
+  overdue: boolean;
+}
+interface Shown {
+  backups: Backups | null;
+  [field: string]: unknown;
+}
+
+const folder = memoryFolder('gpurent-backups-');
+let test: TestControlPlane;
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+});
+afterAll(async () => {
+  await test.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const read = () => test.operator.get<Shown>('/v1/operator/control-plane');
+const iso = (at: number) => new Date(at).toISOString();
+
+it('says its version, that of its schema, and since when it runs', async () => {
+  const startedAt = test.clock.now();
+  test.clock.advance(5_000);
+  expect(await read()).toEqual({
+    ...{ version: VERSION, schema_version: migrations.length, started_at: iso(startedAt) },
+    ...{ restored_at: null, backups: null },
+  });
+  test.pretendRestored();
+  expect(await read()).toMatchObject({ restored_at: iso(test.clock.now()) });
+});
+
+it('says how the backups stand, and calls them overdue when the alert does', async () => {
+  const copies = join(folder, 'copies');
+  await test.restart({ backups: { folder: copies, everyMs: 24 * HOUR_MS, keep: 3 } });
+  const backups = async () => (await read()).backups;
+  const made = await eventually('a copy', async () => {
+    test.clock.advance(1);
+    const state = await backups();
+    return state?.last_at !== null && state;
+  });
+  expect(made).toMatchObject({ folder: copies, every_hours: 24, keep: 3, usable: true, overdue: false });
+  rmSync(copies, { recursive: true });
+  await eventually('the missing folder to be noted', async () => {
+    test.clock.advance(60_000);
+    return (await backups())?.usable === false;
+  });
+  expect(await backups()).toMatchObject({ last_at: null, overdue: true });
+  const { platform } = test.core;
+  const overdueAfter = async (overdueMs: number) => {
+    const state = { folder: copies, everyMs: 24 * HOUR_MS, keep: 3, newestAt: 0, isUsable: true, overdueMs };
+    platform.backups = { state: () => state };
+    return (await backups())?.overdue;
+  };
+  // packaging/alerts.yml: GpurentBackupOverdue.
+  expect([await overdueAfter(HOUR_MS), await overdueAfter(HOUR_MS + 1)]).toEqual([false, true]);
+});
+
+describe('the settings', () => {
+  it('are listed by name, in pages, too, without what is hidden', async () => {
+    const environment = { GPURENT_SIGN_UP: 'invitation', GPURENT_SMTP_PASSWORD_FILE: '/etc/hidden' };
+    const settings = describeSettings(Object.keys(environment), environment, { GPURENT_SIGN_UP: 'open' });
+    await test.restart({ settings });
+    const [signUp, password] = settings;
+    expect(await test.operator.get('/v1/operator/settings')).toEqual({ items: [signUp, password] });
+    expect(signUp).toMatchObject({ value: 'invitation', is_default: false });
+    expect(password).toMatchObject({ value: null, is_set: true, is_shown: false });
+    const first = await test.operator.get<{ next_cursor: string }>('/v1/operator/settings?limit=1');
+    expect(first).toMatchObject({ items: [signUp] });
+    const rest = await test.operator.get(`/v1/operator/settings?limit=1&cursor=${first.next_cursor}`);
+    expect(rest).toEqual({ items: [password], next_cursor: null });
+  });
+});
