@@ -41,6 +41,17 @@ const root = createRootRouteWithContext<{ queries: QueryClient }>()({
 const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => React.JSX.Element }>) =>
   createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
 
+/**
+ * Returns a reader of the address for the router, which keeps what a reader leaves out as it stands in the address: so that is taken away
+ * here, and a page gets nothing that its reader does not know.
+ */
+const only =
+  <Search extends object>(read: (given: Record<string, unknown>) => Search) =>
+  (given: Record<string, unknown>): Search => ({
+    ...Object.fromEntries(Object.keys(given).map((name) => [name, undefined])),
+    ...read(given),
+  });
+
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -56,7 +67,7 @@ const home = createRoute({
 const instance = createRoute({
   getParentRoute: () => root,
   path: '/instances/$id',
-  validateSearch: instanceSearch,
+  validateSearch: only(instanceSearch),
   component: lazyRouteComponent(() => import('../pages/instance/page.js')),
 });
 
@@ -70,14 +81,14 @@ const instancesPage = createRoute({
 const market = createRoute({
   getParentRoute: () => root,
   path: '/market',
-  validateSearch: marketSearch,
+  validateSearch: only(marketSearch),
   component: lazyRouteComponent(() => import('../pages/market/page.js')),
 });
 
 const deploy = createRoute({
   getParentRoute: () => root,
   path: '/deploy',
-  validateSearch: deploySearch,
+  validateSearch: only(deploySearch),
   component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
 });
 
@@ -91,35 +102,35 @@ const team = createRoute({
 const auditLog = createRoute({
   getParentRoute: () => root,
   path: '/team/audit',
-  validateSearch: validateAuditSearch,
+  validateSearch: only(validateAuditSearch),
   component: lazyRouteComponent(() => import('../pages/team/audit/page.js')),
 });
 
 const webhook = createRoute({
   getParentRoute: () => root,
   path: '/webhooks/$id',
-  validateSearch: validateEndpointSearch,
+  validateSearch: only(validateEndpointSearch),
   component: lazyRouteComponent(() => import('../pages/webhooks/endpoint/page.js')),
 });
 
 const templates = createRoute({
   getParentRoute: () => root,
   path: '/templates',
-  validateSearch: templatesSearch,
+  validateSearch: only(templatesSearch),
   component: lazyRouteComponent(() => import('../pages/templates/page.js')),
 });
 
 const billing = createRoute({
   getParentRoute: () => root,
   path: '/billing',
-  validateSearch: billingSearch,
+  validateSearch: only(billingSearch),
   component: lazyRouteComponent(() => import('../pages/billing/page.js')),
 });
 
 const keys = createRoute({
   getParentRoute: () => root,
   path: '/keys',
-  validateSearch: keysSearch,
+  validateSearch: only(keysSearch),
   component: lazyRouteComponent(() => import('../pages/keys/page.js')),
 });
 
@@ -142,7 +153,7 @@ const operatorPage = <const Path extends string>(
 const operatedOffers = createRoute({
   getParentRoute: () => operator,
   path: '/offers',
-  validateSearch: offersSearch,
+  validateSearch: only(offersSearch),
   component: lazyRouteComponent(() => import('../pages/operator/offers/page.js')),
 });
 

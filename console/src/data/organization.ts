@@ -1,9 +1,12 @@
 const KEY = 'gpurent.organization';
+const ID = /^[0-9a-f-]{36}$/i;
 
 /** Returns the organization for which this browser acts; undefined: the one that the user joined first. */
 export function chosenOrganization(): string | undefined {
   try {
-    return localStorage.getItem(KEY) ?? undefined;
+    const kept = localStorage.getItem(KEY) ?? '';
+    // What is no id cannot even be sent, and every page would fail with it.
+    return ID.test(kept) ? kept : undefined;
   } catch {
     return undefined;
   }

@@ -24,8 +24,6 @@ export interface BillingSearch {
   checkout?: Checkout;
 }
 
-const DAY = /^\d{4}-\d\d-\d\d$/;
-
 /** Reads the address; what it does not know is left out. */
 export function billingSearch(given: Record<string, unknown>): BillingSearch {
   const { pay } = given;
@@ -33,7 +31,7 @@ export function billingSearch(given: Record<string, unknown>): BillingSearch {
     tab: TABS.find((each) => each === given['tab']),
     by: GROUPS.find((each) => each === given['by']),
     kind: KINDS.find((each) => each === given['kind']),
-    ...{ from: textIn(given['from'], DAY), to: textIn(given['to'], DAY) },
+    ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
     ...{ instance: textIn(given['instance']), cursor: textIn(given['cursor']) },
     checkout: CHECKOUTS.find((each) => each === given['checkout']),
     pay: pay === true ? (true as const) : undefined,
@@ -41,6 +39,13 @@ export function billingSearch(given: Record<string, unknown>): BillingSearch {
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-function textIn(value: unknown, pattern = /./): string | undefined {
-  return typeof value === 'string' && pattern.test(value) ? value : undefined;
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Returns a day that there is; the pages calculate with it. */
+function dayIn(value: unknown): string | undefined {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value))
+    ? value
+    : undefined;
 }
