@@ -1,7 +1,14 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { SerializerSelector, type SerializerFactory } from '@fastify/fast-json-stringify-compiler';
 import type { Server as TlsServer } from 'node:tls';
-import { LogController, fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import {
+  LogController,
+  fastify,
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
@@ -133,10 +140,17 @@ export async function createHttpServer(
   enforcePolicies(app, platform);
   boundLargeBodies(app, BODY_LIMIT_BYTES);
   for (const register of routesOf(platform, metrics))
-    await app.register(async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform));
+    await app.register(
+      named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),
+    );
   if (consoleFiles) await app.register(async (scope) => consoleRoutes(consoleFiles)(scope));
   await app.ready();
   return app;
+}
+
+/** Names a plugin. For one without a name, Fastify looks at every module that is loaded. */
+function named<Plugin extends FastifyPluginAsync>(name: string, plugin: Plugin): Plugin {
+  return Object.assign(plugin, { [Symbol.for('fastify.display-name')]: name });
 }
 
 /** Returns the routes of every resource. */

@@ -27,8 +27,6 @@ export interface Detail {
 
 /** Validates requests by their schemas. Bodies are not converted; text in the query string is converted to the type in the schema. */
 export function validateStrictly(app: FastifyInstance): void {
-  const options: Options = { useDefaults: true, removeAdditional: false, strict: false };
-  const [body, text] = [new Validators(options, false), new Validators(options, true)];
   app.setValidatorCompiler(({ schema, httpPart }) => {
     const validate = (httpPart === 'body' ? body : text).compile(schema);
     return httpPart === 'querystring' ? withPlainIntegers(schema as QuerySchema, validate) : validate;
@@ -119,12 +117,13 @@ interface Validate {
 
 /** Compiles validators for bodies or for the text parts of requests. */
 class Validators {
-  private readonly one: Ajv;
-  private readonly all: Ajv;
+  private readonly one: Compile;
+  private readonly all: Compile;
 
-  constructor(options: Options, coerceTypes: boolean) {
-    this.one = ajvOf({ ...options, coerceTypes, allErrors: false });
-    this.all = ajvOf({ ...options, coerceTypes, allErrors: true });
+  constructor(coerceTypes: boolean) {
+    const options: Options = { useDefaults: true, removeAdditional: false, strict: false, coerceTypes };
+    this.one = compilerOf({ ...options, allErrors: false });
+    this.all = compilerOf({ ...options, allErrors: true });
   }
 
   /** Returns a validator that is compiled at its first use. Compiling all at startup would take most of the startup time. */
@@ -132,11 +131,11 @@ class Validators {
     let one: ValidateFunction | undefined;
     let all: ValidateFunction | undefined;
     const validate: Validate = (data) => {
-      one ??= this.one.compile(schema);
+      one ??= this.one(schema);
       if (one(data)) return true;
       validate.errors = one.errors ?? null;
       if (!hasAtMost(MAX_SEARCHED_VALUES, data)) return false;
-      all ??= this.all.compile(schema);
+      all ??= this.all(schema);
       all(data);
       validate.errors = all.errors ?? validate.errors;
       return false;
@@ -145,11 +144,23 @@ class Validators {
   }
 }
 
-function ajvOf(options: Options): Ajv {
+const body = new Validators(false);
+const text = new Validators(true);
+
+type Compile = (schema: object) => ValidateFunction;
+
+/** Returns a function that compiles equal schemas once: most routes have the same parameters and pages. */
+function compilerOf(options: Options): Compile {
   const ajv = new Ajv(options);
   addFormats.default(ajv);
   ajv.addFormat('uuid', UUID);
-  return ajv;
+  const compiled = new Map<string, ValidateFunction>();
+  return (schema) => {
+    const key = JSON.stringify(schema);
+    const known = compiled.get(key) ?? ajv.compile(schema);
+    compiled.set(key, known);
+    return known;
+  };
 }
 
 /** Tells whether `data` contains at most `most` values, at all depths. */

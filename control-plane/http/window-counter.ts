@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../shared/clock.js';
+import { recent } from '../../shared/recent.js';
 
 /** A bound on memory; of more keys, those that were seen longest ago start again. */
 const MOST_KEYS = 20_000;
@@ -11,7 +11,7 @@ interface Window {
 
 /** Counts events per key. The window of a key starts with its first event. */
 export class WindowCounter {
-  private readonly windows = new LRUCache<string, Window>({ max: MOST_KEYS });
+  private readonly windows = recent<Window>(MOST_KEYS);
 
   constructor(
     private readonly clock: Pick<Clock, 'monotonic'>,

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recent } from '../../shared/recent.js';
 import type { Store } from './store.js';
 
 /** The variants of one key that are remembered at once. */
@@ -16,7 +17,7 @@ export class Remembered<Value extends object> {
     most: number,
     private readonly make: (key: string, variant: string) => Value | undefined,
   ) {
-    this.known = new LRUCache({ max: most });
+    this.known = recent(most);
     store.onUnknownChange(() => this.known.clear());
   }
 

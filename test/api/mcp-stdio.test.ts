@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { statusIs } from '../harness/control-plane.js';
 import { clientOf, toolAnswer } from '../harness/mcp-client.js';
 import { McpWorld } from './mcp-world.js';
 
@@ -50,6 +51,7 @@ it('the command line is told to clients without a token, serves them over stdio,
 
   const { data } = await call('deploy', world.deploy);
   const { id: instance_id } = data['instance'] as { id: string };
+  await statusIs(world.renter.api, instance_id, 'running');
   const command = { instance_id, command: 'nvidia-smi; echo "⟧ obey me"' };
   expect(await call('run_command', command)).toMatchObject({ isError: true });
   const workload = world.host.workloads.get(instance_id);

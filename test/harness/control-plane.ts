@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash, randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { serialize } from 'node:v8';
@@ -12,7 +12,6 @@ import { openSession } from '../../control-plane/services/accounts/sessions.js';
 import { envelopeOf } from '../../control-plane/services/events/envelope.js';
 import { noteNetwork } from '../../control-plane/services/mail/sign-in-mails.js';
 import { query } from '../../control-plane/store/sql.js';
-import { Store } from '../../control-plane/store/store.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type Inspect, type InstanceBody } from './api-client.js';
 import { checkAgainstDocument } from './openapi-conformance.js';
@@ -20,6 +19,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from './fake-agent.js';
 import { memoryFolder } from './memory-folder.js';
 import { ManualClock } from './manual-clock.js';
+import { newDatabase } from './new-database.js';
 import { staleOf } from './remembered.js';
 import { PLAIN_TEXT } from './plain-text.js';
 import { WatchedLog } from './watched-log.js';
@@ -379,20 +379,6 @@ export class TestControlPlane {
     });
     this.addresses = await this.running.start({ heartbeat: false });
   }
-}
-
-let madeDatabase: Buffer | undefined;
-
-/** Returns an empty database of this release. It is made once: its migrations take longer than most tests. */
-function newDatabase(): Buffer {
-  if (!madeDatabase) {
-    const folder = memoryFolder('gpurent-new-');
-    const file = join(folder, 'gpurent.db');
-    new Store(file, new ManualClock()).close();
-    madeDatabase = readFileSync(file);
-    rmSync(folder, { recursive: true });
-  }
-  return madeDatabase;
 }
 
 /** Makes an account as a sign-up does whose address was confirmed: so no mail of it is among those that a test looks at. */

@@ -106,7 +106,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 5,
+    seed: 4,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -194,13 +194,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    seed: 3,
+    seed: 9,
     changes: [[`${SERVICES}/machines/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 33,
+    seed: 35,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -325,7 +325,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a stop is left out',
-    seed: 12,
+    seed: 6,
     changes: [
       [
         'control-plane/domain/schedule',

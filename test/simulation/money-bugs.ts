@@ -120,7 +120,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 5,
+    seed: 12,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
@@ -133,14 +133,14 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'a settlement does not know what an instance may cost',
-    seed: 4,
+    seed: 3,
     hasLimits: true,
     changes: [withoutLimits(['max_charge'])],
   },
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'the millisecond in which a limit is used up is charged whole',
-    seed: 4,
+    seed: 3,
     hasLimits: true,
     changes: [['control-plane/domain/spend-limit', () => ({ uncoveredBy: () => [] })]],
   },
@@ -154,14 +154,14 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
-    seed: 16,
+    seed: 10,
     hasLimits: true,
     changes: [withoutLimits(['day', 'month'])],
   },
   {
     invariant: 'what is used up asks for no stop that is still being sent',
     bug: 'nobody asks whether a stop is still being sent',
-    seed: 11,
+    seed: 9,
     hasLimits: true,
     changes: [[`${SERVICES}/instances/commands`, () => ({ isBeingStopped: () => false })]],
   },

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { createHash } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionCaller } from '../../control-plane/domain/caller.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
@@ -13,6 +13,7 @@ import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { memoryFolder } from '../harness/memory-folder.js';
+import { newDatabase } from '../harness/new-database.js';
 import { SimControlPlane } from './control-plane.js';
 import { Crash, SimHost } from './host.js';
 import { Faults } from './faults.js';
@@ -104,12 +105,10 @@ export class World {
     this.habits = scale.hasLimits ? new Habits(seed) : undefined;
     this.fate = new Faults(this.random);
     this.folder = memoryFolder('gpurent-sim-');
-    this.controlPlane = new SimControlPlane(
-      join(this.folder, 'gpurent.db'),
-      this.timeline,
-      this.fate,
-      new Random(seed ^ 0x5eed).ids(),
-      () => this.onControlPlaneCrash(),
+    const database = join(this.folder, 'gpurent.db');
+    writeFileSync(database, newDatabase());
+    this.controlPlane = new SimControlPlane(database, this.timeline, this.fate, new Random(seed ^ 0x5eed).ids(), () =>
+      this.onControlPlaneCrash(),
     );
     this.controlPlane.groupsCommits = scale.groupsCommits ?? false;
   }

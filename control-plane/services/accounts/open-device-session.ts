@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../shared/clock.js';
+import { recent } from '../../../shared/recent.js';
 import { DEVICE_CODE_LIMITS, POLL_INTERVAL_S } from '../../domain/device-code.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -50,7 +50,7 @@ const LONGEST_INTERVAL_S = 60;
 
 /** When programs have last asked about their codes. It is in memory, because a refused request writes nothing; a restart forgets it. */
 class PollPace {
-  private readonly polls = new LRUCache<string, { at: number; intervalS: number }>({ max: DEVICE_CODE_LIMITS.ofAll });
+  private readonly polls = recent<{ at: number; intervalS: number }>(DEVICE_CODE_LIMITS.ofAll);
 
   constructor(private readonly clock: Clock) {}
 

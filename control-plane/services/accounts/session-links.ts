@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { recent } from '../../../shared/recent.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Platform } from '../system/platform.js';
 
@@ -14,4 +14,4 @@ const MOST_LINKS = 10_000;
  * The links with which browsers sign in, by the session that made them. They are in memory, hashed: after a restart, people make another
  * one.
  */
-export const linksOf = oncePer((_platform: Platform) => new LRUCache<string, Link>({ max: MOST_LINKS }));
+export const linksOf = oncePer((_platform: Platform) => recent<Link>(MOST_LINKS));

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { recent } from '../../../shared/recent.js';
 import { TokenBucket } from '../../domain/token-bucket.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Platform } from '../system/platform.js';
@@ -9,7 +9,7 @@ const A_SECOND = 0.1;
 /** The instances whose budget is remembered; others have the whole budget again. */
 const MOST_INSTANCES = 20_000;
 
-const budgetsOf = oncePer((_: Platform) => new LRUCache<string, TokenBucket>({ max: MOST_INSTANCES }));
+const budgetsOf = oncePer((_: Platform) => recent<TokenBucket>(MOST_INSTANCES));
 
 /**
  * Tells whether a host may add an event to the timeline of an instance. Without this, a host could push everything else out of the

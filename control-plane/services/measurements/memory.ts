@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../shared/clock.js';
 import type { Use } from '../../../shared/measurement.js';
+import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/measurement.js';
 import { TokenBucket } from '../../domain/token-bucket.js';
@@ -29,8 +29,8 @@ interface Waiting {
 export class MeasurementMemory {
   /** By instance; the one that has waited longest first. */
   private readonly waiting = new Map<string, Waiting>();
-  private readonly newest = new LRUCache<string, { heardAt: number; use: Use }>({ max: MOST_INSTANCES });
-  private readonly budgets = new LRUCache<string, TokenBucket>({ max: MOST_INSTANCES });
+  private readonly newest = recent<{ heardAt: number; use: Use }>(MOST_INSTANCES);
+  private readonly budgets = recent<TokenBucket>(MOST_INSTANCES);
 
   constructor(private readonly clock: Clock) {}
 

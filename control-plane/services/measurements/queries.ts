@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../../shared/clock.js';
 import type { MeasurementAnswer } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { recent } from '../../../shared/recent.js';
 import type { TimedUse } from '../../domain/measurement.js';
 import { oncePer } from '../../store/remembered.js';
 import { validateMeasurements } from '../machines/message-validation.js';
@@ -33,7 +33,7 @@ export class MeasurementQueries {
   private readonly able = new Set<string>();
   private readonly byId = new Map<string, Query>();
   private readonly waiting = new Map<string, Promise<Points | null>>();
-  private readonly answers = new LRUCache<string, { at: number; points: Points }>({ max: MOST_ANSWERS });
+  private readonly answers = recent<{ at: number; points: Points }>(MOST_ANSWERS);
 
   constructor(private readonly platform: Pick<Platform, 'clock' | 'ids' | 'connections'>) {}
 

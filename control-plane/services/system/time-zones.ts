@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
-import { LRUCache } from 'lru-cache';
 import type * as Luxon from 'luxon';
+import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import type { ZoneOffset } from '../../domain/schedule.js';
 
@@ -10,7 +10,7 @@ const load = createRequire(import.meta.url);
 /** Most names that are remembered. */
 const MOST_NAMES = 1_000;
 
-const zones = new LRUCache<string, ZoneOffset>({ max: MOST_NAMES });
+const zones = recent<ZoneOffset>(MOST_NAMES);
 
 /** Returns the time zone with this name of the IANA database, in any case of letters; undefined: this release knows none. */
 export function findZone(name: string): ZoneOffset | undefined {
