@@ -250,6 +250,7 @@ it('a request is explained as curl, without what is secret', async () => {
   const body = JSON.stringify({
     label: "it's",
     device_code: 'dev_1',
+    invite_token: 'inv_1',
     env_overrides: [
       { key: 'A', value: 'shown' },
       { key: 'B', value: 'hidden', secret: true },
@@ -258,7 +259,7 @@ it('a request is explained as curl, without what is secret', async () => {
   const headers = { Authorization: 'Bearer svc_secret', 'Content-Type': 'application/json', 'X-Org-Id': 'o' };
   const curl = await curlOf(new Request('https://x/v1/instances', { method: 'POST', body, headers }));
   expect(curl).toBe(
-    `curl 'https://x/v1/instances' -H "Authorization: Bearer $GPURENT_TOKEN" -H 'X-Org-Id: o' -H 'Content-Type: application/json' -d '{"label":"it'\\''s","device_code":"...","env_overrides":[{"key":"A","value":"shown"},{"key":"B","value":"...","secret":true}]}'`,
+    `curl 'https://x/v1/instances' -H "Authorization: Bearer $GPURENT_TOKEN" -H 'X-Org-Id: o' -H 'Content-Type: application/json' -d '{"label":"it'\\''s","device_code":"...","invite_token":"...","env_overrides":[{"key":"A","value":"shown"},{"key":"B","value":"...","secret":true}]}'`,
   );
 });
 

@@ -1,5 +1,5 @@
 /** Fields whose values are secrets, wherever they are in a body. */
-const SECRET = /^(token|device_code|factor_token|password|.*_password|code|recovery_code|client_secret|secret_value)$/;
+const SECRET = /^(.*_)?(token|password|code|secret|secret_value)$/;
 const HIDDEN = '...';
 
 /** Returns the curl command that sends the same request, with the token as $GPURENT_TOKEN and without other secrets. */
