@@ -26,7 +26,7 @@ import { restartExhaustionClocks, shiftUnsettledTimes } from './services/meterin
 import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
-import { countDestroyed } from './services/system/overview.js';
+import { countDestroyed } from './services/oversight/counts.js';
 import { PendingCommands } from './services/connections/pending-commands.js';
 import { dispatchCommands } from './services/reconciler/dispatch.js';
 import { settleLostMachines } from './services/reconciler/lost-instances.js';

@@ -56,6 +56,7 @@ import {
 import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
 import { issuerRoutes } from './routes/operator-issuers.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
+import { operatorOverviewRoutes } from './routes/operator-overview.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorInstanceRoutes } from './routes/operator-instances.js';
@@ -175,6 +176,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     peopleRoutes,
     suspensionRoutes,
     operatorOfferRoutes,
+    operatorOverviewRoutes(metrics),
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
     operatorInstanceRoutes,

@@ -11,10 +11,18 @@ export function obstacleOfOffer(
   gpus: readonly GpuDetails[],
   numGpus: number,
 ): string | null {
-  return ofMachine(machine) ?? ofHost(connections, machine.id) ?? ofGpus(gpus, numGpus);
+  return obstacleOfMachine(connections, machine) ?? ofGpus(gpus, numGpus);
 }
 
-function ofMachine(machine: Machine): string | null {
+/** Returns why nothing of the machine can be rented now, as text for operators; null if its free GPUs can. */
+export function obstacleOfMachine(
+  connections: AgentConnections,
+  machine: Omit<Machine, 'last_seen_at'>,
+): string | null {
+  return ofMachine(machine) ?? ofHost(connections, machine.id);
+}
+
+function ofMachine(machine: Omit<Machine, 'last_seen_at'>): string | null {
   if (machine.removed_at !== null) return 'the machine was removed';
   if (machine.lost_at !== null) return 'the machine was declared lost';
   if (machine.cordoned_at !== null) return 'the machine is cordoned';

@@ -12,7 +12,10 @@ export type Workload = Answers['QuarantinedWorkload'];
 export type Clock = Answers['Clock'];
 export type Worker = Answers['Worker'];
 export type IgnoredStop = Answers['IgnoredStop'];
-export type Revenue = Answers['Revenue'];
+export type Overview = Answers['OperatorOverview'];
+export type Need = Answers['Need'];
+export type NeedItem = Need['items'][number];
+export type DailyRevenue = Answers['DailyRevenue'];
 export type Deed = Answers['AuditEntry'];
 export type Adoption = NonNullable<
   paths['/v1/operator/quarantine/{id}/adopt']['post']['requestBody']
