@@ -36,6 +36,10 @@ export async function visit(
   const { metrics } = await devTools.send('Performance.getMetrics');
   await look?.(page);
   const ofApi = asked.filter((request) => new URL(request.url()).pathname.startsWith('/v1/'));
+  for (const request of ofApi) {
+    const status = (await request.response())?.status() ?? 0;
+    if (status >= 400 || status === 0) throw new Error(`${request.url()} is answered with ${status}`);
+  }
   const sizes = await Promise.all(ofApi.map((request) => request.sizes()));
   const cost = {
     mainMs: (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1_000,

@@ -1,17 +1,28 @@
 import { GPU_USES, gpuUse, type GpuUse } from '../../domain/need.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findGpus } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 
 export type GpuCounts = Record<GpuUse, number>;
 
+/** Columns that seldom change: all of a large fleet are read at the start. */
+const COLUMNS = [
+  'id',
+  'name',
+  'lost_at',
+  'removed_at',
+  'cordoned_at',
+  'disk_quota',
+  'quota_waived_at',
+  'maintenance_starts_at',
+  'maintenance_ends_at',
+] as const;
+
 /** A machine as operators count it. */
 export interface FleetMachine {
-  /** Its row without `last_seen_at`, which is written all the time. */
-  machine: Omit<Row<'machines'>, 'last_seen_at'>;
+  machine: Pick<Row<'machines'>, (typeof COLUMNS)[number]>;
   /** What its GPUs are used for, by model; the model of its first GPU comes first. */
   models: ReadonlyMap<string, GpuCounts>;
 }
@@ -68,15 +79,33 @@ function presentIds(tx: Tx): string[] {
 }
 
 const machineBy = compileOnce(({ id }: { id: string }) =>
-  query.selectFrom('machines').selectAll().where('id', '=', id),
+  query.selectFrom('machines').select(COLUMNS).where('id', '=', id),
 );
 
-function describe(tx: Tx, { last_seen_at: _, ...machine }: Row<'machines'>): FleetMachine {
+const IS_QUARANTINED = sql<0 | 1>`EXISTS (
+  SELECT 1 FROM quarantine JOIN quarantine_gpus ON quarantine_gpus.quarantine_id = quarantine.id
+  WHERE quarantine.machine_id = gpus.machine_id AND quarantine_gpus.gpu_uuid = gpus.uuid
+)`;
+
+const gpusOf = compileOnce(({ machineId }: { machineId: string }) =>
+  query
+    .selectFrom('gpus')
+    .leftJoin('gpu_claims', (join) =>
+      join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
+    )
+    .select(['gpus.model', 'gpus.healthy', 'gpu_claims.instance_id', IS_QUARANTINED.as('quarantined')])
+    .where('gpus.machine_id', '=', machineId)
+    .where('gpus.present', '=', sql.lit(1))
+    .orderBy('gpus.position')
+    .orderBy('gpus.uuid'),
+);
+
+function describe(tx: Tx, machine: FleetMachine['machine']): FleetMachine {
   const models = new Map<string, GpuCounts>();
-  for (const { model, healthy, instance_id, quarantine_id } of findGpus(tx, machine.id)) {
+  for (const { model, healthy, instance_id, quarantined } of tx.all(gpusOf({ machineId: machine.id }))) {
     const counts = models.get(model) ?? noGpus();
     models.set(model, counts);
-    const [isClaimed, isQuarantined] = [instance_id !== null, quarantine_id !== null];
+    const [isClaimed, isQuarantined] = [instance_id !== null, quarantined === 1];
     counts[gpuUse({ isClaimed, isQuarantined, isHealthy: healthy === 1 })] += 1;
   }
   return { machine, models };
