@@ -8,6 +8,8 @@ import { defineConfig } from 'vite';
 const OUT = join(import.meta.dirname, '../dist/console');
 /** The browsers of 2024 and later: they know light-dark() and nested rules. */
 const BROWSERS = ['chrome123', 'firefox121', 'safari17.5'];
+/** What almost every page uses; charts and Markdown bring libraries that few do. */
+const SHARED = /\/console\/src\/(?:data|parts)\/(?!chart|markdown)/;
 /** In development the control plane of `npm run dev` answers what the console asks for. */
 const CONTROL_PLANE = process.env['GPURENT_DEV_URL'] ?? 'http://127.0.0.1:8080';
 
@@ -43,8 +45,13 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 700,
-    // 'use client' of the components of Base UI means nothing here.
-    rolldownOptions: { onLog: (level, log, handle) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && handle(level, log) },
+    // Each file costs the browser time, also those that a page shares with few others.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'shared', test: SHARED }] } },
+      // 'use client' of the components of Base UI means nothing here.
+      onLog: (level, log, handle) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && handle(level, log),
+    },
   },
   server: {
     host: 'localhost',

@@ -93,6 +93,8 @@ export function connect(options: ConnectOptions): Gpurent {
   const api = createFetchClient<paths, 'application/json'>({
     baseUrl,
     headers: headersOf(options),
+    // The API leads nowhere else, and a change that a proxy leads elsewhere would become a request that reads.
+    redirect: 'manual',
     fetch: retrying(send, attempts, wait),
   });
   api.use({

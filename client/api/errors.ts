@@ -76,6 +76,11 @@ export async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, bodyOf(text) ?? unexpected(response), Number.isFinite(seconds) ? seconds : null);
 }
 
+/** Tells whether a body is that of an error of the API, and not of a proxy before it. */
+export function isOfApi(text: string): boolean {
+  return bodyOf(text) !== undefined;
+}
+
 function bodyOf(text: string): AnyBody | undefined {
   try {
     const body = JSON.parse(text) as Partial<AnyBody> | null;

@@ -23,6 +23,8 @@ const AGAIN_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 /** The control plane sends something every 20 seconds: a connection that is silent for longer than this is lost. */
 const SILENCE_MS = 50_000;
+/** Far more than the control plane ever sends as one event: what goes on for longer is none. */
+const MOST_CHARS = 1_048_576;
 
 /**
  * Yields events as they happen. After a lost connection it goes on where it was, and misses none. Ends when the signal is aborted. Throws
@@ -52,8 +54,13 @@ export async function* followEvents(
     }
     onConnection(false);
     failures += 1;
-    await wait(Math.min(AGAIN_MS * 2 ** (failures - 1), LONGEST_WAIT_MS), signal).catch(() => undefined);
+    await wait(waitAfter(failures), signal).catch(() => undefined);
   }
+}
+
+/** Up to half more than its share, so that not all who were cut off at once come back at once. */
+function waitAfter(failures: number): number {
+  return Math.min(AGAIN_MS * 2 ** (failures - 1) * (1 + Math.random() / 2), LONGEST_WAIT_MS);
 }
 
 /** Returns the error with which nobody can follow the events any more; undefined: a later connection can. */
@@ -93,7 +100,11 @@ async function* streamOf(
       if (id !== undefined && id !== '') received.push({ id, event: JSON.parse(text) as GpurentEvent });
     },
   });
+  let begun = 0;
   for await (const text of textsOf(data, signal)) {
+    const end = text.lastIndexOf('\n\n');
+    begun = end < 0 ? begun + text.length : text.length - end;
+    if (begun > MOST_CHARS) throw new Error('the control plane sends an event that does not end');
     parser.feed(text);
     yield* received.splice(0);
   }

@@ -1,4 +1,4 @@
-import { UnreachableError } from './errors.js';
+import { isOfApi, UnreachableError } from './errors.js';
 
 /** Waits. Rejects if the signal is aborted meanwhile. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
@@ -7,7 +7,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** What a proxy answers, which does not know whether the control plane has done what was asked. */
 const LOST = [502, 504];
-/** What the control plane answers when it has done nothing. */
+/** What the control plane answers when it has done nothing. A proxy answers so, too, also when it does not know. */
 const REFUSED_FOR_NOW = [429, 503];
 
 /**
@@ -24,7 +24,7 @@ export function retrying(
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt >= attempts;
       const outcome = await tried(fetch, isLast ? request : request.clone());
-      if (isLast || !mayRepeat(request, outcome)) {
+      if (isLast || !(await mayRepeat(request, outcome))) {
         if (outcome instanceof Response) return outcome;
         throw outcome;
       }
@@ -46,10 +46,11 @@ async function tried(
   }
 }
 
-function mayRepeat({ method, headers }: Request, outcome: Response | UnreachableError): boolean {
-  if (outcome instanceof Response && REFUSED_FOR_NOW.includes(outcome.status)) return true;
+async function mayRepeat({ method, headers }: Request, outcome: Response | UnreachableError): Promise<boolean> {
   const isSafe = method === 'GET' || method === 'HEAD' || headers.has('idempotency-key');
-  return isSafe && (!(outcome instanceof Response) || LOST.includes(outcome.status));
+  if (!(outcome instanceof Response)) return isSafe;
+  if (isSafe) return [...LOST, ...REFUSED_FOR_NOW].includes(outcome.status);
+  return REFUSED_FOR_NOW.includes(outcome.status) && isOfApi(await outcome.clone().text());
 }
 
 function waitFor(outcome: Response | UnreachableError, attempt: number): number {

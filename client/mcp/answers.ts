@@ -52,13 +52,13 @@ export function failure(error: unknown): CallToolResult | undefined {
   return refusalOf(error.body, error.retryAfterSeconds);
 }
 
-/** Returns a refusal with the code, the message and the fields of an error of the API. */
+/** Returns a refusal with the code, the message and the fields of an error of the API. A host can have written the message: why it refuses a start. */
 export function refusalOf(
   { code, message, request_id, ...fields }: { code: string; message: string; [field: string]: unknown },
   retryAfterSeconds: number | null = null,
 ): CallToolResult {
   const details = Object.keys(fields).length === 0 ? {} : { details: untrusted(JSON.stringify(fields), DETAILS_CHARS) };
-  return refusal(shown(code), shown(message, MESSAGE_CHARS), {
+  return refusal(shown(code), untrusted(message, MESSAGE_CHARS), {
     lifted_by: liftedBy(code),
     ...details,
     ...(typeof request_id === 'string' ? { request_id } : {}),

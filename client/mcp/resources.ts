@@ -59,7 +59,10 @@ function idIn({ id }: Variables): string {
 
 function shownError(error: unknown, onFault: (error: unknown) => void): ProtocolError {
   if (error instanceof ApiError)
-    return new ProtocolError(ProtocolErrorCode.InvalidParams, `${shown(error.code)}: ${shown(error.message, 1_000)}`);
+    return new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `${shown(error.code)}: ${untrusted(error.message, 1_000)}`,
+    );
   if (error instanceof UnreachableError)
     return new ProtocolError(ProtocolErrorCode.InternalError, shown(error.message));
   onFault(error);

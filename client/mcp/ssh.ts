@@ -109,6 +109,7 @@ async function resultOf(child: ChildProcess, timeoutMs: number, signal: AbortSig
     end();
   }, timeoutMs);
   signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
   try {
     const exitCode = await new Promise<number | null>((resolve, reject) => {
       child.once('error', (error) => reject(new Error(`ssh cannot be run: ${error.message}`)));

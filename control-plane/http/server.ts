@@ -45,6 +45,7 @@ import { instanceRoutes } from './routes/instances.js';
 import { instanceScheduleRoutes } from './routes/instance-schedule.js';
 import { instanceUseRoutes } from './routes/instance-use.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
+import { meterIntervalRoutes } from './routes/meter-intervals.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
 import {
@@ -114,7 +115,7 @@ export async function createHttpServer(
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
-  setHeaders(app);
+  setHeaders(app, platform);
   announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
@@ -168,6 +169,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     issuerRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,
+    meterIntervalRoutes,
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
@@ -201,9 +203,11 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
 }
 
 /** Sets the headers of every answer. */
-function setHeaders(app: FastifyInstance): void {
+function setHeaders(app: FastifyInstance, { clock }: Platform): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
+    // The clock by which everything here is decided: the console counts from it.
+    void reply.header('Date', new Date(clock.now()).toUTCString());
     // Of what a route answers, its own address counts: in the one that was sent, letters can be written as %76.
     if ((request.routeOptions.url ?? request.url).startsWith('/v1')) {
       // Responses are for one caller only and must not be cached; browsers must not guess another content type.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -45,6 +45,22 @@ async function serve(listener: RequestListener): Promise<string> {
   server = createServer(listener);
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const isDeploy = ({ method, url }: IncomingMessage) => method === 'POST' && url === '/v1/instances';
+
+/** Sends a request on to the control plane, and hands over its answer. */
+function passOn(request: IncomingMessage, answer: (status: number, text: string) => void): void {
+  const { method = 'GET', url = '/', headers: all } = request;
+  const headers = Object.fromEntries(Object.entries(all).filter(([name]) => /^(auth|idem|content-t)/.test(name)));
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const body = chunks.length > 0 ? { body: Buffer.concat(chunks).toString() } : {};
+    void fetch(test.url + url, { method, headers: headers as Record<string, string>, ...body }).then(async (answered) =>
+      answer(answered.status, await answered.text()),
+    );
+  });
 }
 
 describe('each class of failures has its exit code, the reason, and what to do', () => {
@@ -134,6 +150,23 @@ describe('each class of failures has its exit code, the reason, and what to do',
   });
 });
 
+it('a sign-in waits neither too briefly nor for ever, whatever the control plane says', async () => {
+  const code = { device_code: 'd', user_code: 'BCDF-GHJK', verification_uri: 'https://x/device', interval: 0 };
+  const answers = [
+    { ...code },
+    { code: 'SLOW_DOWN', message: '', request_id: 'r', interval: 1e9 },
+    { code: 'EXPIRED_TOKEN', message: 'over', request_id: 'r' },
+  ];
+  const url = await serve((_request, response) => {
+    const answer = answers.shift() ?? {};
+    response.writeHead('code' in answer ? 400 : 201, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify(answer));
+  });
+  const waits: number[] = [];
+  expect(await run(`login ${url}`, { onWait: (ms) => void waits.push(ms) })).toMatchObject({ code: 7 });
+  expect(waits).toEqual([1_000, 60_000]);
+});
+
 it('a label or a prefix that means two is refused with both', async () => {
   await run(`${DEPLOY} --label twin`);
   await run(`${DEPLOY} --label twin`);
@@ -168,24 +201,12 @@ it('no sequence in a label, a message or an answer reaches the terminal', async 
 describe('Ctrl-C in the middle of a deploy', () => {
   it('before the answer: --resume, and the same command, deploy nothing twice', async () => {
     // The deploy arrives, and its answer never does.
-    const url = await serve((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const { method = 'GET', url: path = '/' } = request;
-        const headers = Object.fromEntries(
-          Object.entries(request.headers).filter(([name]) => /^(auth|idem|content-t)/.test(name)),
-        );
-        const body = chunks.length > 0 ? { body: Buffer.concat(chunks).toString() } : {};
-        void fetch(test.url + path, { method, headers: headers as Record<string, string>, ...body }).then(
-          async (answer) => {
-            const text = await answer.text();
-            if (method === 'POST' && path === '/v1/instances' && isCut) return;
-            response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text);
-          },
-        );
-      });
-    });
+    const url = await serve((request, response) =>
+      passOn(request, (status, text) => {
+        if (isDeploy(request) && isCut) return;
+        response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);
+      }),
+    );
     let isCut = true;
     const env = { GPURENT_URL: url };
     const interrupt = new AbortController();
@@ -205,6 +226,18 @@ describe('Ctrl-C in the middle of a deploy', () => {
     expect(readdirSync(folder)).toEqual([]);
     expect(await run(`${DEPLOY} --label once --for 4h`, { env })).toMatchObject({ code: 0 });
     expect(await instances()).toHaveLength(2);
+  });
+
+  it.each([
+    [429, '{"code":"RATE_LIMITED","message":"later","request_id":"r"}', 6],
+    [403, '<h1>Sign in to this network</h1>', 6],
+  ])('an answer %i that says nothing of the deploy leaves it open', async (status, body, code) => {
+    const url = await serve((request, response) => {
+      if (isDeploy(request)) return void response.writeHead(status).end(body);
+      passOn(request, (answer, text) => response.writeHead(answer, { 'Content-Type': 'application/json' }).end(text));
+    });
+    expect(await run(DEPLOY, { env: { GPURENT_URL: url } })).toMatchObject({ code });
+    expect(readdirSync(join(person.home, '.local/state/gpurent/deploys'))).toHaveLength(1);
   });
 
   it('after it: the instance goes on, and the words say how to see it', async () => {

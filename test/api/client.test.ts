@@ -181,6 +181,14 @@ describe('what is sent again', () => {
     expect(seen[0]?.key).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  it('is no change that a proxy has refused, or leads elsewhere: it may have been made', async () => {
+    for (const answer of [429, 503, 302]) {
+      const { url, seen } = await answering([[answer, { location: '/v1/me' }, '<h1>upstream reset</h1>'], OK]);
+      const error = await refusal(impatient({ url }).client.post('/v1/orgs', { body: { name: 'x' } }));
+      expect([error.status, error.code, seen.length]).toEqual([answer, 'UNEXPECTED_ANSWER', 1]);
+    }
+  });
+
   it('is nothing of somebody who has given up', async () => {
     const { url, seen } = await answering([[503]]);
     const ending = new AbortController();
@@ -305,6 +313,25 @@ describe('events', () => {
     expect(new Set(its.received.map(({ subject }) => subject))).toEqual(new Set([`instances/${id}`]));
     ending.abort();
     await Promise.all([all.over, its.over]);
+  });
+
+  it('that do not end are not kept: the connection is given up, and another one made', async () => {
+    const ending = new AbortController();
+    let sent = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (stream) => {
+        sent += 1;
+        stream.enqueue(new TextEncoder().encode(sent === 1 ? 'id: 1.1\ndata: "' : 'x'.repeat(65_536)));
+        if (sent === 100) ending.abort();
+      },
+    });
+    const fetch = async () => new Response(endless, { headers: { 'content-type': 'text/event-stream' } });
+    const wait = async () => ending.abort();
+    const { received, over } = following(
+      connect({ url: test.url, fetch, wait }).events({ after: '0.0', signal: ending.signal }),
+    );
+    expect(await over).toBeUndefined();
+    expect([received, sent < 30]).toEqual([[], true]);
   });
 
   it('end when the caller says so, also after a collection of garbage', async () => {

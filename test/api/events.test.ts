@@ -164,11 +164,12 @@ describe('events as pages', () => {
     expect((await list(own.api, { after, instance_id: one, limit: 1 })).has_more).toBe(true);
   });
 
-  it('of operators are filtered by the instance that their data names', async () => {
+  it('of operators are filtered by the instance and the machine that their data name', async () => {
     const [instance_id, machine_id] = [randomUUID(), randomUUID()];
     const command = { machine_id, machine_name: 'm', command_id: randomUUID(), command: 'stop', since: 'now' };
     const after = (await list(test.operator, {}, '/v1/operator/events')).last_id ?? '';
     test.core.platform.store.transact((tx) => {
+      recordEvent(tx, OPERATORS, 'machine.back', 'machines/m', { machine_id: randomUUID(), machine_name: 'other' });
       for (const id of [instance_id, randomUUID()])
         recordEvent(tx, OPERATORS, 'command.stuck', `instances/${id}`, {
           ...command,
@@ -179,6 +180,10 @@ describe('events as pages', () => {
     for (const query of [{ instance_id }, { instance_id, after }]) {
       const { items } = await list(test.operator, query, '/v1/operator/events');
       expect(items.map(({ data }) => data['instance_id'])).toEqual([instance_id]);
+    }
+    for (const query of [{ machine_id }, { machine_id, after }]) {
+      const { items } = await list(test.operator, query, '/v1/operator/events');
+      expect(items.map(({ data }) => data['machine_id'])).toEqual([machine_id, machine_id]);
     }
   });
 

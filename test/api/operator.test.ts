@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
+import { VERSION } from '../../shared/version.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
@@ -108,8 +109,8 @@ describe('maintenance', () => {
   });
 });
 
-it('a new price is for who rents from then on', async () => {
-  const { body } = await offered();
+it('a new price is for who rents from then on, and operators see who pays which', async () => {
+  const { agent, body } = await offered();
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   const reprice = (fields: unknown) => test.operator.request('PATCH', `/v1/operator/offers/${body.offer_id}`, fields);
   expect((await reprice({ price_per_hour_micro: 7 })).body).toMatchObject({
@@ -119,6 +120,18 @@ it('a new price is for who rents from then on', async () => {
   const later = await renter.api.post<InstanceBody>('/v1/instances', body);
   expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`))['price_per_hour_micro']).toBe(1_000_000);
   expect(later['price_per_hour_micro']).toBe(7);
+  const listed = async (of: string) =>
+    (await test.operator.get<{ items: { id: string; rentals: object[] }[] }>(`/v1/operator/offers?${of}`)).items;
+  const [offer] = await listed(`machine_id=${agent.hostId}&withdrawn=false&gpu_model=Fake%20GPU`);
+  expect(offer).toMatchObject({
+    id: body.offer_id,
+    rentals: [
+      { price_per_hour_micro: 7, instances: 1 },
+      { price_per_hour_micro: 1_000_000, instances: 1 },
+    ],
+  });
+  expect(await listed(`machine_id=${agent.hostId}&gpu_model=other`)).toEqual([]);
+  expect(await listed(`machine_id=${agent.hostId}&withdrawn=true`)).toEqual([]);
   await test.operator.delete(`/v1/operator/offers/${body.offer_id}`);
   expect((await reprice({ price_per_hour_micro: 8 })).status).toBe(404);
 });
@@ -164,4 +177,18 @@ it('released GPUs can be rented by others, and then a start says so', async () =
   const start = await frozen.api.request('POST', `/v1/instances/${id}/start`);
   expect(start).toMatchObject({ status: 409, body: { code: 'CAPACITY_UNAVAILABLE' } });
   expect((await frozen.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('stopped');
+});
+
+it('tells which agents are older than the control plane', async () => {
+  const hosts = [await test.host({ name: 'old' }), await test.host({ name: 'new' })];
+  await hosts[0]?.claim({ agentVersion: '0.0.9' });
+  await hosts[1]?.claim({ agentVersion: '99.0.0' });
+  const named = async (outdated: boolean) =>
+    (
+      await test.operator.get<{ items: { name: string; upgrade_to: string | null }[] }>(
+        `/v1/operator/machines?outdated=${outdated}`,
+      )
+    ).items.filter(({ name }) => name === 'old' || name === 'new');
+  expect(await named(true)).toMatchObject([{ name: 'old', upgrade_to: VERSION }]);
+  expect(await named(false)).toMatchObject([{ name: 'new', upgrade_to: null }]);
 });

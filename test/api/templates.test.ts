@@ -157,12 +157,20 @@ describe('a copy', () => {
   });
 });
 
-it('the system’s templates are the operators’ to change', async () => {
+it('the system’s templates are the operators’ to read and to change', async () => {
   const { id } = await test.operator.post<TemplateBody>('/v1/operator/templates', { name: 'System', image: 'x:1' });
   expect((await renter.api.request('PATCH', `/v1/templates/${id}`, { name: 'x' })).status).toBe(404);
   const changed = await test.operator.request('PATCH', `/v1/operator/templates/${id}`, { coming_soon: true });
   expect(changed.body).toMatchObject({ coming_soon: true, name: 'System', image: 'x:1' });
   const { id: mine } = await create(renter);
+  expect((await test.operator.request('GET', `/v1/operator/templates/${mine}`)).status).toBe(404);
+  expect(await test.operator.get(`/v1/operator/templates/${id}`)).toMatchObject({
+    name: 'System',
+    visibility: 'system',
+  });
+  const { items } = await test.operator.get<{ items: TemplateBody[] }>('/v1/operator/templates');
+  expect(items.map((template) => template.id)).toContain(id);
+  expect(items.every(({ visibility }) => visibility === 'system')).toBe(true);
   expect((await test.operator.request('PATCH', `/v1/operator/templates/${mine}`, { name: 'x' })).status).toBe(404);
   expect((await test.operator.request('DELETE', `/v1/operator/templates/${id}`)).status).toBe(204);
 });

@@ -142,6 +142,7 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
     const ids: Partial<Record<ObjectKind, string[]>> = {
       offer: [offers.offerId],
       template: Object.values(templates),
+      system_template: [templates.system],
       template_hash: [hash_id],
       instance: known.map(([, id]) => id),
       machine: world.hosts.map(({ hostId }) => hostId),

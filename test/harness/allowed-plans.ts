@@ -64,7 +64,7 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   { statement: /^delete from "mails" where "user_id"/, because: 'the mails of one user in a week' },
   { statement: /from "quarantine"/, because: 'workloads that wait for an operator; each host has few' },
   {
-    statement: /from "templates" where "deactivated_at" is null and \("visib/,
+    statement: /from "templates" where "deactivated_at" is null and \(?"visib/,
     because: 'the catalogue, sorted by name',
   },
   {
@@ -78,6 +78,11 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   {
     statement: /from "machine_days" where "day" = \?$/,
     because: 'one row for each machine that was charged for on a day',
+  },
+  { statement: /^select distinct "agent_version" from "machines"/, because: 'the machines that are not removed' },
+  {
+    statement: /from "offers" where .*order by "created_at" desc/s,
+    because: 'for an operator; only operators make and withdraw offers',
   },
   { statement: /^select distinct "machine_id" from "commands"/, because: 'the hosts of open commands' },
   { statement: /group by "(status|kind)"$/, because: 'groups what is live, for /metrics' },

@@ -42,6 +42,17 @@ export class TestConsole {
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
     return new ConsoleWindow(context, await context.newPage(), this.home);
   }
+
+  /** Opens a window in which a renter acts for an organization that they have joined. */
+  async openFor(renter: Renter, organizationId: string): Promise<ConsoleWindow> {
+    const window = await this.open(renter);
+    // Once: afterwards the console chooses.
+    await window.page.addInitScript(`
+      if (!sessionStorage.chosen) localStorage.setItem('gpurent.organization', '${organizationId}');
+      sessionStorage.chosen = 'yes';
+    `);
+    return window;
+  }
 }
 
 interface WindowOptions {

@@ -195,11 +195,14 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
   expect(seen.size).toBeGreaterThan(2);
 });
 
-/** Until a heartbeat has said that the instance has run up to now. Nothing is settled by that. */
+/** Until a heartbeat has said that the instance has run up to now, unless a cap has ended the run. Nothing is settled by that. */
 async function attested(id: string): Promise<void> {
-  const its = query.selectFrom('meter_intervals').select('attested_to').where('instance_id', '=', id);
+  const its = query.selectFrom('meter_intervals').select(['attested_to', 'closed_at']).where('instance_id', '=', id);
   await eventually('the heartbeat', () =>
-    world.test.core.platform.store.transact((tx) => tx.get(its)?.attested_to === tx.now),
+    world.test.core.platform.store.transact((tx) => {
+      const interval = tx.get(its);
+      return interval?.attested_to === tx.now || interval?.closed_at != null;
+    }),
   );
 }
 

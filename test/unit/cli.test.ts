@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { ApiError, UnreachableError } from '../../client/api/index.js';
+import { sessionNameOf } from '../../client/cli/commands/login.js';
 import { entryOf } from '../../client/cli/commands/schedule.js';
 import { bashCompletion } from '../../client/cli/completion/scripts.js';
 import { addressOf, tokenOf } from '../../client/cli/context/address.js';
@@ -280,10 +281,23 @@ describe('ssh', () => {
     [{ ssh_user: '-l' }],
     [{ ssh_user: 'root evil' }],
     [{ ssh_host_key: 'ssh-ed25519 AAAA\n* ssh-ed25519 EVIL' }],
+    [{ ssh_port: '22\n  ProxyCommand evil' }],
+    [{ ssh_port: 0 }],
+    [{ id: 'x\nssh-ed25519 AAAA evil\n/../../../../../.ssh/authorized_keys' }],
+    [{ id: '../../../.profile' }],
   ])('takes nothing that could mean something else: %j', (changes) => {
     expect(target({}).host).toBe('203.0.113.7');
     expect(() => target(changes)).toThrow('malformed');
   });
+});
+
+it.each([
+  ['laptop', 'gpurent on laptop'],
+  ['ip-172-31-22-33.eu-central-1.compute.internal', 'gpurent on ip-172-31-22-33.eu-central-1.compute.'],
+  ["J\u00fcrgen's \u001b[2J box", 'gpurent on J-rgen-s-2J-box'],
+])('a session on %s has a name that the control plane takes', (machine, name) => {
+  expect(sessionNameOf(machine)).toBe(name);
+  expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9 ._@()-]{0,47}$/);
 });
 
 describe('the program', () => {

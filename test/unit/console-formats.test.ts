@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { concernsOf } from '../../console/src/data/concerns.js';
-import { exactMoney, hourlyMoney, parseMoney, typedMoney } from '../../console/src/data/money.js';
+import { charge } from '../../control-plane/domain/charge.js';
+import { exactMoney, hourlyMoney, parseMoney, priceOf, typedMoney } from '../../console/src/data/money.js';
 import { bytes } from '../../console/src/data/sizes.js';
-import { duration, exactTime, lasts, paysFor, relativeTime, shortTime } from '../../console/src/data/times.js';
+import {
+  duration,
+  exactDuration,
+  exactTime,
+  lasts,
+  paysFor,
+  relativeTime,
+  shortTime,
+} from '../../console/src/data/times.js';
 
 const micros = fc.integer({ min: 0, max: 10 ** 12 });
 
@@ -30,6 +39,15 @@ it('reads back the amount that it has shown, and nothing that is none', () => {
   );
   for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$'])
     expect(parseMoney(text)).toBeUndefined();
+});
+
+it('prices a time as the control plane does, and shows each millisecond of it', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 10 ** 10 }), fc.integer({ min: 0, max: 10 ** 11 }), (rate, ms) => {
+      expect(priceOf(rate, ms)).toBe(charge(rate, ms));
+    }),
+  );
+  expect([0, 5, 61_000, 7_384_005].map(exactDuration)).toEqual(['0 s', '0.005 s', '1 min 1 s', '2 h 3 min 4.005 s']);
 });
 
 it('never says that a duration is longer than it is, or less than half of it', () => {

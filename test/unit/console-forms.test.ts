@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { billingSearch } from '../../console/src/pages/billing/search.js';
 import { seriesOf, sumOf } from '../../console/src/pages/billing/sums.js';
-import { bodyOf, draftOf, faultsOf, newVariable } from '../../console/src/pages/templates/editor/draft.js';
+import { contentOf, draftOf, faultsOf, newVariable } from '../../console/src/parts/template-editor/draft.js';
 import type { Template } from '../../console/src/data/models.js';
 
 const micros = fc.integer({ min: 0, max: 10 ** 12 });
@@ -57,12 +57,12 @@ const TEMPLATE = {
 } as Partial<Template> as Template;
 
 it('sends a template that nobody has touched as it was, without what nobody can read', () => {
-  const { registry_private: _, ...content } = TEMPLATE;
+  const { registry_private: _, visibility: __, ...content } = TEMPLATE;
   const draft = draftOf(TEMPLATE);
   expect(faultsOf(draft)).toEqual({});
-  expect(bodyOf(draft, TEMPLATE)).toEqual(content);
-  expect(bodyOf({ ...draft, command: 'sh\n-x\n' }, TEMPLATE).command).toEqual(['sh', '-x']);
-  expect(bodyOf({ ...draft, registry: { ...draft.registry, choice: 'none' } }, TEMPLATE).registry).toBeNull();
+  expect(contentOf(draft, TEMPLATE)).toEqual(content);
+  expect(contentOf({ ...draft, command: 'sh\n-x\n' }, TEMPLATE).command).toEqual(['sh', '-x']);
+  expect(contentOf({ ...draft, registry: { ...draft.registry, choice: 'none' } }, TEMPLATE).registry).toBeNull();
 });
 
 it('never makes a kept secret a value that all see, and finds what is missing', () => {
@@ -74,7 +74,7 @@ it('never makes a kept secret a value that all see, and finds what is missing', 
   ]);
   const [secret] = draftOf(TEMPLATE).env.slice(1);
   const shown = secret && { ...secret, secret: false };
-  expect(bodyOf({ ...draft, env: shown ? [shown] : [] }).env).toEqual([{ key: 'B', value: '', secret: false }]);
+  expect(contentOf({ ...draft, env: shown ? [shown] : [] }).env).toEqual([{ key: 'B', value: '', secret: false }]);
 });
 
 it('reads of an address only what it knows', () => {

@@ -4,6 +4,10 @@ import { misfitOf } from '../../console/src/data/fit.js';
 import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
 import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
 import { plainLine } from '../../console/src/data/log-text.js';
+import type { Instance } from '../../console/src/data/models.js';
+import { emptyForm } from '../../console/src/pages/deploy/form.js';
+import { chosen, grouped } from '../../console/src/pages/instances/choice.js';
+import { instancesSearch } from '../../console/src/pages/instances/search.js';
 
 const address = { ssh_host: '203.0.113.7', ssh_port: 20_022, ssh_user: 'root' };
 
@@ -61,4 +65,23 @@ it('says what is charged now: GPU time while it runs, the disk while it is stopp
   const terms = { price_per_hour_micro: 1_200_000, disk_gb: 20, storage_price_per_gb_hour_micro: 100 };
   const costs = (['creating', 'running', 'stopped', 'error'] as const).map((status) => costNow({ ...terms, status }));
   expect(costs).toEqual([0, 1_200_000, 2_000, 0]);
+});
+
+it('filters and groups instances: what failed comes first, and each is in exactly one group', () => {
+  const item = (status: 'running' | 'stopped' | 'error', label: string | null) => ({
+    ...{ status, label, template: { name: 'vLLM' } as Instance['template'] },
+  });
+  const items = [item('running', 'train'), item('stopped', null), item('error', 'Train'), item('running', 'serve')];
+  const titles = (groups: readonly { title: string; items: unknown[] }[]) =>
+    groups.map(({ title, items: members }) => `${title}: ${members.length}`);
+  expect(titles(grouped(items, undefined))).toEqual(['Failed: look at these: 1', 'Running: 2', 'Stopped: 1']);
+  expect(titles(grouped(items, 'label'))).toEqual(['serve: 1', 'train: 1', 'Train: 1', 'Without a label: 1']);
+  expect(titles(grouped(items, 'template'))).toEqual(['vLLM: 4']);
+  expect(chosen(items, { words: 'TRAIN' }).map(({ status }) => status)).toEqual(['running', 'error']);
+  expect(chosen(items, { words: 'vllm', need: 'stopped' })).toHaveLength(1);
+  expect(instancesSearch({ need: 'gone', words: 7, by: 'label', other: 1 })).toEqual({ by: 'label' });
+});
+
+it('proposes a disk that fits: 20 GB, or what is free', () => {
+  expect([500, 20, 15, 3].map((free) => emptyForm(free).disk)).toEqual(['20', '20', '15', '10']);
 });

@@ -121,6 +121,7 @@ exec sh -c "$command"
       exitCode: null,
       timedOut: false,
     });
+    expect(await run({ ...request('exec sleep 60'), signal: AbortSignal.abort() })).toMatchObject({ timedOut: false });
     const { stdout, charsLeftOut } = await run(request('echo begin; yes | head -c 1000000; echo end'));
     expect(stdout).toMatch(/^begin\ny\n[^]*characters left out[^]*y\nend\n$/);
     expect(stdout.length).toBeLessThan(17_000);

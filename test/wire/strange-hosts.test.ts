@@ -166,6 +166,9 @@ describe('what no honest host would say', () => {
 
   it.each([
     ['name', 'x'.repeat(65)],
+    ['name', 'cheap \u202e'],
+    ['region', 'eu\u001b[2J'],
+    ['gpus', [{ uuid: 'GPU-1', index: 0, model: 'H100\u2067', memoryMb: 1, healthy: true }]],
     ['publicAddress', 'not an address; $(reboot)'],
     ['diskGb', 2_000_000_000],
     [

@@ -82,7 +82,7 @@ function pendingOf(invocation: Invocation, pendings: PendingDeploys, body: Deplo
   const same = pendings.left(url, organization_id).find((each) => asksForTheSame(each.body, body));
   if (same) {
     invocation.note(
-      `The same deploy was sent ${spell(invocation.terminal.now() - same.sent_at)} ago, and its answer was lost: going on with it.`,
+      `The same deploy was sent ${spell(invocation.terminal.now() - same.sent_at)} ago, and nobody knows what came of it: going on with it.`,
     );
     return { ...same, pid: process.pid };
   }

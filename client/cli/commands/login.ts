@@ -3,9 +3,12 @@ import { ApiError, type Gpurent } from '../../api/index.js';
 import { addressOf, tokenOf } from '../context/address.js';
 import { usageError } from '../errors/cli-error.js';
 import type { Invocation } from '../invocation/invocation.js';
-import { plain } from '../terminal/plain-text.js';
 import type { Define } from '../invocation/define.js';
 import { readAll } from './standard-input.js';
+
+/** The longest name of a session that the control plane takes. */
+const LONGEST_NAME = 48;
+const [LEAST_WAIT_S, LONGEST_WAIT_S] = [1, 60];
 
 interface Options {
   withToken?: true;
@@ -52,14 +55,14 @@ async function urlOf(
 
 /** Returns the token of a session that a person approves in a browser, as RFC 8628 describes it. */
 async function tokenByDevice(invocation: Invocation, gpurent: Gpurent): Promise<string> {
-  const name = `gpurent on ${plain(hostname())}`.slice(0, 64);
+  const name = sessionNameOf(hostname());
   const { device_code, user_code, verification_uri, interval } = await gpurent.post('/v1/auth/device', {
     body: { name },
   });
 
   invocation.note(`Open ${verification_uri} and type ${user_code}`);
   for (let seconds = interval; ;) {
-    await invocation.terminal.wait(seconds * 1_000);
+    await invocation.terminal.wait(Math.min(Math.max(seconds, LEAST_WAIT_S), LONGEST_WAIT_S) * 1_000);
     try {
       return (await gpurent.post('/v1/auth/device/token', { body: { device_code } })).token;
     } catch (error) {
@@ -68,6 +71,11 @@ async function tokenByDevice(invocation: Invocation, gpurent: Gpurent): Promise<
       else if (!error.is('AUTHORIZATION_PENDING')) throw error;
     }
   }
+}
+
+/** Returns what the session is called on this machine, in the characters and the length that the control plane takes. */
+export function sessionNameOf(machine: string): string {
+  return `gpurent on ${machine.replace(/[^A-Za-z0-9._-]+/g, '-')}`.slice(0, LONGEST_NAME);
 }
 
 async function whoIs(gpurent: Gpurent) {

@@ -26,10 +26,17 @@ export async function send(
   } catch (error) {
     if (terminal.interrupted.aborted)
       throw new CliError(EXIT.interrupted, 'interrupted before the answer: it may be deployed or not', GO_ON);
-    const isAnswered = error instanceof ApiError && error.status < 500;
-    if (isAnswered) pendings.forget(pending);
-    if (isAnswered || (error instanceof ApiError && error.status === 500)) throw error;
+    if (isAnswer(error)) pendings.forget(pending);
+    if (error instanceof ApiError && error.status <= 500) throw error;
     const { exitCode, message } = explain(error);
     throw new CliError(exitCode, message, GO_ON);
   }
+}
+
+const SAYS_NOTHING_OF_IT = [401, 403, 429];
+
+/** Tells whether the control plane has looked at the deploy: otherwise an earlier request with its key may have deployed it. */
+function isAnswer(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error.status >= 500 || error.code === 'UNEXPECTED_ANSWER') return false;
+  return !SAYS_NOTHING_OF_IT.includes(error.status);
 }

@@ -1,7 +1,7 @@
 import type { Instance } from '../../api/index.js';
 import { CliError } from '../errors/cli-error.js';
 import { EXIT } from '../errors/exit-codes.js';
-import { nameOf } from '../instances/find.js';
+import { isId, nameOf } from '../instances/find.js';
 
 /** How the SSH server of an instance is reached. Each value is safe as an argument of ssh and in its configuration. */
 export interface SshTarget {
@@ -32,7 +32,9 @@ export function sshTarget(instance: Instance): SshTarget {
       `${name} has no SSH address yet`,
       `Repeat the command in a moment, or see gpurent show ${id}`,
     );
-  if (!HOST.test(host) || !USER.test(user) || (hostKey !== null && !HOST_KEY.test(hostKey)))
+  // The id becomes the name of a file, and all of it lines of a configuration that can run programs.
+  const isSafe = isId(id) && isPort(port) && HOST.test(host) && USER.test(user);
+  if (!isSafe || (hostKey !== null && !HOST_KEY.test(hostKey)))
     throw new CliError(
       EXIT.failed,
       `the SSH address of ${name} is malformed`,
@@ -40,6 +42,9 @@ export function sshTarget(instance: Instance): SshTarget {
     );
   return { alias: `gpurent-${id}`, host, port, user, hostKey };
 }
+
+/** Tells whether this is a port. A control plane that lies could send anything. */
+const isPort = (port: unknown): boolean => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
 
 /** Returns the name of an instance in an SSH configuration: `gpurent-` and its label, as far as ssh takes it. */
 export function hostNameOf({ id, label }: Pick<Instance, 'id' | 'label'>): string {

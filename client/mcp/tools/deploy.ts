@@ -90,7 +90,7 @@ export function addDeployTools(toolbox: Toolbox): void {
       const outcome = await ask(context, {
         tool: 'deploy',
         message: await questionOf(gpurent, body, estimate),
-        subject: body,
+        subject: { body, disk: estimate.disk_per_hour_micro },
         argument: { name: 'confirm_price_per_hour_micro', given: confirm_price_per_hour_micro, expected: price },
         idempotencyKey: idempotency_key,
       });

@@ -1,14 +1,19 @@
 import type { IconName } from './shell/icon.js';
 
-/** The pages of the rail, in their order; a phone shows the first four. */
+/** The pages of the rail, in their order; a phone shows the first four. Those `forReaders` are closed to the role billing. */
 export const PAGES = [
-  { to: '/market', title: 'Market', icon: 'market' },
-  { to: '/instances', title: 'Instances', icon: 'instances' },
-  { to: '/templates', title: 'Templates', icon: 'templates' },
-  { to: '/billing', title: 'Billing', icon: 'billing' },
-  { to: '/team', title: 'Team', icon: 'team' },
-  { to: '/profile', title: 'Account', icon: 'account' },
-] as const satisfies readonly { to: string; title: string; icon: IconName }[];
+  { to: '/market', title: 'Market', icon: 'market', forReaders: true },
+  { to: '/instances', title: 'Instances', icon: 'instances', forReaders: true },
+  { to: '/templates', title: 'Templates', icon: 'templates', forReaders: true },
+  { to: '/billing', title: 'Billing', icon: 'billing', forReaders: false },
+  { to: '/team', title: 'Team', icon: 'team', forReaders: false },
+  { to: '/profile', title: 'Account', icon: 'account', forReaders: false },
+] as const satisfies readonly { to: string; title: string; icon: IconName; forReaders: boolean }[];
+
+/** Tells whether the page at a path is closed to the role billing, also one that is not in the rail. */
+export function isForReaders(path: string): boolean {
+  return /^\/(?:market|deploy|instances|templates)(?:\/|$)/.test(path);
+}
 
 /** Pages beside those of the rail: they stand in the menu of the organization. */
 export const MORE_PAGES = [
@@ -21,6 +26,7 @@ export const OPERATOR_PAGES = [
   { to: '/operator', title: 'Overview', isExact: true },
   { to: '/operator/machines', title: 'Machines', isExact: false },
   { to: '/operator/offers', title: 'Offers', isExact: false },
+  { to: '/operator/templates', title: 'System templates', isExact: false },
   { to: '/operator/organizations', title: 'Organizations', isExact: false },
   { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
   { to: '/operator/audit', title: 'Audit log', isExact: false },

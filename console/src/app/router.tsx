@@ -11,14 +11,18 @@ import type { QueryClient } from '@tanstack/react-query';
 import { me } from '../data/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
+import { instancesSearch } from '../pages/instances/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { machinesSearch } from '../pages/operator/machines/search.js';
+import { pricesSearch } from '../pages/operator/offers/prices/search.js';
 import { offersSearch } from '../pages/operator/offers/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
 import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
+import { teamSearch } from '../pages/team/search.js';
 import { validateAuditSearch } from '../pages/team/audit/search.js';
 import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
@@ -35,8 +39,12 @@ const page = <const Path extends string>(path: Path, load: () => Promise<{ defau
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/instances', replace: true });
+  validateSearch: billingSearch,
+  // The payment provider may lead back here.
+  beforeLoad: ({ search: { checkout } }) => {
+    throw checkout
+      ? redirect({ to: '/billing', search: { checkout }, replace: true })
+      : redirect({ to: '/instances', replace: true });
   },
 });
 
@@ -45,6 +53,13 @@ const instance = createRoute({
   path: '/instances/$id',
   validateSearch: instanceSearch,
   component: lazyRouteComponent(() => import('../pages/instance/page.js')),
+});
+
+const instancesPage = createRoute({
+  getParentRoute: () => root,
+  path: '/instances',
+  validateSearch: instancesSearch,
+  component: lazyRouteComponent(() => import('../pages/instances/page.js')),
 });
 
 const market = createRoute({
@@ -61,7 +76,13 @@ const deploy = createRoute({
   component: lazyRouteComponent(() => import('../pages/deploy/page.js')),
 });
 
-/** A page that reads what its address chooses. */
+const team = createRoute({
+  getParentRoute: () => root,
+  path: '/team',
+  validateSearch: teamSearch,
+  component: lazyRouteComponent(() => import('../pages/team/page.js')),
+});
+
 const auditLog = createRoute({
   getParentRoute: () => root,
   path: '/team/audit',
@@ -120,12 +141,30 @@ const operatedOffers = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/offers/page.js')),
 });
 
+const machines = createRoute({
+  getParentRoute: () => operator,
+  path: '/machines',
+  validateSearch: machinesSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/machines/page.js')),
+});
+
+const prices = createRoute({
+  getParentRoute: () => operator,
+  path: '/offers/prices',
+  validateSearch: pricesSearch,
+  component: lazyRouteComponent(() => import('../pages/operator/offers/prices/page.js')),
+});
+
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
-  operatorPage('/machines', () => import('../pages/operator/machines/page.js')),
+  machines,
   operatorPage('/machines/new', () => import('../pages/operator/machines/new/page.js')),
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
   operatedOffers,
+  prices,
+  operatorPage('/templates', () => import('../pages/operator/templates/page.js')),
+  operatorPage('/templates/new', () => import('../pages/operator/templates/new/page.js')),
+  operatorPage('/templates/$id', () => import('../pages/operator/templates/template/page.js')),
   operatorPage('/organizations', () => import('../pages/operator/organizations/page.js')),
   operatorPage('/organizations/$id', () => import('../pages/operator/organizations/organization/page.js')),
   operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),
@@ -137,14 +176,14 @@ const routes = [
   deploy,
   instance,
   market,
-  page('/instances', () => import('../pages/instances/page.js')),
+  instancesPage,
   templates,
   page('/templates/new', () => import('../pages/templates/editor/new-page.js')),
   page('/templates/$id', () => import('../pages/templates/template/page.js')),
   page('/templates/$id/edit', () => import('../pages/templates/editor/edit-page.js')),
   billing,
   keys,
-  page('/team', () => import('../pages/team/page.js')),
+  team,
   auditLog,
   page('/webhooks', () => import('../pages/webhooks/page.js')),
   webhook,
@@ -160,6 +199,8 @@ export const router = createRouter({
   context: { queries: undefined as unknown as QueryClient },
   routeTree: root.addChildren(import.meta.env.DEV ? [...routes, partsPage] : [...routes]),
   defaultPreload: 'intent',
+  // Otherwise what a page does not know would be kept beside what it does, such as a tab that is none.
+  search: { strict: true },
   defaultPendingComponent: () => <Skeleton rows={6} />,
   defaultErrorComponent: Failed,
 });

@@ -34,6 +34,11 @@ function listen(listener: () => void): () => void {
 }
 
 /** Returns the present time in milliseconds; the component is shown again when it has gone on by `stepMs`, whole seconds. */
-export function useNow(stepMs = 1_000): number {
+export function useNow(stepMs: number): number {
   return useSyncExternalStore(listen, () => Math.floor(serverNow() / stepMs)) * stepMs;
+}
+
+/** Returns words that depend on the present time, in milliseconds; the component is shown again when they change. */
+export function useTimely<Words extends string | null>(wordsAt: (now: number) => Words): Words {
+  return useSyncExternalStore(listen, () => wordsAt(serverNow()));
 }

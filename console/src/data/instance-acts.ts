@@ -1,9 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { api } from './api.js';
 import type { Instance } from './models.js';
 import { instance as instanceQuery, instances } from './queries.js';
 
 export type InstanceAct = Instance['allowed_actions'][number];
+
+/** The words on the buttons. */
+export const VERBS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
 
 function send(act: InstanceAct, id: string): Promise<Instance> {
   const params = { path: { id } };
@@ -20,6 +24,36 @@ export function useInstanceAct(id: string) {
     mutationFn: (act: InstanceAct) => send(act, id),
     onSuccess: (changed) => noteInstance(queries, changed),
   });
+}
+
+/** What became of an act on one instance; neither `changed` nor `error`: it has not answered yet. */
+export interface Outcome {
+  instance: Instance;
+  changed?: Instance;
+  error?: Error;
+}
+
+/** Starts, stops or destroys several instances, and says how each has answered until that is forgotten. */
+export function useActs() {
+  const queries = useQueryClient();
+  const [act, setAct] = useState<InstanceAct>('stop');
+  const [outcomes, setOutcomes] = useState<readonly Outcome[]>();
+  const { mutateAsync } = useMutation({
+    mutationFn: ({ act, id }: { act: InstanceAct; id: string }) => send(act, id),
+    onSuccess: (changed) => noteInstance(queries, changed),
+  });
+  const note = (id: string, outcome: Omit<Outcome, 'instance'>) =>
+    setOutcomes((known) => known?.map((each) => (each.instance.id === id ? { ...each, ...outcome } : each)));
+  const begin = (asked: InstanceAct, targets: readonly Instance[]) => {
+    setAct(asked);
+    setOutcomes(targets.map((instance) => ({ instance })));
+    for (const { id } of targets)
+      mutateAsync({ act: asked, id }).then(
+        (changed) => note(id, { changed }),
+        (error: unknown) => note(id, { error: error as Error }),
+      );
+  };
+  return { act, outcomes, begin, forget: () => setOutcomes(undefined) };
 }
 
 /** Writes an instance as an answer has it into what was read before. */

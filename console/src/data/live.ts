@@ -34,8 +34,27 @@ export function useConnection(): Connection {
 const GATHER_MS = 50;
 
 /**
+ * Returns a signal that is aborted with `signal`, and as soon as the browser loses its network or has one again: nobody has to wait until
+ * a silence is noticed, or until the next attempt is due.
+ */
+function untilNetworkChanges(signal: AbortSignal): AbortSignal {
+  const changed = new AbortController();
+  const either = AbortSignal.any([signal, changed.signal]);
+  window.addEventListener('online', () => changed.abort(), { signal: either });
+  window.addEventListener(
+    'offline',
+    () => {
+      set('cut');
+      changed.abort();
+    },
+    { signal: either },
+  );
+  return either;
+}
+
+/**
  * Follows the organization's events until the signal is aborted, and has every query read again that an event concerns. After a cut it
- * goes on where it was; if events were deleted meanwhile, everything is read again.
+ * goes on where it was; if events were deleted meanwhile, or the browser was offline, everything is read again.
  */
 export async function followLive(queries: QueryClient, signal: AbortSignal): Promise<void> {
   const keys = new Map<string, readonly string[]>();
@@ -45,19 +64,19 @@ export async function followLive(queries: QueryClient, signal: AbortSignal): Pro
     for (const queryKey of keys.values()) void queries.invalidateQueries({ queryKey });
     keys.clear();
   };
-  const onConnection = (isOpen: boolean) => {
-    if (signal.aborted) return;
-    // What was read before the stream was open can have changed since, and no event tells it.
-    if (isOpen) void queries.invalidateQueries();
-    set(isOpen ? 'live' : 'cut');
-  };
-  for (;;) {
+  while (!signal.aborted) {
+    const attempt = untilNetworkChanges(signal);
+    const onConnection = (isOpen: boolean) => {
+      if (attempt.aborted) return;
+      // What was read before the stream was open can have changed since, and no event tells it.
+      if (isOpen) void queries.invalidateQueries();
+      set(isOpen ? 'live' : 'cut');
+    };
     try {
-      for await (const event of api.events({ signal, onConnection })) {
+      for await (const event of api.events({ signal: attempt, onConnection })) {
         for (const key of concernsOf(event)) keys.set(key.join('/'), key);
         timer ??= setTimeout(refresh, GATHER_MS);
       }
-      return;
     } catch (error) {
       if (isSignedOut(error)) return goToSignIn();
       if (!(error instanceof EventsExpiredError)) {

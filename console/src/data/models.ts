@@ -13,6 +13,7 @@ export type Organization = Answer<'/v1/orgs/current'>;
 export type Instance = components['schemas']['Instance'];
 export type InstanceStatus = Instance['status'];
 export type TimelineEvent = ItemOf<'/v1/instances/{id}/events'>;
+export type MeterInterval = ItemOf<'/v1/instances/{id}/meter-intervals'>;
 export type Usage = Answer<'/v1/instances/{id}/usage'>;
 export type Schedule = Answer<'/v1/instances/{id}/schedule'>;
 export type Offer = ItemOf<'/v1/offers'>;

@@ -21,6 +21,12 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / unit)} ${name}${next && rest > 0 ? ` ${rest} ${next[1]}` : ''}`;
 }
 
+/** Returns a duration with every millisecond that it has: `2 h 3 min 4.005 s`. */
+export function exactDuration(ms: number): string {
+  const [hours, minutes, seconds] = [Math.floor(ms / HOUR), Math.floor((ms % HOUR) / MINUTE), (ms % MINUTE) / SECOND];
+  return `${hours > 0 ? `${hours} h ` : ''}${minutes > 0 ? `${minutes} min ` : ''}${seconds} s`;
+}
+
 /** Returns how far a time is from now, in its largest unit: `4 min ago`, `in 3 h`, `now`. */
 export function relativeTime(at: string, now: number): string {
   const ms = Date.parse(at) - now;

@@ -1,17 +1,19 @@
 import { useState } from 'react';
-import { useInstanceAct, type InstanceAct } from '../data/instance-acts.js';
+import { useInstanceAct, VERBS, type InstanceAct } from '../data/instance-acts.js';
 import { diskPrice, nameOf } from '../data/instances.js';
 import type { Instance } from '../data/models.js';
+import { useMay } from '../data/rights.js';
 import { Button } from './button.js';
 import { Confirm } from './dialog.js';
 import styles from './instance-actions.module.css';
 import { Hourly } from './money.js';
 import { ErrorBox } from './states.js';
 
-/** The acts that the API allows at present, exactly. What destroys or gives GPUs away is asked for first. */
+/** The acts that the API allows at present, exactly; none for those whose role only reads. What destroys or gives GPUs away is asked for first. */
 export function InstanceActions({ instance }: { instance: Instance }) {
   const { id, allowed_actions, stop_releases_gpus } = instance;
   const act = useInstanceAct(id);
+  const mayChange = useMay('change');
   const [asked, setAsked] = useState<InstanceAct>();
   const begin = (what: InstanceAct) => {
     act.reset();
@@ -20,12 +22,13 @@ export function InstanceActions({ instance }: { instance: Instance }) {
   };
   const close = () => setAsked(undefined);
   const confirm = () => asked && act.mutate(asked, { onSuccess: close });
+  if (!mayChange) return null;
   return (
     <div className={styles.acts}>
       <div className={styles.buttons}>
         {allowed_actions.map((what) => (
           <Button key={what} isBusy={act.isPending && act.variables === what} onClick={() => begin(what)}>
-            {WORDS[what]}
+            {VERBS[what]}
             <span className={styles.hidden}> {nameOf(instance)}</span>
           </Button>
         ))}
@@ -40,15 +43,13 @@ export function InstanceActions({ instance }: { instance: Instance }) {
           onClose: close,
         }}
         title={asked === 'stop' ? `Stop ${nameOf(instance)} and give its GPUs away` : destroyTitle(instance)}
-        verb={WORDS[asked ?? 'destroy']}
+        verb={VERBS[asked ?? 'destroy']}
       >
         {asked === 'stop' ? <StopWords instance={instance} /> : <DestroyWords instance={instance} />}
       </Confirm>
     </div>
   );
 }
-
-const WORDS: Readonly<Record<InstanceAct, string>> = { start: 'Start', stop: 'Stop', destroy: 'Destroy' };
 
 function destroyTitle(instance: Instance): string {
   return `Destroy ${nameOf(instance)} and its ${instance.disk_gb} GB disk`;

@@ -1,33 +1,31 @@
-import { useNow } from '../data/clock.js';
+import type { PointerEvent } from 'react';
+import { useTimely } from '../data/clock.js';
 import { exactTime, lasts, relativeTime, shortTime } from '../data/times.js';
 
 /** How long ago something was, or how soon it will be; the exact time on hover. */
 export function Ago({ at }: { at: string }) {
-  const now = useNow();
-  return (
-    <time dateTime={at} title={exactTime(at)}>
-      {relativeTime(at, now)}
-    </time>
-  );
+  return <Time at={at}>{useTimely((now) => relativeTime(at, now))}</Time>;
 }
 
 /** A time of the clock, with its day where that is not today; the exact time on hover. */
 export function At({ at }: { at: string }) {
-  const now = useNow(60_000);
-  return (
-    <time dateTime={at} title={exactTime(at)}>
-      {shortTime(at, now)}
-    </time>
-  );
+  return <Time at={at}>{useTimely((now) => shortTime(at, now))}</Time>;
 }
 
 /** How long a balance lasts, given when it is used up; null: nothing is charged. */
 export function Lasts({ until }: { until: string | null }) {
-  const now = useNow(10_000);
-  if (until === null) return <>no charges</>;
+  const words = useTimely((now) => lasts(until, now));
+  return until === null ? <>no charges</> : <Time at={until}>{words}</Time>;
+}
+
+/** Its exact time is made when it is pointed at: to make all of them would take a long list's time. */
+function Time({ at, children }: { at: string; children: string | null }) {
+  const showExact = ({ currentTarget }: PointerEvent<HTMLTimeElement>) => {
+    currentTarget.title = exactTime(at);
+  };
   return (
-    <time dateTime={until} title={exactTime(until)}>
-      {lasts(until, now)}
+    <time dateTime={at} onPointerEnter={showExact}>
+      {children}
     </time>
   );
 }

@@ -22,6 +22,11 @@ const EventQueryFields = Type.Object({
   }),
 });
 
+const OperatorEventQuery = Type.Object({
+  ...EventQueryFields.properties,
+  ...optional({ machine_id: uuid('Only events about this machine') }),
+});
+
 const EventHeaders = Type.Object(
   optional({
     'last-event-id': text('Of a stream: the id of the last event that was received; it takes precedence over `after`'),
@@ -90,7 +95,7 @@ export const eventRoutes =
           summary: 'List the events for operators, or receive them as they happen',
           description: DESCRIPTION,
           headers: EventHeaders,
-          querystring: EventQueryFields,
+          querystring: OperatorEventQuery,
           response: { 200: answersWith(typesOf('operators')) },
         },
       },

@@ -21,7 +21,7 @@ import {
 import { Instance } from './instance-view.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
-const { status, disk_gb, error_code, deployed_by } = Instance.properties;
+const { status, disk_gb, error_code, deployed_by, label, price_per_hour_micro } = Instance.properties;
 const Wait = Type.Object(
   {
     command: text('The open command of its host: `provision`, `start`, `stop`, `release`, ...'),
@@ -34,6 +34,7 @@ const Wait = Type.Object(
 const OperatedInstance = Type.Object(
   {
     id: uuid('The id of the instance'),
+    label,
     organization_id: uuid('The id of the organization that rents the instance'),
     organization_name: text('The name of that organization'),
     deployed_by,
@@ -48,6 +49,7 @@ const OperatedInstance = Type.Object(
     error_code,
     waits_for: nullable(Wait),
     num_gpus: integer('The number of its GPUs'),
+    price_per_hour_micro,
     disk_gb,
     created_at: timestamp('When the instance was deployed'),
     status_changed_at: timestamp('When its status last changed'),

@@ -20,7 +20,7 @@ import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { timeOf } from '../times.js';
 import { machineFacts } from './offers.js';
-import { idOf, NoContent, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(
   {
@@ -59,6 +59,11 @@ const Machine = Type.Object(
       'Whether an operator offers the machine although it does not limit the disks of renters to their sizes',
     ),
     agent_version: nullable(text('The version of its agent; null until the agent has reported it')),
+    upgrade_to: nullable(
+      text(
+        'The version of the control plane, to which its agent should be upgraded; null: the agent is not older, or has not reported its version',
+      ),
+    ),
     obstacle: nullable(text('Why the host accepts no new instances, as the agent reports it; null: it accepts them')),
     cordoned: flag('Whether an operator has cordoned the machine'),
     lost: flag('Whether an operator has declared the machine lost'),
@@ -69,6 +74,13 @@ const Machine = Type.Object(
   },
   { title: 'OperatedMachine' },
 );
+
+const MachineQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    outdated: flag('True: only machines whose agent is older than the control plane; false: only the others'),
+  }),
+});
 
 const time = (description: string) => text(description, { format: 'date-time' });
 
@@ -174,7 +186,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listMachines',
         summary: 'List the machines, newest first',
-        querystring: PageQuery,
+        querystring: MachineQuery,
         response: { 200: page(Machine) },
       },
     },

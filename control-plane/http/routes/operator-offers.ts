@@ -1,14 +1,22 @@
 import { Type } from 'typebox';
-import { allOffers, createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
+import { createOffer, repriceOffer, withdrawOffer } from '../../services/catalogue/offers.js';
+import { allOffers, type OperatedOffer as Details } from '../../services/catalogue/operated-offers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, integer, micro, nullable, optional, text, uuid } from '../schemas.js';
+import { body, flag, integer, list, micro, nullable, optional, text, uuid } from '../schemas.js';
 import { Offer, heldMs, offerView } from './offers.js';
-import { idOf, NoContent, PageQuery, page, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const OperatedOffer = Type.Object(
   {
     ...Offer.properties,
     unavailable_reason: nullable(text('Why the offer cannot be rented now; null: it can be rented, or is withdrawn')),
+    rentals: list(
+      Type.Object({
+        price_per_hour_micro: micro('The price of one hour of GPU time at which they rent it'),
+        instances: integer('How many instances rent it at this price'),
+      }),
+      'The prices at which instances that are not destroyed rent it, the lowest first',
+    ),
   },
   { title: 'OperatedOffer' },
 );
@@ -37,6 +45,14 @@ const OfferBody = body({
   ...prices,
   ...holding,
 });
+const OfferQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    machine_id: uuid('Only offers of this machine'),
+    gpu_model: text('Only offers with this GPU model', { maxLength: 256 }),
+    withdrawn: flag('True: only withdrawn offers; false: only the others'),
+  }),
+});
 const TermsBody = body({ ...optional(prices), ...holding });
 
 /** Routes for operators: offers and their prices. */
@@ -50,11 +66,11 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listAllOffers',
         summary: 'List the offers in all states, newest first',
-        querystring: PageQuery,
+        querystring: OfferQuery,
         response: { 200: page(OperatedOffer) },
       },
     },
-    (request) => viewPage(allOffers(platform, request.query), offerView),
+    (request) => viewPage(allOffers(platform, request.query), operatedOfferView),
   );
   app.post(
     '/v1/operator/offers',
@@ -70,7 +86,7 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     (request, reply) => {
       void reply.code(201);
       const { release_stopped_after_hours: hours, ...rest } = request.body;
-      return offerView(createOffer(platform, accountOf(request), { ...rest, ...heldMs(hours) }));
+      return operatedOfferView(createOffer(platform, accountOf(request), { ...rest, ...heldMs(hours) }));
     },
   );
   app.delete(
@@ -105,7 +121,13 @@ export const operatorOfferRoutes: Routes = (app, platform) => {
     },
     (request) => {
       const { release_stopped_after_hours: hours, ...prices } = request.body;
-      return offerView(repriceOffer(platform, accountOf(request), request.params.id, { ...prices, ...heldMs(hours) }));
+      return operatedOfferView(
+        repriceOffer(platform, accountOf(request), request.params.id, { ...prices, ...heldMs(hours) }),
+      );
     },
   );
 };
+
+function operatedOfferView({ rentals, ...offer }: Details) {
+  return { ...offerView(offer), rentals };
+}

@@ -8,6 +8,7 @@ import {
   systemBy,
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
+import { getSystemTemplate, listSystemTemplates } from '../../services/catalogue/templates.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { organizationFacts, suspensionView } from './organizations.js';
@@ -52,6 +53,33 @@ export const Credit = Type.Object(
 /** Routes for operators: system templates. */
 export const systemTemplateRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
+
+  app.get(
+    '/v1/operator/templates',
+    {
+      config,
+      schema: {
+        operationId: 'listSystemTemplates',
+        summary: 'List the active system templates, by name',
+        querystring: PageQuery,
+        response: { 200: page(Template) },
+      },
+    },
+    (request) => viewPage(listSystemTemplates(platform, request.query), templateView),
+  );
+  app.get(
+    '/v1/operator/templates/:id',
+    {
+      config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: {
+        operationId: 'getSystemTemplate',
+        summary: 'Get a system template with its readme and start script',
+        params: idOf('template'),
+        response: { 200: Template },
+      },
+    },
+    (request) => templateView(getSystemTemplate(platform, request.params.id)),
+  );
 
   app.post(
     '/v1/operator/templates',

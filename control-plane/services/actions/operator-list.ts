@@ -15,6 +15,8 @@ export type OperatedInstance = Pick<
   | 'organization_id'
   | 'machine_id'
   | 'deployed_by'
+  | 'label'
+  | 'price_per_hour_micro'
   | 'status'
   | 'error_code'
   | 'num_gpus'
@@ -84,7 +86,15 @@ function liveInstances() {
         .on('users.email', 'not like', REMOVED_EMAILS),
     )
     .select(['instances.id', 'instances.organization_id', 'instances.machine_id', 'deployed_by', 'instances.status'])
-    .select(['error_code', 'num_gpus', 'instances.disk_gb', 'instances.created_at', 'status_changed_at'])
+    .select([
+      'label',
+      'instances.price_per_hour_micro',
+      'error_code',
+      'num_gpus',
+      'instances.disk_gb',
+      'instances.created_at',
+      'status_changed_at',
+    ])
     .select(['organizations.name as organization_name', 'machines.name as machine_name'])
     .select('users.email as deployed_by_email')
     .select(['commands.kind', 'commands.created_at as since', 'commands.accepted_at'])

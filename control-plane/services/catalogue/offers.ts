@@ -4,23 +4,16 @@ import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import { recordAudit } from '../system/audit.js';
 import { findGpus, findMachine } from '../machines/machines.js';
-import { newestFirst, pageFrom, pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
+import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { marketOf, type ModelStatus, type OfferFilter } from './market.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { gpusOfOffers } from './offer-obstacle.js';
+import { describeForOperator, type OperatedOffer } from './operated-offers.js';
 
 /** Lists the offers that can be rented now; the same object while nothing changes. */
 export function listOffers(platform: Platform, filter: OfferFilter & PageRequest): ListOrPage<OfferDetails> {
   return marketOf(platform).offers(filter);
-}
-
-/** Lists offers in every state for an operator, newest first. */
-export function allOffers(platform: Platform, request: PageRequest): Page<OfferDetails> {
-  return platform.store.transact((tx) => {
-    const { items, ...rest } = pageOf(tx, query.selectFrom('offers').selectAll(), request, newestFirst());
-    return { ...rest, items: items.map((offer) => describeOffer(platform, tx, offer)) };
-  });
 }
 
 /** Returns an offer in any state. Refuses with OFFER_NOT_FOUND. */
@@ -46,7 +39,7 @@ export function createOffer(
     storage_price_per_gb_hour_micro: number;
     release_stopped_after_ms?: number | null;
   },
-): OfferDetails {
+): OperatedOffer {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, request.machine_id);
     const { length: gpus } = gpusOfOffers(findGpus(tx, machine.id));
@@ -61,7 +54,7 @@ export function createOffer(
     };
     tx.run(query.insertInto('offers').values(row));
     recordAudit(tx, operator, 'offer.create', row.id, request);
-    return describeOffer(platform, tx, row);
+    return describeForOperator(platform, tx, row);
   });
 }
 
@@ -74,7 +67,7 @@ export type Terms = Pick<
  * Changes the terms of an offer for an operator. They hold for later deploys; instances keep theirs. Refuses with
  * OFFER_NOT_FOUND.
  */
-export function repriceOffer(platform: Platform, operator: Operator, id: string, terms: Partial<Terms>): OfferDetails {
+export function repriceOffer(platform: Platform, operator: Operator, id: string, terms: Partial<Terms>): OperatedOffer {
   return platform.store.transact((tx) => {
     const offer = tx.get(query.selectFrom('offers').selectAll().where('id', '=', id).where('withdrawn_at', 'is', null));
     if (!offer) throw new Refusal('OFFER_NOT_FOUND', 'no offer with this id is on the market; it may be withdrawn');
@@ -82,7 +75,7 @@ export function repriceOffer(platform: Platform, operator: Operator, id: string,
     const columns = { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms };
     tx.run(query.updateTable('offers').set(columns).where('id', '=', id));
     recordAudit(tx, operator, 'offer.reprice', id, columns);
-    return describeOffer(platform, tx, { ...offer, ...columns });
+    return describeForOperator(platform, tx, { ...offer, ...columns });
   });
 }
 

@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
+import { pageFrom, pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
@@ -67,6 +67,31 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
     return asSeenBy(caller, describeWithPublisher(platform, tx, row));
   });
 }
+
+/** Lists, for an operator, the active system templates by name, without readme and onstart. */
+export function listSystemTemplates(platform: Platform, request: PageRequest): Page<TemplateDetails> {
+  return platform.store.transact((tx) => {
+    const order = { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }: Row<'templates'>) => [name, id] } as const;
+    const { items, ...rest } = pageOf(tx, systemTemplates, request, order);
+    const templates = items.map((row) => describeTemplate(platform, row));
+    return { ...rest, items: templates.map((template) => ({ ...template, readme: null, onstart: null })) };
+  });
+}
+
+/** Returns an active system template for an operator, without its secret values. Refuses with TEMPLATE_NOT_FOUND. */
+export function getSystemTemplate(platform: Platform, id: string): TemplateDetails {
+  return platform.store.transact((tx) => {
+    const row = tx.get(systemTemplates.where('id', '=', id));
+    if (!row) throw new Refusal('TEMPLATE_NOT_FOUND', 'no active system template has this id');
+    return describeTemplate(platform, row);
+  });
+}
+
+const systemTemplates = query
+  .selectFrom('templates')
+  .selectAll()
+  .where('deactivated_at', 'is', null)
+  .where('visibility', '=', sql.lit('system'));
 
 function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
   return maySeeSecrets(caller) ? template : { ...template, env: withoutValues(template.env) };

@@ -3,12 +3,9 @@ import type { Row } from '../../store/schema.js';
 import type { PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { envelopeOf, type Envelope } from './envelope.js';
-import { filterOf, newestEvents, nextEvents, positionAfter, type Position } from './slice.js';
+import { filterOf, newestEvents, nextEvents, positionAfter, type EventSelection, type Position } from './slice.js';
 
-export interface EventQuery extends PageRequest {
-  /** Types with commas between them. */
-  type?: string;
-  instance_id?: string;
+export interface EventQuery extends PageRequest, EventSelection {
   /** The id of an event. */
   after?: string;
 }

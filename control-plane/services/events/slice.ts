@@ -14,6 +14,8 @@ export interface EventFilter {
   /** A JSON array of types. */
   types: string | null;
   instanceId: string | null;
+  /** Of the stream for operators: the machine that the data name. */
+  machineId: string | null;
 }
 
 /** How far a stream was read: the number and the id of an event. */
@@ -30,12 +32,24 @@ export interface EventSlice {
   hasMore: boolean;
 }
 
+/** Which events a request asks for. Absent fields match all. */
+export interface EventSelection {
+  /** Types with commas between them. */
+  type?: string;
+  instance_id?: string;
+  machine_id?: string;
+}
+
 /** Reads the filter of a request: `type` is a list of types with commas between them. Refuses with VALIDATION_FAILED an unknown type. */
-export function filterOf({ type, instance_id }: { type?: string; instance_id?: string }): EventFilter {
+export function filterOf({ type, instance_id, machine_id }: EventSelection): EventFilter {
   const types = type?.split(',').map((name) => name.trim());
   const unknown = types?.find((name) => !EVENT_TYPES.includes(name as EventType));
   if (unknown !== undefined) throw invalidField('type', `there are no events of the type "${unknown.slice(0, 100)}"`);
-  return { types: types ? JSON.stringify(types) : null, instanceId: instance_id ?? null };
+  return {
+    types: types ? JSON.stringify(types) : null,
+    instanceId: instance_id ?? null,
+    machineId: machine_id ?? null,
+  };
 }
 
 /** Returns the place after the event with this id; without one, after the newest event. Refuses with EVENTS_EXPIRED. */
@@ -75,8 +89,8 @@ function positionOfLast(events: Row<'events'>[]): Position | undefined {
   return last && positionOf(last);
 }
 
-function isEmpty({ types, instanceId }: EventFilter): boolean {
-  return types === null && instanceId === null;
+function isEmpty({ types, instanceId, machineId }: EventFilter): boolean {
+  return types === null && instanceId === null && machineId === null;
 }
 
 /** Whether an index has the events of the filter: an instance has at most 1,000. */
@@ -109,11 +123,12 @@ interface Range extends Record<string, string | number | null> {
   most: number;
   types: string | null;
   instanceId: string | null;
+  machineId: string | null;
 }
 
 const isOfTypes = (types: string | null) => sql<boolean>`(${types} IS NULL OR type IN ${listIn(types ?? '')})`;
 
-const inRange = compileOnce(({ stream, after, to, most, types, instanceId }: Range) =>
+const inRange = compileOnce(({ stream, after, to, most, types, instanceId, machineId }: Range) =>
   query
     .selectFrom('events')
     .selectAll()
@@ -121,14 +136,15 @@ const inRange = compileOnce(({ stream, after, to, most, types, instanceId }: Ran
     .where('number', '>', after)
     .where('number', '<=', to)
     .where(isOfTypes(types))
-    .where(isAbout(instanceId))
+    .where(isAbout('instance_id', instanceId))
+    .where(isAbout('machine_id', machineId))
     .orderBy('number')
     .limit(most),
 );
 
-/** Of an event for operators, only the data names the instance. */
-const isAbout = (instanceId: string | null) =>
-  sql<boolean>`(${instanceId} IS NULL OR data ->> '$.instance_id' = ${instanceId})`;
+/** Of an event for operators, only the data names the instance and the machine. */
+const isAbout = (field: 'instance_id' | 'machine_id', id: string | null) =>
+  sql<boolean>`(${id} IS NULL OR data ->> ${sql.lit(`$.${field}`)} = ${id})`;
 
 const ofInstance = compileOnce(({ stream, after, to, most, types, instanceId }: Range) =>
   query
@@ -162,7 +178,11 @@ export function newestEvents(tx: Tx, stream: string, filter: EventFilter, reques
       .offset(sql.lit(MOST_SCANNED - 1))
       .limit(sql.lit(1)),
   );
-  const matching = ofStream.where('number', '>=', oldest?.number ?? 0).where(isOfTypes(filter.types));
-  const { items, next_cursor } = pageOf(tx, matching.where(isAbout(filter.instanceId)), request, NEWEST_FIRST);
+  const matching = ofStream
+    .where('number', '>=', oldest?.number ?? 0)
+    .where(isOfTypes(filter.types))
+    .where(isAbout('instance_id', filter.instanceId))
+    .where(isAbout('machine_id', filter.machineId));
+  const { items, next_cursor } = pageOf(tx, matching, request, NEWEST_FIRST);
   return { items, next_cursor: next_cursor ?? (oldest ? writeCursor(NEWEST_FIRST.keyOf(oldest)) : null) };
 }

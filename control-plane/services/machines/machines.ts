@@ -1,7 +1,9 @@
+import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
+import { isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query, rowById, sql } from '../../store/sql.js';
+import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -15,22 +17,49 @@ export type GpuDetails = Row<'gpus'> & {
 };
 export type MachineDetails = Row<'machines'> & {
   connected: boolean;
+  /** The version of the control plane, if the agent is older; otherwise null. */
+  upgrade_to: string | null;
   /** Why the host takes nothing new; null if it takes commands or is not connected. */
   obstacle: string | null;
   disk_available_gb: number;
   gpus: GpuDetails[];
 };
 
-/** Lists, for an operator, every machine that was not removed, newest first. */
-export function listMachines(platform: Platform, request: PageRequest): Page<MachineDetails> {
-  const all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
+/**
+ * Lists, for an operator, every machine that was not removed, newest first. `outdated`: only those whose agent is older than the control
+ * plane, or only the others.
+ */
+export function listMachines(
+  platform: Platform,
+  { outdated, ...request }: PageRequest & { outdated?: boolean },
+): Page<MachineDetails> {
+  let all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
   return platform.store.transact((tx) => {
+    if (outdated !== undefined) {
+      const older = listOf(olderVersions(tx));
+      all = all.where((eb) => {
+        const isOlder = eb(eb.fn.coalesce('agent_version', sql.lit('')), 'in', older);
+        return outdated ? isOlder : eb.not(isOlder);
+      });
+    }
     const { items, ...rest } = pageOf(tx, all, request, {
       by: { enrolled_at: 'desc', id: 'asc' },
       keyOf: ({ enrolled_at, id }) => [enrolled_at, id],
     });
     return { ...rest, items: items.map((machine) => describeMachine(platform, tx, machine)) };
   });
+}
+
+/** Returns the versions of agents of present machines that are older than the control plane. */
+function olderVersions(tx: Tx): string[] {
+  const versions = query.selectFrom('machines').select('agent_version').distinct().where('removed_at', 'is', null);
+  return tx.all(versions).flatMap(({ agent_version: version }) => (upgradeOf(version) === null ? [] : (version ?? [])));
+}
+
+/** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is known to be older; otherwise null. */
+function upgradeOf(agentVersion: string | null): string | null {
+  const isVersion = agentVersion !== null && /^\d+\.\d+\.\d+/.test(agentVersion);
+  return isVersion && isNewerVersion(VERSION, agentVersion) ? VERSION : null;
 }
 
 /** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
@@ -112,6 +141,7 @@ export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machin
     ...machine,
     connected: platform.connections.isConnected(machine.id),
     obstacle: platform.connections.obstacleOf(machine.id),
+    upgrade_to: upgradeOf(machine.agent_version),
     disk_available_gb: availableDiskGb(platform, tx, machine),
     gpus: findGpus(tx, machine.id),
   };

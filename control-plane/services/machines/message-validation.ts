@@ -20,6 +20,8 @@ const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
 const MAX_UUID_CHARS = 64;
 export const MAX_RUN_ID_CHARS = 64;
+/** Control characters, and those that reorder the text around them, such as the price beside a model. */
+const UNPLAIN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 const TEXTS = {
   name: 64,
@@ -36,6 +38,7 @@ const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } 
 export function validateInventory(inventory: Inventory): void {
   for (const [name, longest] of entriesOf(TEXTS)) {
     if (inventory[name].length > longest) throw invalidField(name, `has more than ${longest} characters`);
+    if (UNPLAIN.test(inventory[name])) throw invalidField(name, 'has characters that are not shown');
   }
   for (const [name, highest] of entriesOf(NUMBERS)) {
     if (inventory[name] > highest) throw invalidField(name, `is more than ${highest}`);
@@ -54,6 +57,8 @@ export function validateGpus(gpus: readonly Gpu[]): void {
   ) {
     throw invalidField('gpus', 'has a UUID, model or reason that is too long');
   }
+  if (gpus.some(({ uuid, model }) => UNPLAIN.test(uuid) || UNPLAIN.test(model)))
+    throw invalidField('gpus', 'has a UUID or model with characters that are not shown');
 }
 
 export function validateEarlierHosts(earlier: readonly EarlierHost[]): void {

@@ -87,6 +87,17 @@ it('adds up by everything that the API adds up by, and its total is that of its 
   await window.close();
 });
 
+it('shows on which times the charges of an instance rest: their price is what it has cost', async () => {
+  const window = await test.open(poor.renter, { width: 360, height: 740 });
+  await window.goTo(`/instances/${poor.id}?tab=cost`);
+  await window.page.getByText('GPU time: 1 h 20 min 34.567 s').waitFor();
+  expect(await amountsIn(window, 'main section li')).toEqual([GPU_MICRO, (await poor.read()).spend_micro]);
+  expect(await window.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await window.shoot('instance-cost-times');
+  await window.checkAccess();
+  await window.close();
+});
+
 it('shows the ledger page by page, and saves all of it, whatever an operator has written', async () => {
   const renter = await test.control.renter(0);
   const reason = '<img src=x onerror=alert(1)>' + 'W'.repeat(100);

@@ -118,6 +118,55 @@ it('changes label, limits and schedule, and says what is wrong with a limit', as
   await window.checkAccess();
 });
 
+it('acts on several at once: names what follows, shows how each has answered, and has an address for what is shown', async () => {
+  const { page } = window;
+  const made = [await deploy('train-1'), await deploy('train-2'), await deploy('serve')];
+  for (const { id } of made) await statusIs(renter.api, id, 'running');
+  const statuses = async () =>
+    (await renter.api.get<{ items: InstanceBody[] }>('/v1/instances')).items
+      .map(({ label, status }) => `${String(label)}: ${status}`)
+      .sort();
+  await window.goTo('/instances');
+  await page.getByLabel('Label or template').fill('train');
+  await page.waitForURL('**/instances?words=train');
+  await page.getByLabel('Grouped by').selectOption('label');
+  await page.waitForURL('**/instances?words=train&by=label');
+  await page.reload();
+  await page.waitForSelector('h2:text-is("train-2")');
+  expect(await page.locator('main h2').allTextContents()).toEqual(['train-1', 'train-2']);
+  await page.getByLabel('Select all 2 shown').check();
+  await window.shoot('instances-several');
+  await window.checkAccess();
+  // One of the two is refused; the other one is stopped all the same.
+  window.expectComplaints(/409/);
+  await page.route(`**/v1/instances/${made[1]?.id}/stop`, (route) =>
+    route.fulfill({
+      status: 409,
+      contentType: 'application/json',
+      body: JSON.stringify({ code: 'INVALID_STATE', message: 'it cannot be stopped now', request_id: 'request-1' }),
+    }),
+  );
+  await page.getByRole('button', { name: 'Stop 2' }).click();
+  const asked = page.getByRole('alertdialog', { name: 'Stop 2 instances' });
+  await asked.getByText('Their disks stay, for $0.004/h together').waitFor();
+  await window.shoot('instances-several-stop');
+  await asked.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stop: 1 of 2 accepted, 1 refused').waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'it cannot be stopped now' }).getByText('train-2').waitFor();
+  await window.shoot('instances-several-outcome');
+  await page.getByRole('button', { name: 'I have read it' }).click();
+  await statusIs(renter.api, made[0]?.id ?? '', 'stopped');
+  expect(await statuses()).toEqual(['serve: running', 'train-1: stopped', 'train-2: running']);
+  await page.getByLabel('Select all 2 shown').check();
+  await page.getByRole('button', { name: 'Destroy 2' }).press('Enter');
+  const destroying = page.getByRole('alertdialog', { name: 'Destroy 2 instances and 40 GB of disk' });
+  await destroying.getByText('1 of them runs now').waitFor();
+  await destroying.getByRole('button', { name: 'Destroy' }).click();
+  await page.getByText('Destroy: 2 of 2 accepted').waitFor();
+  await page.getByText('No instance is like this').waitFor();
+  expect(await statuses()).toEqual(['serve: running']);
+});
+
 it('says what is wrong where there is no such instance', async () => {
   window.expectComplaints(/404/);
   await window.page.goto('/instances/0b8f6a3e-3c1d-4a53-8f59-0e6f8b3c2d11');

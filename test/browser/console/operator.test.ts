@@ -177,7 +177,7 @@ it('adopts a workload of which only its host knows', async () => {
   await page.getByText('Nothing is in quarantine').waitFor();
   expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({ status: 'running', disk_gb: 40 });
   await page.goto(`/operator/machines/${agent.hostId}`);
-  await page.getByRole('table', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
+  await page.getByRole('list', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
   await window.shoot('operator-rented');
   await window.close();
 });

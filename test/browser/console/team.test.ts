@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readFile } from 'node:fs/promises';
 import { eventually } from '../../../scripts/eventually.js';
 import type { Renter } from '../../harness/control-plane.js';
-import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { TestConsole } from '../../harness/console.js';
 
 const HOSTILE = `<img src=x onerror=alert(1)> "quoted" ${'W'.repeat(20)}`;
 
@@ -16,17 +16,6 @@ afterAll(() => test.stop());
 async function join(member: Renter, { api }: Renter, role = 'member'): Promise<void> {
   const { token } = await api.post<{ token: string }>('/v1/orgs/current/invites', { email: member.email, role });
   await member.api.post(`/v1/invites/${token}/accept`);
-}
-
-/** Opens a window in which a renter acts for an organization that it has joined. */
-async function openFor(renter: Renter, organizationId: string): Promise<ConsoleWindow> {
-  const window = await test.open(renter);
-  // Once: afterwards the console chooses.
-  await window.page.addInitScript(`
-    if (!sessionStorage.chosen) localStorage.setItem('gpurent.organization', '${organizationId}');
-    sessionStorage.chosen = 'yes';
-  `);
-  return window;
 }
 
 it('invites, shows at once who has joined, and withdraws', async () => {
@@ -60,7 +49,7 @@ it('names what a demotion and a removal take away, and two admins see each other
   const third = await test.control.renter();
   await join(third, one);
   await one.api.request('PATCH', '/v1/orgs/current', { name: HOSTILE });
-  const [first, second] = [await openFor(one, one.organizationId), await openFor(two, one.organizationId)];
+  const [first, second] = [await test.openFor(one, one.organizationId), await test.openFor(two, one.organizationId)];
   await Promise.all([first.goTo('/team'), second.goTo('/team')]);
   await first.shoot('team');
   await first.page.getByLabel(`Change role: ${third.email}`).click();
@@ -86,7 +75,7 @@ it('names what a demotion and a removal take away, and two admins see each other
 it('says to others what they may, renames, makes another organization, and leaves', async () => {
   const [owner, viewer] = [await test.control.renter(), await test.control.renter()];
   await join(viewer, owner, 'viewer');
-  const window = await openFor(viewer, owner.organizationId);
+  const window = await test.openFor(viewer, owner.organizationId);
   const { page } = window;
   await window.goTo('/team');
   await page.waitForSelector('text=a viewer only reads');

@@ -10,8 +10,8 @@ export function ConnectionLine() {
       {state === 'cut' && (
         <Notice kind="warning">
           <p>
-            The control plane has not been heard since <At at={new Date(since).toISOString()} />. What you see is as it
-            was then; the console goes on trying.
+            {navigator.onLine ? 'The control plane has not been heard since' : 'Your browser is offline since'}{' '}
+            <At at={new Date(since).toISOString()} />. What you see is as it was then; the console goes on trying.
           </p>
         </Notice>
       )}

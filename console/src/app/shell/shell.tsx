@@ -2,7 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { me } from '../../data/queries.js';
-import { OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { useMay } from '../../data/rights.js';
+import { OnlyFor } from '../../parts/only-for.js';
+import { Page } from '../../parts/page.js';
+import { isForReaders, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { BalanceLine } from './balance-line.js';
 import { ConnectionLine } from './connection-line.js';
 import { Icon } from './icon.js';
 import styles from './shell.module.css';
@@ -12,6 +16,7 @@ import { TopLine } from './top-line.js';
 export function Shell() {
   const main = useRef<HTMLElement>(null);
   const { data } = useQuery(me);
+  const mayRead = useMay('read');
   useFocusOnNewPage(main);
   return (
     <div className={styles.shell}>
@@ -23,7 +28,7 @@ export function Shell() {
           gpurent
         </Link>
         <ul className={styles.pages}>
-          {PAGES.map(({ to, title, icon }) => (
+          {PAGES.filter(({ forReaders }) => mayRead || !forReaders).map(({ to, title, icon }) => (
             <li key={to}>
               <Link to={to} className={styles.page}>
                 <Icon name={icon} />
@@ -37,9 +42,21 @@ export function Shell() {
       <TopLine />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
         <ConnectionLine />
-        <Outlet />
+        <BalanceLine />
+        <Content mayRead={mayRead} />
       </main>
     </div>
+  );
+}
+
+/** The page at the address, unless the role of the reader is refused everything that it would read. */
+function Content({ mayRead }: { mayRead: boolean }) {
+  const isClosed = useRouterState({ select: ({ location }) => !mayRead && isForReaders(location.pathname) });
+  if (!isClosed) return <Outlet />;
+  return (
+    <Page title="Not for your role">
+      <OnlyFor right="read">{null}</OnlyFor>
+    </Page>
   );
 }
 

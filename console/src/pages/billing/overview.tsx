@@ -74,7 +74,7 @@ function Figures({
           At this burn the balance is zero at <At at={lasts_until} />. Instances are stopped then.
         </p>
       )}
-      {balance_micro <= 0 && (
+      {balance_micro <= 0 && burn_per_hour_micro === 0 && (
         <Notice kind="warning">The balance is used up: nothing can be started until money is added.</Notice>
       )}
     </>

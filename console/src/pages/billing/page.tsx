@@ -4,9 +4,10 @@ import { me } from '../../data/queries.js';
 import { may } from '../../data/rights.js';
 import { LinkButton } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
+import { Notice } from '../../parts/states.js';
 import { TabLinks } from '../../parts/tab-links.js';
 import { Overview } from './overview.js';
-import { TABS, type Tab } from './search.js';
+import { TABS, type Checkout, type Tab } from './search.js';
 import { SpendTab } from './spend-tab.js';
 import { TopUp } from './top-up.js';
 import { TransactionsTab } from './transactions-tab.js';
@@ -20,7 +21,7 @@ const CONTENT: Readonly<Record<Tab, () => React.JSX.Element>> = {
 };
 
 export default function BillingPage() {
-  const { tab = 'overview' } = route.useSearch();
+  const { tab = 'overview', checkout } = route.useSearch();
   const mayPay = may(useQuery(me).data, 'change_money');
   const Content = CONTENT[tab];
   const tabs = TABS.map((each) => ({
@@ -39,9 +40,23 @@ export default function BillingPage() {
         )
       }
     >
+      {checkout && <AfterCheckout outcome={checkout} />}
       <TabLinks label="Billing" tabs={tabs} />
       <Content />
       {mayPay && <TopUp />}
     </Page>
+  );
+}
+
+/** What to know when one comes back from the payment provider. The money itself is told by an event. */
+function AfterCheckout({ outcome }: { outcome: Checkout }) {
+  return (
+    <Notice>
+      <p role="status">
+        {outcome === 'paid'
+          ? 'Thank you. The money is in your balance as soon as the payment provider has confirmed it; some ways to pay take days.'
+          : 'Nothing was paid.'}
+      </p>
+    </Notice>
   );
 }

@@ -4,6 +4,8 @@ export const GROUPS = ['instance', 'template', 'api_key', 'member', 'label', 'da
 export type Group = (typeof GROUPS)[number];
 export const KINDS = ['charge', 'credit', 'payment', 'refund', 'dispute'] as const;
 export type Kind = (typeof KINDS)[number];
+export const CHECKOUTS = ['paid', 'cancelled'] as const;
+export type Checkout = (typeof CHECKOUTS)[number];
 
 /** What the address of the billing page says. */
 export interface BillingSearch {
@@ -18,6 +20,8 @@ export interface BillingSearch {
   cursor?: string;
   /** Whether the form to add money is open. */
   pay?: true;
+  /** How a checkout has ended, by the address to which the payment provider leads back. */
+  checkout?: Checkout;
 }
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
@@ -31,6 +35,7 @@ export function billingSearch(given: Record<string, unknown>): BillingSearch {
     kind: KINDS.find((each) => each === given['kind']),
     ...{ from: textIn(given['from'], DAY), to: textIn(given['to'], DAY) },
     ...{ instance: textIn(given['instance']), cursor: textIn(given['cursor']) },
+    checkout: CHECKOUTS.find((each) => each === given['checkout']),
     pay: pay === true ? (true as const) : undefined,
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));

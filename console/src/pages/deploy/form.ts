@@ -24,11 +24,17 @@ export interface DeployForm {
   limits: TypedLimits;
 }
 
-export const EMPTY_FORM: DeployForm = {
-  ...{ label: '', disk: '20', sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
-};
 export const LEAST_DISK = 10;
 export const MOST_DISK = 20_000;
+const USUAL_DISK = 20;
+
+/** Returns the form of a deploy on a machine with so much disk free, in GB. */
+export function emptyForm(freeDisk: number): DeployForm {
+  const disk = Math.max(LEAST_DISK, Math.min(USUAL_DISK, freeDisk));
+  return {
+    ...{ label: '', disk: String(disk), sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+  };
+}
 
 export interface Faults {
   disk?: string;

@@ -6,10 +6,11 @@ import type { Offer } from '../../data/models.js';
 import { sshKeys, templates } from '../../data/queries.js';
 import { memory } from '../../data/sizes.js';
 import { LinkButton } from '../../parts/button.js';
+import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Fields } from './fields.js';
-import { EMPTY_FORM, faultsOf, requestOf } from './form.js';
+import { emptyForm, faultsOf, requestOf } from './form.js';
 import { lastKey } from './last-key.js';
 import styles from './page.module.css';
 import { Summary } from './summary.js';
@@ -20,18 +21,20 @@ export default function DeployPage() {
   const { offer } = route.useSearch();
   return (
     <Page title="Deploy" lead="What do I want to run there, and what will it cost?">
-      {offer === undefined ? (
-        <Empty
-          title="Choose a machine first"
-          action={
-            <LinkButton kind="main" to="/market">
-              See what is free
-            </LinkButton>
-          }
-        />
-      ) : (
-        <OnOffer key={offer} id={offer} />
-      )}
+      <OnlyFor right="change">
+        {offer === undefined ? (
+          <Empty
+            title="Choose a machine first"
+            action={
+              <LinkButton kind="main" to="/market">
+                See what is free
+              </LinkButton>
+            }
+          />
+        ) : (
+          <OnOffer key={offer} id={offer} />
+        )}
+      </OnlyFor>
     </Page>
   );
 }
@@ -52,7 +55,7 @@ function Form({ offer }: { offer: Offer }) {
   const search = route.useSearch();
   const { data: known } = useQuery(templates);
   const { data: keys } = useQuery(sshKeys);
-  const [form, setForm] = useState(EMPTY_FORM);
+  const [form, setForm] = useState(() => emptyForm(offer.machine.disk_available_gb));
   const template = known?.find(({ id }) => id === search.template);
   // Until a person chooses one, it is the key of the last deploy.
   const chosen = form.sshKey === '' && !form.isKeyChosen ? { ...form, sshKey: lastKey(keys ?? []) } : form;

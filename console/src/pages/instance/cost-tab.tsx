@@ -5,6 +5,7 @@ import { Money } from '../../parts/money.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
+import { MeterIntervals } from './meter-intervals.js';
 import styles from './page.module.css';
 
 const AT_MOST = 200;
@@ -15,8 +16,9 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { title: 'Amount', cell: ({ amount_micro }) => <Money micro={-amount_micro} />, isNumber: true },
 ];
 
-/** Every charge of the instance. Their sum is what it has cost. */
-export function CostTab({ instance: { id, spend_micro } }: { instance: Instance }) {
+/** Every charge of the instance, whose sum is what it has cost, and the times on which they rest. */
+export function CostTab({ instance }: { instance: Instance }) {
+  const { id, spend_micro } = instance;
   const query = useQuery({
     queryKey: ['billing', 'transactions', { instance: id }],
     queryFn: async ({ signal }) => {
@@ -43,6 +45,7 @@ export function CostTab({ instance: { id, spend_micro } }: { instance: Instance 
               .
             </p>
             <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+            <MeterIntervals instance={instance} />
           </>
         )
       }

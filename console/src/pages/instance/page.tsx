@@ -26,6 +26,14 @@ const route = getRouteApi('/instances/$id');
 export default function InstancePage() {
   const { id } = route.useParams();
   const query = useQuery(instanceQuery(id));
+  if (query.data === undefined)
+    return (
+      <Page title="Instance">
+        <Loaded query={query} rows={8}>
+          {() => null}
+        </Loaded>
+      </Page>
+    );
   return (
     <Loaded query={query} rows={8}>
       {(instance) => (

@@ -20,7 +20,7 @@ const NEW_ENTRY: Entry = { action: 'stop', days: [...DAYS.slice(0, 5)], at: '18:
 const MOST_ENTRIES = 20;
 
 /** At which times of the week the instance is started and stopped. */
-export function ScheduleForm({ id }: { id: string }) {
+export function ScheduleForm({ id, mayChange }: { id: string; mayChange: boolean }) {
   const query = useQuery({
     queryKey: ['instance', id, 'schedule'],
     queryFn: ({ signal }) => api.get('/v1/instances/{id}/schedule', { params: { path: { id } }, signal }),
@@ -28,13 +28,13 @@ export function ScheduleForm({ id }: { id: string }) {
   return (
     <Section title="Schedule">
       <Loaded query={query} rows={1}>
-        {(schedule) => <Entries key={JSON.stringify(schedule.entries)} id={id} schedule={schedule} />}
+        {(schedule) => <Entries key={JSON.stringify(schedule.entries)} {...{ id, schedule, mayChange }} />}
       </Loaded>
     </Section>
   );
 }
 
-function Entries({ id, schedule }: { id: string; schedule: Schedule }) {
+function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; mayChange: boolean }) {
   const queries = useQueryClient();
   const [entries, setEntries] = useState(schedule.entries);
   const [time_zone, setZone] = useState(schedule.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
@@ -63,37 +63,42 @@ function Entries({ id, schedule }: { id: string; schedule: Schedule }) {
           Next: {schedule.next.action} <At at={schedule.next.at} />
         </p>
       )}
-      {entries.length > 0 && (
-        <div className={styles.form}>
-          <Field label="Time zone" hint="Such as Europe/Berlin.">
-            {(tied) => <Input {...tied} value={time_zone} onChange={(event) => setZone(event.target.value)} />}
-          </Field>
+      {entries.length === 0 && !mayChange && <p className={styles.muted}>There is none.</p>}
+      <fieldset disabled={!mayChange}>
+        {entries.length > 0 && (
+          <div className={styles.form}>
+            <Field label="Time zone" hint="Such as Europe/Berlin.">
+              {(tied) => <Input {...tied} value={time_zone} onChange={(event) => setZone(event.target.value)} />}
+            </Field>
+          </div>
+        )}
+        {entries.map((entry, index) => (
+          <EntryFields
+            key={index}
+            entry={entry}
+            onChange={(changed) => change(index, changed)}
+            onRemove={mayChange ? () => setEntries(entries.filter((_, at) => at !== index)) : undefined}
+          />
+        ))}
+      </fieldset>
+      {save.error && <ErrorBox error={save.error} />}
+      {mayChange && (
+        <div className={styles.links}>
+          {entries.length < MOST_ENTRIES && (
+            <Button onClick={() => setEntries([...entries, NEW_ENTRY])}>Add a time</Button>
+          )}
+          {(entries.length > 0 || schedule.entries.length > 0) && (
+            <Button type="submit" kind="main" isBusy={save.isPending}>
+              Save the schedule
+            </Button>
+          )}
         </div>
       )}
-      {entries.map((entry, index) => (
-        <EntryFields
-          key={index}
-          entry={entry}
-          onChange={(changed) => change(index, changed)}
-          onRemove={() => setEntries(entries.filter((_, at) => at !== index))}
-        />
-      ))}
-      {save.error && <ErrorBox error={save.error} />}
-      <div className={styles.links}>
-        {entries.length < MOST_ENTRIES && (
-          <Button onClick={() => setEntries([...entries, NEW_ENTRY])}>Add a time</Button>
-        )}
-        {(entries.length > 0 || schedule.entries.length > 0) && (
-          <Button type="submit" kind="main" isBusy={save.isPending}>
-            Save the schedule
-          </Button>
-        )}
-      </div>
     </form>
   );
 }
 
-function EntryFields(props: { entry: Entry; onChange: (entry: Entry) => void; onRemove: () => void }) {
+function EntryFields(props: { entry: Entry; onChange: (entry: Entry) => void; onRemove: (() => void) | undefined }) {
   const { entry, onChange, onRemove } = props;
   const toggle = (day: Entry['days'][number], isOn: boolean) =>
     onChange({ ...entry, days: DAYS.filter((each) => (each === day ? isOn : entry.days.includes(each))) });
@@ -121,7 +126,7 @@ function EntryFields(props: { entry: Entry; onChange: (entry: Entry) => void; on
             />
           )}
         </Field>
-        <Button onClick={onRemove}>Remove this time</Button>
+        {onRemove && <Button onClick={onRemove}>Remove this time</Button>}
       </div>
       <div className={styles.days}>
         {DAYS.map((day) => (

@@ -4,6 +4,7 @@ import { api } from '../../data/api.js';
 import { noteInstance } from '../../data/instance-acts.js';
 import { fromLimits, limitFaults, toLimits } from '../../data/limits.js';
 import type { Instance } from '../../data/models.js';
+import { useMay } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
 import { Field, Input } from '../../parts/field.js';
 import { LimitFields } from '../../parts/limit-fields.js';
@@ -13,10 +14,11 @@ import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
 import { ScheduleForm } from './schedule-form.js';
 
-/** The label, the limits and the schedule of an instance. */
+/** The label, the limits and the schedule of an instance; those whose role only reads cannot change them. */
 export function SettingsTab({ instance }: { instance: Instance }) {
   const { id } = instance;
   const queries = useQueryClient();
+  const mayChange = useMay('change');
   const [label, setLabel] = useState(instance.label ?? '');
   const [typed, setTyped] = useState(() => fromLimits(instance));
   const faults = limitFaults(typed);
@@ -39,21 +41,23 @@ export function SettingsTab({ instance }: { instance: Instance }) {
             if (Object.keys(faults).length === 0) save.mutate();
           }}
         >
-          <div className={styles.form}>
+          <fieldset className={styles.form} disabled={!mayChange}>
             <Field label="Label" hint="Up to 64 characters; empty: the name of the template.">
               {(tied) => (
                 <Input {...tied} maxLength={64} value={label} onChange={(event) => setLabel(event.target.value)} />
               )}
             </Field>
             <LimitFields typed={typed} faults={faults} onChange={setTyped} />
-          </div>
+          </fieldset>
           {save.error && <ErrorBox error={save.error} />}
-          <Button type="submit" kind="main" isBusy={save.isPending}>
-            Save the label and the limits
-          </Button>
+          {mayChange && (
+            <Button type="submit" kind="main" isBusy={save.isPending}>
+              Save the label and the limits
+            </Button>
+          )}
         </form>
       </Section>
-      <ScheduleForm id={id} />
+      <ScheduleForm id={id} mayChange={mayChange} />
     </>
   );
 }

@@ -9,16 +9,34 @@ import { Status } from '../../parts/status.js';
 import { Ago } from '../../parts/time.js';
 import styles from './page.module.css';
 
+interface RowProps {
+  instance: Instance;
+  isSelected: boolean;
+  /** Without it the row cannot be selected. */
+  onSelect?: (id: string, isSelected: boolean) => void;
+}
+
 /** An instance: what it is, how it is and why, what it costs, how one reaches it, and what one can do. */
-export function InstanceRow({ instance }: { instance: Instance }) {
+export function InstanceRow({ instance, isSelected, onSelect }: RowProps) {
   const { id, status, status_changed_at, template, spend_micro, label } = instance;
   const command = sshCommand(instance);
   return (
     <li className={styles.row}>
       <div className={styles.what}>
-        <Link to="/instances/$id" params={{ id }} className={styles.name}>
-          {nameOf(instance)}
-        </Link>
+        <div className={styles.title}>
+          {onSelect && (
+            <input
+              type="checkbox"
+              className={styles.pick}
+              aria-label={`Select ${nameOf(instance)}`}
+              checked={isSelected}
+              onChange={({ target }) => onSelect(id, target.checked)}
+            />
+          )}
+          <Link to="/instances/$id" params={{ id }} className={styles.name}>
+            {nameOf(instance)}
+          </Link>
+        </div>
         {label !== null && <p className={styles.template}>{template.name}</p>}
         <p className={styles.how}>
           <Status status={status} />{' '}

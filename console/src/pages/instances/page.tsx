@@ -1,50 +1,95 @@
 import { useQuery } from '@tanstack/react-query';
-import { NEEDS, needOf, type Need } from '../../data/instances.js';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Instance } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
+import { useMay } from '../../data/rights.js';
 import { LinkButton } from '../../parts/button.js';
+import { CheckBox } from '../../parts/field.js';
 import { FirstMinutes } from '../../parts/first-minutes.js';
 import { Page, Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { chosen, grouped } from './choice.js';
+import { Filters } from './filters.js';
 import { InstanceRow } from './instance-row.js';
 import styles from './page.module.css';
+import { Several } from './several.js';
 
-const TITLES: Readonly<Record<Need, string>> = {
-  ...{ failed: 'Failed: look at these', 'under way': 'Under way', running: 'Running', stopped: 'Stopped' },
-  destroyed: 'Destroyed',
-};
+const route = getRouteApi('/instances');
 
 export default function InstancesPage() {
   const query = useQuery(instances);
+  const mayRent = useMay('change');
   return (
     <Page
       title="Instances"
       lead="What do I have, and what needs me?"
       actions={
-        <LinkButton kind="main" to="/market">
-          Rent a machine
-        </LinkButton>
+        mayRent && (
+          <LinkButton kind="main" to="/market">
+            Rent a machine
+          </LinkButton>
+        )
       }
     >
       <Loaded query={query} rows={6}>
-        {(items) => (items.length === 0 ? <FirstMinutes /> : <Groups items={items} />)}
+        {(items) => (items.length === 0 ? <FirstMinutes /> : <Instances items={items} />)}
       </Loaded>
     </Page>
   );
 }
 
-/** The instances by what they need: first those that failed, last the stopped ones. */
-function Groups({ items }: { items: readonly Instance[] }) {
-  const groups = NEEDS.map((need) => ({ need, members: items.filter((item) => needOf(item) === need) }));
-  return groups
-    .filter(({ members }) => members.length > 0)
-    .map(({ need, members }) => (
-      <Section key={need} title={TITLES[need]}>
-        <ul className={styles.list}>
-          {members.map((item) => (
-            <InstanceRow key={item.id} instance={item} />
-          ))}
-        </ul>
-      </Section>
-    ));
+function Instances({ items }: { items: readonly Instance[] }) {
+  const search = route.useSearch();
+  const isFiltered = Object.keys(search).length > 0;
+  const mayChange = useMay('change');
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const found = chosen(items, search);
+  // Only what is in sight is acted on.
+  const selected = found.filter(({ id }) => ids.has(id));
+  const hasMany = items.length > 1;
+  const select = (id: string, isSelected: boolean) =>
+    setIds((before) => new Set(isSelected ? [...before, id] : [...before].filter((each) => each !== id)));
+  return (
+    <>
+      {(hasMany || isFiltered) && <Filters items={items} />}
+      {mayChange && (
+        <div className={styles.selection}>
+          {hasMany && (
+            <CheckBox
+              label={`Select all ${found.length} shown`}
+              checked={found.length > 0 && selected.length === found.length}
+              disabled={found.length === 0}
+              onChange={({ target }) => setIds(new Set(target.checked ? found.map(({ id }) => id) : []))}
+            />
+          )}
+          <Several selected={selected} onSelectNone={() => setIds(new Set())} />
+        </div>
+      )}
+      {found.length === 0 && (
+        <Empty
+          title="No instance is like this"
+          action={
+            <LinkButton to="/instances" search={{}}>
+              Show all {items.length}
+            </LinkButton>
+          }
+        />
+      )}
+      {grouped(found, search.by).map((group) => (
+        <Section key={group.title} title={group.title}>
+          <ul className={styles.list}>
+            {group.items.map((item) => (
+              <InstanceRow
+                key={item.id}
+                instance={item}
+                isSelected={ids.has(item.id)}
+                {...(hasMany && mayChange ? { onSelect: select } : {})}
+              />
+            ))}
+          </ul>
+        </Section>
+      ))}
+    </>
+  );
 }

@@ -2,6 +2,7 @@ import { useState, type SyntheticEvent } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { serverNow } from '../../data/clock.js';
+import { useDraft } from '../../data/draft.js';
 import { Button } from '../../parts/button.js';
 import { DialogActions } from '../../parts/dialog.js';
 import { CheckBox, Field, Input, Select, TextArea } from '../../parts/field.js';
@@ -32,7 +33,7 @@ interface FormProps {
 
 /** The form of a new API key: its restrictions cannot be changed later, except for its caps. */
 export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
-  const [draft, setDraft] = useState(NEW_KEY);
+  const [draft, setDraft] = useDraft('api-key', NEW_KEY);
   const [isTried, setTried] = useState(false);
   const faults = keyFaultsOf(draft);
   const creating = useAct(

@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api } from '../../data/api.js';
 import { me } from '../../data/queries.js';
-import { may } from '../../data/rights.js';
+import { may, useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
 import { CopyLine } from '../../parts/copy.js';
@@ -19,8 +19,12 @@ import { apiKeys, keyCaps, type ApiKey, type MadeKey } from './queries.js';
 
 const route = getRouteApi('/keys');
 
-/** The keys with which programs act for the organization. */
+/** The keys with which programs act for the organization; nothing for those who may not see them. */
 export function ApiKeys() {
+  return useMay('read') ? <KeysOfOrganization /> : null;
+}
+
+function KeysOfOrganization() {
   const query = useQuery(apiKeys);
   const user = useQuery(me).data;
   const { add, caps } = route.useSearch();

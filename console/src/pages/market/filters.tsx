@@ -1,4 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router';
+import { changedSearch } from '../../data/changed-search.js';
 import type { Offer, Template } from '../../data/models.js';
 import { classNames } from '../../parts/class-names.js';
 import { Field, Select } from '../../parts/field.js';
@@ -19,7 +20,7 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => withChanges(before, changed), replace: true });
+    void navigate({ search: (before) => changedSearch(before, changed), replace: true });
   const regions = choicesOf(offers, search, 'region', ({ machine }) => machine.region);
   const counts = choicesOf(offers, search, 'count', ({ num_gpus }) => num_gpus);
   return (
@@ -81,10 +82,4 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
 
 function withCount({ value, count }: { value: string | number; count: number }) {
   return { value: String(value), label: `${value} (${count})` };
-}
-
-function withChanges(before: MarketSearch, changed: object): MarketSearch {
-  return Object.fromEntries(
-    Object.entries<unknown>({ ...before, ...changed }).filter(([, value]) => value !== undefined),
-  );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Offer } from '../../data/models.js';
 import { organization } from '../../data/queries.js';
+import { useMay } from '../../data/rights.js';
 import { memory } from '../../data/sizes.js';
 import { duration, paysFor } from '../../data/times.js';
 import { LinkButton } from '../../parts/button.js';
@@ -13,6 +14,7 @@ import styles from './page.module.css';
 export function OfferRow(props: { offer: Offer; misfit: string | undefined; template: string | undefined }) {
   const { offer, misfit, template } = props;
   const { id, gpu_model, num_gpus, gpu_memory_mb, price_per_hour_micro, machine } = offer;
+  const mayDeploy = useMay('change');
   const name = gpu_model === null ? 'No GPU' : `${num_gpus} × ${gpu_model}`;
   return (
     <li className={classNames(styles.offer, misfit !== undefined && styles.weak)}>
@@ -43,7 +45,7 @@ export function OfferRow(props: { offer: Offer; misfit: string | undefined; temp
           <BalanceLasts more={price_per_hour_micro} />
         </p>
       </div>
-      {misfit === undefined && (
+      {misfit === undefined && mayDeploy && (
         <LinkButton kind="main" to="/deploy" search={{ offer: id, ...(template === undefined ? {} : { template }) }}>
           Deploy
         </LinkButton>

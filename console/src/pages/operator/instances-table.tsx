@@ -1,8 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { api } from '../../data/api.js';
+import { Hourly } from '../../parts/money.js';
 import { Status } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
+import { InstanceActs } from './instance-acts.js';
 import styles from './operator.module.css';
 import { Paged } from './paged.js';
 
@@ -20,9 +22,22 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
           rows={instances}
           keyOf={({ id }) => id}
           columns={[
-            { title: 'Instance', cell: ({ id }) => <code>{id}</code> },
+            {
+              title: 'Instance',
+              cell: ({ id, label }) => (
+                <span className={styles.instance} id={id}>
+                  {label !== null && <span className={styles.name}>{label}</span>}
+                  <code>{id}</code>
+                </span>
+              ),
+            },
             { title: 'Status', cell: ({ status }) => <Status status={status} /> },
             { title: 'GPUs', cell: ({ num_gpus }) => num_gpus, isNumber: true },
+            {
+              title: 'Price',
+              cell: ({ price_per_hour_micro }) => <Hourly micro={price_per_hour_micro} />,
+              isNumber: true,
+            },
             'machine_id' in of
               ? { title: 'Organization', cell: (instance) => <OrganizationLink {...instance} /> }
               : {
@@ -42,6 +57,7 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
               cell: ({ waits_for }) => <span className={styles.text}>{waits_for?.message ?? ''}</span>,
             },
             { title: 'Since', cell: ({ status_changed_at }) => <Ago at={status_changed_at} /> },
+            { title: 'Acts', cell: (instance) => <InstanceActs instance={instance} /> },
           ]}
         />
       )}

@@ -1,10 +1,17 @@
 import type { components, paths } from '../../../../client/api/index.js';
 
 type Answers = components['schemas'];
+type Answer<Path extends keyof paths> = paths[Path] extends {
+  get: { responses: { 200: { content: { 'application/json': infer Body } } } };
+}
+  ? Body
+  : never;
 
 /** The answers of the API for operators by the names that these pages use. */
 export type Machine = Answers['OperatedMachine'];
 export type Gpu = Machine['gpus'][number];
+export type MachineUsage = Answer<'/v1/operator/machines/{id}/usage'>['instances'][number];
+export type MachineEvent = Answer<'/v1/operator/events'>['items'][number];
 export type OperatedOffer = Answers['OperatedOffer'];
 export type OperatedOrganization = Answers['OperatedOrganization'];
 export type OperatedInstance = Answers['OperatedInstance'];

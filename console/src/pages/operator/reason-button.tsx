@@ -10,6 +10,8 @@ import { OPERATED } from './queries.js';
 interface Props {
   /** The word on the button, and the verb of the act. */
   label: string;
+  /** What the button is about, for those who hear it alone: `Credit: 1b2c`. */
+  about?: string;
   /** What will happen: the title of the dialog. */
   title: string;
   kind?: 'main' | 'danger';
@@ -23,13 +25,16 @@ interface Props {
 }
 
 /** A button for an act that has a reason: it asks for the reason, and says what follows. */
-export function ReasonButton({ label, title, kind = 'main', hint, act, isComplete = true, children }: Props) {
+export function ReasonButton({ label, about, title, kind = 'main', hint, act, isComplete = true, children }: Props) {
   const [reason, setReason] = useState<string>();
+  // Each row of a list has one, and few are ever opened: until then there is no dialog.
+  const [wasOpen, setWasOpen] = useState(false);
   const close = () => setReason(undefined);
   const acting = useAct(() => act((reason ?? '').trim()), OPERATED, close);
   const open = () => {
     acting.reset();
     setReason('');
+    setWasOpen(true);
   };
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
@@ -37,30 +42,34 @@ export function ReasonButton({ label, title, kind = 'main', hint, act, isComplet
   };
   return (
     <>
-      <Button onClick={open}>{label}</Button>
-      <Dialog title={title} isOpen={reason !== undefined} onClose={close}>
-        <form className={styles.form} onSubmit={submit}>
-          {children}
-          <Field label="Reason" hint={hint}>
-            {(tied) => (
-              <Input
-                {...tied}
-                required
-                maxLength={256}
-                value={reason ?? ''}
-                onChange={({ target }) => setReason(target.value)}
-              />
-            )}
-          </Field>
-          {acting.error && <ErrorBox error={acting.error} />}
-          <DialogActions>
-            <Button onClick={close}>Keep it as it is</Button>
-            <Button kind={kind} type="submit" isBusy={acting.isPending}>
-              {label}
-            </Button>
-          </DialogActions>
-        </form>
-      </Dialog>
+      <Button onClick={open} aria-label={about === undefined ? undefined : `${label}: ${about}`}>
+        {label}
+      </Button>
+      {wasOpen && (
+        <Dialog title={title} isOpen={reason !== undefined} onClose={close}>
+          <form className={styles.form} onSubmit={submit}>
+            {children}
+            <Field label="Reason" hint={hint}>
+              {(tied) => (
+                <Input
+                  {...tied}
+                  required
+                  maxLength={256}
+                  value={reason ?? ''}
+                  onChange={({ target }) => setReason(target.value)}
+                />
+              )}
+            </Field>
+            {acting.error && <ErrorBox error={acting.error} />}
+            <DialogActions>
+              <Button onClick={close}>Keep it as it is</Button>
+              <Button kind={kind} type="submit" isBusy={acting.isPending}>
+                {label}
+              </Button>
+            </DialogActions>
+          </form>
+        </Dialog>
+      )}
     </>
   );
 }

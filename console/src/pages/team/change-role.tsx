@@ -1,60 +1,73 @@
-import { useState } from 'react';
+import { getRouteApi } from '@tanstack/react-router';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
+import { useDraft } from '../../data/draft.js';
 import type { Member, Role } from '../../data/models.js';
 import { isDemotion, ROLES } from '../../data/role.js';
-import { Button } from '../../parts/button.js';
+import { Button, LinkButton } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Select } from '../../parts/field.js';
 import { ErrorBox, Notice } from '../../parts/states.js';
 
+interface ChangeProps {
+  member: Member;
+  isMe: boolean;
+}
+
+const route = getRouteApi('/team');
+
 /** A button that gives a member another role, and says what that takes away. */
-export function ChangeRole({ member, isMe }: { member: Member; isMe: boolean }) {
-  const { id, email, role } = member;
-  const [chosen, choose] = useState<Role>();
-  const close = () => choose(undefined);
+export function ChangeRole({ member, isMe }: ChangeProps) {
+  const { id, email } = member;
+  const { role: changed } = route.useSearch();
+  const navigate = route.useNavigate();
+  const close = () => void navigate({ search: {}, replace: true });
+  return (
+    <>
+      <LinkButton to="/team" search={{ role: id }} aria-label={`Change role: ${email}`}>
+        Change role
+      </LinkButton>
+      <Dialog title={`Change the role of ${email}`} isOpen={changed === id} onClose={close}>
+        <ChangeForm {...{ member, isMe, close }} />
+      </Dialog>
+    </>
+  );
+}
+
+function ChangeForm({ member: { id, role }, isMe, close }: ChangeProps & { close: () => void }) {
+  const [chosen, choose] = useDraft<Role>(`role.${id}`, role);
   const change = useAct(
-    (to: Role) => api.patch('/v1/orgs/current/members/{id}', { params: { path: { id } }, body: { role: to } }),
+    () => api.patch('/v1/orgs/current/members/{id}', { params: { path: { id } }, body: { role: chosen } }),
     [['members'], ['me'], ['audit-log']],
     close,
   );
-  const open = () => {
-    change.reset();
-    choose(role);
-  };
   return (
     <>
-      <Button onClick={open} aria-label={`Change role: ${email}`}>
-        Change role
-      </Button>
-      <Dialog title={`Change the role of ${email}`} isOpen={chosen !== undefined} onClose={close}>
-        <RoleField value={chosen ?? role} onChoose={choose} />
-        {chosen !== undefined && isDemotion(role, chosen) && (
-          <Notice kind="warning">
-            <p>
-              This revokes their personal API keys. Programs that use these stop working, and nobody can bring them
-              back.
-            </p>
-          </Notice>
-        )}
-        {isMe && role === 'admin' && chosen !== 'admin' && (
-          <Notice kind="warning">
-            <p>You can then not change it back yourself: only an admin can.</p>
-          </Notice>
-        )}
-        {change.error && <ErrorBox error={change.error} />}
-        <DialogActions>
-          <Button onClick={close}>Keep it as it is</Button>
-          <Button
-            kind="main"
-            isBusy={change.isPending}
-            disabled={chosen === role}
-            onClick={() => chosen && change.mutate(chosen)}
-          >
-            Change role
-          </Button>
-        </DialogActions>
-      </Dialog>
+      <RoleField value={chosen} onChoose={choose} />
+      {isDemotion(role, chosen) && (
+        <Notice kind="warning">
+          <p>
+            This revokes their personal API keys. Programs that use these stop working, and nobody can bring them back.
+          </p>
+        </Notice>
+      )}
+      {isMe && role === 'admin' && chosen !== 'admin' && (
+        <Notice kind="warning">
+          <p>You can then not change it back yourself: only an admin can.</p>
+        </Notice>
+      )}
+      {change.error && <ErrorBox error={change.error} />}
+      <DialogActions>
+        <Button onClick={close}>Keep it as it is</Button>
+        <Button
+          kind="main"
+          isBusy={change.isPending}
+          disabled={chosen === role && !change.isPending}
+          onClick={() => change.mutate()}
+        >
+          Change role
+        </Button>
+      </DialogActions>
     </>
   );
 }

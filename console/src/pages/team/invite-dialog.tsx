@@ -1,6 +1,8 @@
 import { useState } from 'react';
+import type { paths } from '../../../../client/api/index.js';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
+import { useDraft } from '../../data/draft.js';
 import type { Role } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { CopyLine } from '../../parts/copy.js';
@@ -11,55 +13,78 @@ import { At } from '../../parts/time.js';
 import { RoleField } from './change-role.js';
 import styles from './page.module.css';
 
+type Created = paths['/v1/orgs/current/invites']['post']['responses'][201]['content']['application/json'];
+
 /** Asks whom to invite, then shows the link, which is shown only once. */
 export function InviteDialog({ onClose }: { onClose: () => void }) {
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState<Role>('member');
+  const [created, setCreated] = useState<Created>();
+  return (
+    <Dialog title={created ? `${created.invite.email} is invited` : 'Invite somebody'} isOpen onClose={onClose}>
+      {created ? (
+        <InviteLink created={created} close={onClose} />
+      ) : (
+        <InviteForm onCreated={setCreated} close={onClose} />
+      )}
+    </Dialog>
+  );
+}
+
+function InviteLink({ created: { invite, token, mailed }, close }: { created: Created; close: () => void }) {
+  return (
+    <>
+      <p>
+        {mailed === true
+          ? 'A mail with this link is on its way. You can also give it to them yourself.'
+          : 'No mail is sent: give them this link yourself.'}{' '}
+        It is shown only now, and works until <At at={invite.expires_at} /> for this address.
+      </p>
+      <CopyLine label="Link of the invitation" text={linkOf(token)} />
+      <DialogActions>
+        <Button kind="main" onClick={close}>
+          Done
+        </Button>
+      </DialogActions>
+    </>
+  );
+}
+
+const NOBODY: { email: string; role: Role } = { email: '', role: 'member' };
+
+function InviteForm({ onCreated, close }: { onCreated: (created: Created) => void; close: () => void }) {
+  const [{ email, role }, setDraft] = useDraft('invite', NOBODY);
   const create = useAct(
     () => api.post('/v1/orgs/current/invites', { body: { email: email.trim(), role } }),
     [['invites'], ['audit-log']],
+    onCreated,
   );
-  if (create.data)
-    return (
-      <Dialog title={`${create.data.invite.email} is invited`} isOpen onClose={onClose}>
-        <p>
-          {create.data.mailed === true
-            ? 'A mail with this link is on its way. You can also give it to them yourself.'
-            : 'No mail is sent: give them this link yourself.'}{' '}
-          It is shown only now, and works until <At at={create.data.invite.expires_at} /> for this address.
-        </p>
-        <CopyLine label="Link of the invitation" text={linkOf(create.data.token)} />
-        <DialogActions>
-          <Button kind="main" onClick={onClose}>
-            Done
-          </Button>
-        </DialogActions>
-      </Dialog>
-    );
   return (
-    <Dialog title="Invite somebody" isOpen onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
-        <Field label="E-mail address" hint="They need an account with this address.">
-          {(tied) => (
-            <Input {...tied} type="email" required value={email} onChange={({ target }) => setEmail(target.value)} />
-          )}
-        </Field>
-        <RoleField value={role} onChoose={setRole} />
-        {create.error && <ErrorBox error={create.error} />}
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" isBusy={create.isPending}>
-            Invite
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Field label="E-mail address" hint="They need an account with this address.">
+        {(tied) => (
+          <Input
+            {...tied}
+            type="email"
+            required
+            value={email}
+            onChange={({ target }) => setDraft({ email: target.value, role })}
+          />
+        )}
+      </Field>
+      <RoleField value={role} onChoose={(chosen) => setDraft({ email, role: chosen })} />
+      {create.error && <ErrorBox error={create.error} />}
+      <DialogActions>
+        <Button onClick={close}>Cancel</Button>
+        <Button kind="main" type="submit" isBusy={create.isPending}>
+          Invite
+        </Button>
+      </DialogActions>
+    </form>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { getRouteApi } from '@tanstack/react-router';
 import { api } from '../../data/api.js';
-import { Button } from '../../parts/button.js';
+import { LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
 import { Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
@@ -11,12 +11,22 @@ import { InviteDialog } from './invite-dialog.js';
 import styles from './page.module.css';
 import { invites } from './queries.js';
 
+const route = getRouteApi('/team');
+
 /** The open invitations, for an admin. */
 export function Invites() {
   const query = useQuery(invites);
-  const [isOpen, setOpen] = useState(false);
+  const { invite = false } = route.useSearch();
+  const navigate = route.useNavigate();
   return (
-    <Section title="Invitations" actions={<Button onClick={() => setOpen(true)}>Invite somebody</Button>}>
+    <Section
+      title="Invitations"
+      actions={
+        <LinkButton to="/team" search={{ invite: true }}>
+          Invite somebody
+        </LinkButton>
+      }
+    >
       <Loaded query={query} rows={1}>
         {(items) =>
           items.length === 0 ? (
@@ -37,7 +47,7 @@ export function Invites() {
         }
       </Loaded>
       {/* A new one each time: it keeps no token. */}
-      {isOpen && <InviteDialog onClose={() => setOpen(false)} />}
+      {invite && <InviteDialog onClose={() => void navigate({ search: {}, replace: true })} />}
     </Section>
   );
 }

@@ -1,18 +1,23 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { useNow } from '../../../data/clock.js';
 import { LinkButton } from '../../../parts/button.js';
 import { Page } from '../../../parts/page.js';
 import { Empty } from '../../../parts/states.js';
 import { Marked } from '../../../parts/status.js';
+import { TabLinks } from '../../../parts/tab-links.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
 import { gpuState, gpuWords, machineState } from '../machine-state.js';
 import type { Machine } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
+import { AgentVersion } from './agent-version.js';
+
+const route = getRouteApi('/operator/machines');
 
 export default function MachinesPage() {
+  const { outdated = false } = route.useSearch();
   const add = (
     <LinkButton kind="main" to="/operator/machines/new">
       Add a machine
@@ -20,10 +25,25 @@ export default function MachinesPage() {
   );
   return (
     <Page title="Machines" lead="Which machines are there, and how are they?" actions={add}>
+      <TabLinks
+        label="Machines"
+        tabs={[
+          { title: 'All', isActive: !outdated, to: '/operator/machines', search: {} },
+          { title: 'With an old agent', isActive: outdated, to: '/operator/machines', search: { outdated: true } },
+        ]}
+      />
       <Paged
-        name={['machines']}
-        read={(query, signal) => api.get('/v1/operator/machines', { params: { query }, signal })}
-        empty={<Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>}
+        name={['machines', ...(outdated ? ['outdated'] : [])]}
+        read={(query, signal) =>
+          api.get('/v1/operator/machines', { params: { query: { ...query, ...(outdated && { outdated }) } }, signal })
+        }
+        empty={
+          outdated ? (
+            <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>
+          ) : (
+            <Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>
+          )
+        }
       >
         {(machines) => <Machines machines={machines} />}
       </Paged>
@@ -56,7 +76,7 @@ function Machines({ machines }: { machines: readonly Machine[] }) {
         { title: 'GPUs', cell: (machine) => <span className={styles.text}>{gpuWords(machine)}</span> },
         { title: 'Sold', cell: (machine) => `${sold(machine)} of ${machine.gpus.length}`, isNumber: true },
         { title: 'Last seen', cell: ({ last_seen_at: at }) => (at === null ? 'never' : <Ago at={at} />) },
-        { title: 'Agent', cell: ({ agent_version }) => agent_version ?? '' },
+        { title: 'Agent', cell: (machine) => <AgentVersion machine={machine} /> },
       ]}
     />
   );

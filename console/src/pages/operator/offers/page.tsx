@@ -12,6 +12,7 @@ import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { OPERATED } from '../queries.js';
 import { CreateDialog } from './create-dialog.js';
+import { Rentals } from './rentals.js';
 import { nameOf, Reprice } from './reprice.js';
 
 export default function OperatedOffersPage() {
@@ -21,7 +22,18 @@ export default function OperatedOffersPage() {
     </LinkButton>
   );
   return (
-    <Page title="Offers" lead="What can be rented, and at which price?" actions={create}>
+    <Page
+      title="Offers"
+      lead="What can be rented, and at which price?"
+      actions={
+        <>
+          <LinkButton to="/operator/offers/prices" search={{}}>
+            Change many prices
+          </LinkButton>
+          {create}
+        </>
+      }
+    >
       <CreateDialog />
       <Paged
         name={['offers']}
@@ -64,6 +76,7 @@ function Offers({ offers }: { offers: readonly OperatedOffer[] }) {
         },
         { title: 'State', cell: (offer) => <State offer={offer} /> },
         { title: 'Price', cell: (offer) => <Hourly micro={offer.price_per_hour_micro} />, isNumber: true },
+        { title: 'Rented', cell: (offer) => <Rentals offer={offer} /> },
         {
           title: 'Disk per GB and hour',
           cell: (offer) => <Money micro={offer.storage_price_per_gb_hour_micro} />,

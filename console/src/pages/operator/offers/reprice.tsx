@@ -7,6 +7,7 @@ import { ErrorBox } from '../../../parts/states.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 import { OPERATED } from '../queries.js';
+import { countRentals } from './rentals.js';
 import { draftOf, termsOf, type Terms } from './terms.js';
 import { TermsFields } from './terms-fields.js';
 
@@ -47,7 +48,10 @@ function RepriceForm({ offer, close }: { offer: OperatedOffer; close: () => void
   };
   return (
     <form className={styles.form} onSubmit={submit}>
-      <p>The new terms apply to instances that are deployed from now on. Those of before keep theirs.</p>
+      <p>
+        The new terms apply to instances that are deployed from now on. Those of before keep theirs:{' '}
+        {countRentals([offer])} at present.
+      </p>
       <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
       {change.error && <ErrorBox error={change.error} />}
       <DialogActions>

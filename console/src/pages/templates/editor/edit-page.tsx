@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import type { Template } from '../../../data/models.js';
+import { OnlyFor } from '../../../parts/only-for.js';
 import { Page } from '../../../parts/page.js';
 import { Loaded } from '../../../parts/states.js';
 import { template as templateQuery } from '../queries.js';
-import { TemplateForm } from './template-form.js';
+import { TemplateForm } from '../../../parts/template-editor/template-form.js';
 
 const route = getRouteApi('/templates/$id/edit');
 
@@ -27,13 +28,19 @@ function Editor({ template }: { template: Template }) {
   const navigate = useNavigate();
   return (
     <Page title={`Edit ${name}`} lead="Instances keep the template as it was when they were deployed.">
-      <TemplateForm
-        key={id}
-        template={template}
-        verb="Save the template"
-        save={(body) => api.patch('/v1/templates/{id}', { params: { path: { id } }, body })}
-        onSaved={() => void navigate({ to: '/templates/$id', params: { id } })}
-      />
+      <OnlyFor right="change">
+        <TemplateForm
+          key={id}
+          template={template}
+          owner="organization"
+          verb="Save the template"
+          save={(content, { visibility }) =>
+            api.patch('/v1/templates/{id}', { params: { path: { id } }, body: { ...content, visibility } })
+          }
+          onSaved={() => void navigate({ to: '/templates/$id', params: { id } })}
+          back={{ to: '/templates/$id', params: { id } }}
+        />
+      </OnlyFor>
     </Page>
   );
 }

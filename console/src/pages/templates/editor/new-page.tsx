@@ -1,17 +1,22 @@
 import { useNavigate } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
+import { OnlyFor } from '../../../parts/only-for.js';
 import { Page } from '../../../parts/page.js';
-import { TemplateForm } from './template-form.js';
+import { TemplateForm } from '../../../parts/template-editor/template-form.js';
 
 export default function NewTemplatePage() {
   const navigate = useNavigate();
   return (
     <Page title="New template" lead="What is to run, and what does it need?">
-      <TemplateForm
-        verb="Create the template"
-        save={(body) => api.post('/v1/templates', { body })}
-        onSaved={({ id }) => void navigate({ to: '/templates/$id', params: { id }, replace: true })}
-      />
+      <OnlyFor right="change">
+        <TemplateForm
+          owner="organization"
+          verb="Create the template"
+          save={(content, { visibility }) => api.post('/v1/templates', { body: { ...content, visibility } })}
+          onSaved={({ id }) => void navigate({ to: '/templates/$id', params: { id }, replace: true })}
+          back={{ to: '/templates' }}
+        />
+      </OnlyFor>
     </Page>
   );
 }

@@ -52,7 +52,7 @@ function TemplateView({ template }: { template: Template }) {
             </Button>
           )}
           {mayChange && <OwnActs template={template} />}
-          {!template.coming_soon && (
+          {!template.coming_soon && mayChange && (
             <LinkButton kind="main" to="/deploy" search={{ template: template.id }}>
               Deploy it
             </LinkButton>

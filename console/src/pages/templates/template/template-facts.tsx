@@ -5,7 +5,7 @@ import { Section } from '../../../parts/page.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
 import { makerOf } from '../queries.js';
-import { GUARDS } from '../words.js';
+import { GUARDS } from '../../../data/port-guards.js';
 import styles from './template-facts.module.css';
 
 /** Everything that a template runs. */

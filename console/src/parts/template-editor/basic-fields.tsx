@@ -1,5 +1,5 @@
-import { CheckBox, Field, Input, Select, TextArea } from '../../../parts/field.js';
-import type { FieldsProps } from './draft.js';
+import { CheckBox, Field, Input, Select, TextArea } from '../field.js';
+import type { FieldsProps, Owner } from './draft.js';
 import styles from './template-form.module.css';
 
 const KINDS = [
@@ -16,7 +16,7 @@ const MODES = [
 ] as const;
 
 /** Name, image, kind, and what runs. */
-export function BasicFields({ draft, faults, change }: FieldsProps) {
+export function BasicFields({ owner, draft, faults, change }: FieldsProps & { owner: Owner }) {
   return (
     <div className={styles.columns}>
       <Field label="Name" error={faults.name}>
@@ -29,16 +29,11 @@ export function BasicFields({ draft, faults, change }: FieldsProps) {
           />
         )}
       </Field>
-      <Field label="Who sees it" error={faults.visibility}>
-        {(tied) => (
-          <Select
-            {...tied}
-            choices={VISIBILITIES}
-            value={draft.visibility}
-            onChoose={(visibility) => change({ visibility })}
-          />
-        )}
-      </Field>
+      {owner === 'organization' ? (
+        <Visibility {...{ draft, faults, change }} />
+      ) : (
+        <Listing {...{ draft, faults, change }} />
+      )}
       <div className={styles.wide}>
         <Field label="Purpose" hint="One line, for the list." error={faults.description}>
           {(tied) => (
@@ -91,6 +86,42 @@ export function BasicFields({ draft, faults, change }: FieldsProps) {
       <Modes {...{ draft, change }} />
       <Scripts {...{ draft, faults, change }} />
     </div>
+  );
+}
+
+function Visibility({ draft, faults, change }: FieldsProps) {
+  return (
+    <Field label="Who sees it" error={faults.visibility}>
+      {(tied) => (
+        <Select
+          {...tied}
+          choices={VISIBILITIES}
+          value={draft.visibility}
+          onChoose={(visibility) => change({ visibility })}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** How renters find a system template. */
+function Listing({ draft, change }: FieldsProps) {
+  return (
+    <fieldset>
+      <legend>For all renters</legend>
+      <div className={styles.checks}>
+        <CheckBox
+          label="recommended"
+          checked={draft.recommended}
+          onChange={({ target }) => change({ recommended: target.checked })}
+        />
+        <CheckBox
+          label="coming soon: it cannot be deployed yet"
+          checked={draft.coming_soon}
+          onChange={({ target }) => change({ coming_soon: target.checked })}
+        />
+      </div>
+    </fieldset>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Template } from '../../data/models.js';
+import type { Template } from './models.js';
 
 type Guard = Template['ports'][number]['guard'];
 

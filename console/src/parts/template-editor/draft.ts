@@ -1,9 +1,14 @@
-import type { paths } from '../../../../../client/api/index.js';
-import type { Template } from '../../../data/models.js';
+import type { paths } from '../../../../client/api/index.js';
+import type { Template } from '../../data/models.js';
 
-export type TemplateBody = paths['/v1/templates']['post']['requestBody']['content']['application/json'];
+type NewTemplate = paths['/v1/templates']['post']['requestBody']['content']['application/json'];
+/** What a template runs, without who may see it. */
+export type TemplateContent = Omit<NewTemplate, 'visibility'>;
 type Port = Template['ports'][number];
 type Variable = Template['env'][number];
+
+/** Whose template it is: one of an organization, or of the operator, for all. */
+export type Owner = 'organization' | 'operator';
 
 /** A row of the form. The key tells React which one it is. */
 export interface PortRow extends Omit<Port, 'port'> {
@@ -24,7 +29,11 @@ export interface Draft {
   image: string;
   kind: Template['kind'];
   mode: Template['mode'];
+  /** Of a template of an organization. */
   visibility: 'organization' | 'public';
+  /** Of a system template. */
+  recommended: boolean;
+  coming_soon: boolean;
   ssh_user: string;
   cuda_max: string;
   /** One argument a line. */
@@ -51,12 +60,12 @@ type Content = Pick<
   Template,
   'name' | 'description' | 'image' | 'kind' | 'mode' | 'visibility' | 'ssh_user' | 'cuda_max' | 'command'
 > &
-  Pick<Template, 'onstart' | 'readme' | 'env' | 'ports' | 'registry_private'>;
+  Pick<Template, 'onstart' | 'readme' | 'env' | 'ports' | 'registry_private' | 'recommended' | 'coming_soon'>;
 
 const EMPTY: Content = {
   ...{ name: '', description: '', image: '', kind: 'container', mode: ['ssh'], visibility: 'organization' },
   ...{ ssh_user: 'root', cuda_max: null, command: [], onstart: null, readme: null, env: [], ports: [] },
-  registry_private: false,
+  ...{ registry_private: false, recommended: false, coming_soon: false },
 };
 
 /** Returns the draft of a template; without one, that of a new one. */
@@ -65,6 +74,7 @@ export function draftOf(template?: Template): Draft {
   return {
     ...{ name, description, image, kind, mode: [...mode], ssh_user },
     visibility: visibility === 'public' ? 'public' : 'organization',
+    ...{ recommended: rest.recommended, coming_soon: rest.coming_soon },
     cuda_max: rest.cuda_max ?? '',
     command: rest.command.join('\n'),
     onstart: rest.onstart ?? '',
@@ -103,12 +113,12 @@ export function faultsOf(draft: Draft): Faults {
 }
 
 /** Returns what to send. A command that was not touched is sent as it was: its arguments can have more than one line. */
-export function bodyOf(draft: Draft, before?: Template): TemplateBody {
-  const { name, image, description, kind, mode, visibility, ssh_user, registry } = draft;
+export function contentOf(draft: Draft, before?: Template): TemplateContent {
+  const { name, image, description, kind, mode, ssh_user, registry } = draft;
   const lines = draft.command.split('\n').filter((line) => line !== '');
   const command = before?.command.join('\n') === draft.command ? before.command : lines;
   return {
-    ...{ name: name.trim(), image: image.trim(), description, kind, mode, visibility, ssh_user, command },
+    ...{ name: name.trim(), image: image.trim(), description, kind, mode, ssh_user, command },
     cuda_max: draft.cuda_max.trim() || null,
     onstart: draft.onstart || null,
     readme: draft.readme || null,
@@ -126,7 +136,7 @@ export function bodyOf(draft: Draft, before?: Template): TemplateBody {
   };
 }
 
-function registryOf({ choice, username, password }: Draft['registry']): Pick<TemplateBody, 'registry'> {
+function registryOf({ choice, username, password }: Draft['registry']): Pick<TemplateContent, 'registry'> {
   if (choice === 'keep') return {};
   return { registry: choice === 'none' ? null : { username, password } };
 }

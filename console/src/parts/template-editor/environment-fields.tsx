@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Button } from '../../../parts/button.js';
-import { classNames } from '../../../parts/class-names.js';
-import { CheckBox, Field, Input, TextArea } from '../../../parts/field.js';
+import { Button } from '../button.js';
+import { classNames } from '../class-names.js';
+import { CheckBox, Field, Input, TextArea } from '../field.js';
 import { newVariable, type FieldsProps, type VariableRow } from './draft.js';
 import styles from './template-form.module.css';
 

@@ -1,14 +1,14 @@
-import { useBlocker } from '@tanstack/react-router';
+import { useBlocker, type LinkProps } from '@tanstack/react-router';
 import { useRef, useState, type SyntheticEvent } from 'react';
-import { useAct } from '../../../data/act.js';
-import { ApiError } from '../../../data/api.js';
-import type { Template } from '../../../data/models.js';
-import { Button, LinkButton } from '../../../parts/button.js';
-import { Confirm } from '../../../parts/dialog.js';
-import { Section } from '../../../parts/page.js';
-import { ErrorBox } from '../../../parts/states.js';
+import { useAct } from '../../data/act.js';
+import { ApiError } from '../../data/api.js';
+import type { Template } from '../../data/models.js';
+import { Button, LinkButton } from '../button.js';
+import { Confirm } from '../dialog.js';
+import { Section } from '../page.js';
+import { ErrorBox } from '../states.js';
 import { BasicFields } from './basic-fields.js';
-import { bodyOf, draftOf, faultsOf, type Draft, type Faults, type TemplateBody } from './draft.js';
+import { contentOf, draftOf, faultsOf, type Draft, type Faults, type Owner, type TemplateContent } from './draft.js';
 import { EnvironmentFields } from './environment-fields.js';
 import { PortFields } from './port-fields.js';
 import { ReadmeField } from './readme-field.js';
@@ -18,18 +18,25 @@ import styles from './template-form.module.css';
 interface FormProps {
   /** The template that is changed; without it, a new one. */
   template?: Template;
+  owner: Owner;
   verb: string;
-  save: (body: TemplateBody) => Promise<Template>;
+  /** Sends the content, and of the draft what only templates of this owner have. */
+  save: (content: TemplateContent, draft: Draft) => Promise<Template>;
   onSaved: (template: Template) => void;
+  /** Where one goes who saves nothing. */
+  back: Pick<LinkProps, 'to' | 'params'>;
 }
 
+/** What a saved template makes old. */
+const OLD = [['templates'], ['operator', 'templates']];
+
 /** The form of a template. Nothing that was typed is lost: not by a refusal, and not by leaving the page without a question. */
-export function TemplateForm({ template, verb, save, onSaved }: FormProps) {
+export function TemplateForm({ template, owner, verb, save, onSaved, back }: FormProps) {
   const [first] = useState(() => draftOf(template));
   const [draft, setDraft] = useState(first);
   const [isTried, setTried] = useState(false);
   const isSaved = useRef(false);
-  const saving = useAct(save, [['templates']], (saved) => {
+  const saving = useAct(() => save(contentOf(draft, template), draft), OLD, (saved) => {
     isSaved.current = true;
     onSaved(saved);
   });
@@ -39,12 +46,12 @@ export function TemplateForm({ template, verb, save, onSaved }: FormProps) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(faultsOf(draft)).length > 0) return;
-    saving.mutate(bodyOf(draft, template));
+    saving.mutate();
   };
   const fields = { draft, faults, change };
   return (
     <form className={styles.form} onSubmit={submit} noValidate>
-      <BasicFields {...fields} />
+      <BasicFields {...fields} owner={owner} />
       <Section title="Ports">
         <PortFields {...fields} />
       </Section>
@@ -67,9 +74,7 @@ export function TemplateForm({ template, verb, save, onSaved }: FormProps) {
         <Button kind="main" type="submit" isBusy={saving.isPending}>
           {verb}
         </Button>
-        <LinkButton to={template ? '/templates/$id' : '/templates'} params={template ? { id: template.id } : {}}>
-          Cancel
-        </LinkButton>
+        <LinkButton {...back}>Cancel</LinkButton>
       </div>
       <LeaveQuestion isDirty={() => draft !== first && !isSaved.current} />
     </form>

@@ -1,0 +1,15 @@
+import { limitsNoDisks } from '../../machine-state.js';
+import type { Machine } from '../../models.js';
+
+/** Returns what keeps renters away from a machine, or should be mended, as its host has reported it. */
+export function findingsOf(machine: Machine): string[] {
+  const { gpus, obstacle, agent_version, upgrade_to } = machine;
+  const sick = gpus.filter(({ healthy }) => !healthy);
+  return [
+    ...(obstacle === null ? [] : [`It accepts no new instances: ${obstacle}`]),
+    ...(gpus.length === 0 ? ['It reports no GPU.'] : []),
+    ...sick.map(({ model, uuid, reason }) => `${model} ${uuid} is unhealthy: ${reason ?? 'no reason is known'}`),
+    ...(limitsNoDisks(machine) ? ['It does not limit the disks of renters: one could fill the disk of all.'] : []),
+    ...(upgrade_to === null ? [] : [`Its agent is ${agent_version}: upgrade it to ${upgrade_to}.`]),
+  ];
+}

@@ -1,0 +1,75 @@
+import { useState, type SyntheticEvent } from 'react';
+import { Button } from '../../../../parts/button.js';
+import { Field, Input, Select } from '../../../../parts/field.js';
+import type { OperatedOffer } from '../../models.js';
+import styles from '../../operator.module.css';
+import { countRentals } from '../rentals.js';
+import { faultsOf, type PriceDraft } from './new-prices.js';
+
+interface Props {
+  /** The chosen offers that are shown. */
+  offers: readonly OperatedOffer[];
+  hasFailed: boolean;
+  draft: PriceDraft;
+  isBusy: boolean;
+  onChange: (draft: PriceDraft) => void;
+  onSubmit: () => void;
+}
+
+const PER = [
+  { value: 'gpu', label: 'each GPU of an offer' },
+  { value: 'offer', label: 'all GPUs of an offer together' },
+] as const;
+
+/** Asks for the new prices of the chosen offers. */
+export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit }: Props) {
+  const [isTried, setTried] = useState(false);
+  const faults = isTried ? faultsOf(draft) : {};
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (offers.length > 0 && Object.keys(faultsOf(draft)).length === 0) onSubmit();
+  };
+  const money = (name: 'price' | 'storage') => ({
+    inputMode: 'decimal' as const,
+    value: draft[name],
+    onChange: ({ target }: React.ChangeEvent<HTMLInputElement>) => onChange({ ...draft, [name]: target.value }),
+  });
+  return (
+    <form onSubmit={submit} aria-label="New prices">
+      <div className={styles.filter}>
+        <Field label="New price in dollars per hour" hint="Empty: it stays." error={faults.price}>
+          {(tied) => <Input {...tied} {...money('price')} />}
+        </Field>
+        <Field label="The price is for">
+          {(tied) => (
+            <Select {...tied} choices={PER} value={draft.per} onChoose={(per) => onChange({ ...draft, per })} />
+          )}
+        </Field>
+        <Field label="New price of the disk in dollars per GB and hour" hint="Empty: it stays." error={faults.storage}>
+          {(tied) => <Input {...tied} {...money('storage')} />}
+        </Field>
+      </div>
+      <p className={styles.note} role="status">
+        {consequence(offers)}
+      </p>
+      <p className={styles.after}>
+        <Button kind="main" type="submit" isBusy={isBusy}>
+          {hasFailed ? 'Try again with' : 'Reprice'} {countOf(offers.length)}
+        </Button>
+      </p>
+    </form>
+  );
+}
+
+function consequence(offers: readonly OperatedOffer[]): string {
+  if (offers.length === 0) return 'Choose offers below. Instances keep the price of their deploy.';
+  const count = countRentals(offers);
+  return count === 0
+    ? 'No instance rents them: the new prices are for those that are deployed from now on.'
+    : `${count === 1 ? 'The instance that rents them keeps its price' : `The ${count} instances that rent them keep their prices`}: the new ones are for those that are deployed from now on.`;
+}
+
+function countOf(offers: number): string {
+  return offers === 1 ? '1 offer' : `${offers} offers`;
+}

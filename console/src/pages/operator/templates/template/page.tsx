@@ -1,0 +1,57 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { api } from '../../../../data/api.js';
+import type { Template } from '../../../../data/models.js';
+import { Page } from '../../../../parts/page.js';
+import { Loaded } from '../../../../parts/states.js';
+import { TemplateForm } from '../../../../parts/template-editor/template-form.js';
+import { Withdraw } from '../withdraw.js';
+
+const route = getRouteApi('/operator/templates/$id');
+const LIST = '/operator/templates';
+
+const systemTemplate = (id: string) =>
+  queryOptions({
+    queryKey: ['operator', 'templates', 'one', id],
+    queryFn: ({ signal }) => api.get('/v1/operator/templates/{id}', { params: { path: { id } }, signal }),
+  });
+
+export default function SystemTemplatePage() {
+  const { id } = route.useParams();
+  const query = useQuery(systemTemplate(id));
+  if (query.data) return <Editor template={query.data} />;
+  return (
+    <Page title="System template">
+      <Loaded query={query} rows={8}>
+        {() => null}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Editor({ template }: { template: Template }) {
+  const { id, name } = template;
+  const navigate = useNavigate();
+  const goBack = () => void navigate({ to: LIST, replace: true });
+  return (
+    <Page
+      title={name}
+      lead="All renters see it, and can deploy it. Instances keep it as it was when they were deployed."
+      actions={<Withdraw template={template} onDone={goBack} />}
+    >
+      <TemplateForm
+        key={id}
+        template={template}
+        owner="operator"
+        verb="Save the template"
+        save={(content, { recommended, coming_soon }) =>
+          api.patch('/v1/operator/templates/{id}', {
+            ...{ params: { path: { id } }, body: { ...content, recommended, coming_soon } },
+          })
+        }
+        onSaved={goBack}
+        back={{ to: LIST }}
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,65 @@
+import type { Row } from '../../store/schema.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import type { Platform } from '../system/platform.js';
+import { describeOffer, type OfferDetails } from './offer-details.js';
+
+/** An offer as operators see it. */
+export type OperatedOffer = OfferDetails & { rentals: Rental[] };
+
+/** How many instances rent an offer at one price. */
+export interface Rental {
+  price_per_hour_micro: number;
+  instances: number;
+}
+
+/** The filter of an operator's list of offers. Absent fields match all. */
+export interface OperatedOfferFilter {
+  machine_id?: string;
+  /** The model of the machine's first GPU, which is that of its offers. */
+  gpu_model?: string;
+  withdrawn?: boolean;
+}
+
+/** Lists offers in every state for an operator, newest first. */
+export function allOffers(
+  platform: Platform,
+  { machine_id, gpu_model, withdrawn, ...request }: PageRequest & OperatedOfferFilter,
+): Page<OperatedOffer> {
+  let all = query.selectFrom('offers').selectAll();
+  if (machine_id !== undefined) all = all.where('machine_id', '=', machine_id);
+  if (gpu_model !== undefined) all = all.where(modelOfOffer, '=', gpu_model);
+  if (withdrawn !== undefined) all = all.where('withdrawn_at', withdrawn ? 'is not' : 'is', null);
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageOf(tx, all, request, newestFirst());
+    return { ...rest, items: items.map((offer) => describeForOperator(platform, tx, offer)) };
+  });
+}
+
+const modelOfOffer = sql<string>`(SELECT model FROM gpus
+  WHERE gpus.machine_id = offers.machine_id AND present = 1 ORDER BY position, uuid LIMIT 1)`;
+
+/** Returns the details of an offer with the prices at which it is rented. */
+export function describeForOperator(platform: Platform, tx: Tx, offer: Row<'offers'>): OperatedOffer {
+  return { ...describeOffer(platform, tx, offer), rentals: rentalsOf(tx, offer) };
+}
+
+/** Returns at which prices instances that are not destroyed rent an offer, the lowest first. */
+function rentalsOf(tx: Tx, { id, machine_id }: Row<'offers'>): Rental[] {
+  const counts = new Map<number, number>();
+  for (const { price_per_hour_micro: price } of tx.all(pricesOf({ machineId: machine_id, offerId: id })))
+    counts.set(price, (counts.get(price) ?? 0) + 1);
+  return [...counts]
+    .map(([price_per_hour_micro, instances]) => ({ price_per_hour_micro, instances }))
+    .sort((one, other) => one.price_per_hour_micro - other.price_per_hour_micro);
+}
+
+const pricesOf = compileOnce(({ machineId, offerId }: { machineId: string; offerId: string }) =>
+  query
+    .selectFrom('instances')
+    .select('price_per_hour_micro')
+    .where('machine_id', '=', machineId)
+    .where('offer_id', '=', offerId)
+    .where('status', '<>', sql.lit('destroyed')),
+);
