@@ -28,6 +28,7 @@ const SERVICE_FLOORS = [
   'billing',
   'reconciler',
   'actions',
+  'oversight',
 ];
 
 module.exports = {

@@ -26,7 +26,8 @@ import { restartExhaustionClocks, shiftUnsettledTimes } from './services/meterin
 import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
-import { countDestroyed } from './services/system/overview.js';
+import { countDestroyed } from './services/oversight/counts.js';
+import { fleetOf } from './services/oversight/fleet.js';
 import { PendingCommands } from './services/connections/pending-commands.js';
 import { dispatchCommands } from './services/reconciler/dispatch.js';
 import { settleLostMachines } from './services/reconciler/lost-instances.js';
@@ -220,6 +221,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? identities?.identity : undefined;
+      // A large fleet takes part of a second to read: nobody waits for that yet.
+      fleetOf(platform).machines();
       const consoleFiles = config.consoleFolder === undefined ? undefined : readConsole(config.consoleFolder);
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
       const hostSide =

@@ -5,7 +5,7 @@ const WINDOW_MS = 15 * MINUTE_MS;
 /** One or two organizations can cause their own failures; if commands of three fail, the host is the likely cause. */
 const SEVERAL = 3;
 
-/** Counts hosts on which commands of three organizations failed in the last 15 minutes. Kept in memory; a restart clears it. */
+/** Knows the hosts on which commands of three organizations failed in the last 15 minutes. Kept in memory; a restart clears it. */
 export class FailingHosts {
   /** Per machine, the last failure of each organization, oldest first. At most {@link SEVERAL} organizations per machine. */
   private readonly failed = new Map<string, Map<string, number>>();
@@ -22,9 +22,10 @@ export class FailingHosts {
     if (organizations.size > SEVERAL && oldest !== undefined) organizations.delete(oldest);
   }
 
-  get count(): number {
+  /** Returns the ids of their machines. */
+  ids(): string[] {
     this.forget();
-    return [...this.failed.values()].filter((organizations) => organizations.size >= SEVERAL).length;
+    return [...this.failed].filter(([, organizations]) => organizations.size >= SEVERAL).map(([id]) => id);
   }
 
   private forget(): void {

@@ -5,7 +5,8 @@ import { VERSION } from '../../shared/version.js';
 import { COMMAND_KINDS } from '../domain/command.js';
 import { FAILURE_CODES } from '../domain/command-failure.js';
 import type { MetricEvent } from '../domain/metric-event.js';
-import type { Overview } from '../services/system/overview.js';
+import type { Overview } from '../services/oversight/counts.js';
+import type { Signals } from '../services/oversight/needs.js';
 import type { WorkerState } from '../services/system/worker-runs.js';
 import { EVENT_STREAM } from './event-streams.js';
 import { FailingHosts } from './failing-hosts.js';
@@ -95,6 +96,11 @@ export class Metrics {
     return this.registry.contentType;
   }
 
+  /** Returns what only the process knows of what needs an act of an operator. */
+  signals(): Signals {
+    return { backupOverdueMs: this.backupOverdueMs(), failingHosts: this.failingHosts.ids() };
+  }
+
   count(counted: MetricEvent): void {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
     if (counted.what === 'webhook') return this.webhooks.inc({ outcome: counted.outcome });
@@ -135,7 +141,7 @@ export class Metrics {
     ready.set(overview ? 1 : 0);
     backupOverdue.set(this.backupOverdueMs() / 1000);
     this.gauges.eventStreams.set(openStreams);
-    this.gauges.hostsFailing.set(this.failingHosts.count);
+    this.gauges.hostsFailing.set(this.failingHosts.ids().length);
     this.showWorkers(workers);
     if (overview) this.show(overview);
     return this.registry.metrics();

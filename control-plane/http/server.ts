@@ -65,6 +65,7 @@ import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './rou
 import { issuerRoutes } from './routes/operator-issuers.js';
 import { operatorControlPlaneRoutes } from './routes/operator-control-plane.js';
 import { operatorMoneyRoutes } from './routes/operator-money.js';
+import { operatorOverviewRoutes } from './routes/operator-overview.js';
 import { operatorOfferRoutes } from './routes/operator-offers.js';
 import { operatorIgnoredStopRoutes } from './routes/operator-ignored-stops.js';
 import { operatorInstanceRoutes } from './routes/operator-instances.js';
@@ -193,6 +194,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     peopleRoutes,
     suspensionRoutes,
     operatorOfferRoutes,
+    operatorOverviewRoutes(metrics),
     operatorOversightRoutes,
     operatorIgnoredStopRoutes,
     operatorInstanceRoutes,

@@ -23,6 +23,7 @@ const WATCHED = {
     keys: ['row.organization_id'],
     of: ['status', 'created_at', 'organization_id'],
   },
+  machine_days: { keys: ['CAST(row.day AS TEXT)'] },
   machines: { keys: ['row.id'], exceptOf: ['last_seen_at'] },
   memberships: { keys: ['row.user_id'] },
   offers: { keys: ['row.machine_id'] },

@@ -1,16 +1,14 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { eventually } from '../../scripts/eventually.js';
-import { sessionCookie, startChromium } from '../harness/chromium.js';
+import type { BrowserContext } from 'playwright-core';
+import { startChromium } from '../harness/chromium.js';
 import { BarePage } from './bare-page.js';
 import type { Benchmark } from './benchmark.js';
 import { foundBusyMarket } from './busy-market.js';
+import { median, openUntilRest, signedIn, visit } from '../harness/page-visit.js';
 
 const INSTANCES = 25;
 const ROUNDS = 9;
 /** From the third visit on, Chromium has compiled code in its cache. */
 const UNCOUNTED_VISITS = 3;
-/** A page that has asked for nothing for this long has what it shows. */
-const REST_MS = 300;
 
 /**
  * Measures the processor time of the main thread until the page Instances is at rest with 25 instances, in ms, beside a page of React that
@@ -42,12 +40,6 @@ type Pages = Record<'ours' | 'bare', string>;
 type Times = Record<'ours' | 'bare', number[]>;
 type MakeContext = () => Promise<BrowserContext>;
 
-async function signedIn(browser: Browser, home: string, token: string): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  await context.addCookies([sessionCookie(home, token)]);
-  return context;
-}
-
 async function bareOf(context: BrowserContext, url: string): Promise<BarePage> {
   const page = await context.newPage();
   await openUntilRest(page, url);
@@ -62,7 +54,7 @@ async function firstVisits(makeContext: MakeContext, pages: Pages): Promise<Time
   for (let round = 0; round < ROUNDS; round++)
     for (const side of ['ours', 'bare'] as const) {
       const context = await makeContext();
-      times[side].push(await visit(context, pages[side]));
+      times[side].push(await mainMsOf(context, pages[side]));
       await context.close();
     }
   return times;
@@ -73,39 +65,19 @@ async function laterVisits(makeContext: MakeContext, pages: Pages): Promise<Time
   const contexts = { ours: await makeContext(), bare: await makeContext() };
   for (let round = 0; round < UNCOUNTED_VISITS + ROUNDS; round++)
     for (const side of ['ours', 'bare'] as const) {
-      const ms = await visit(contexts[side], pages[side]);
+      const ms = await mainMsOf(contexts[side], pages[side]);
       if (round >= UNCOUNTED_VISITS) times[side].push(ms);
     }
   return times;
 }
 
-/** Opens an address in a new tab, and returns the processor time of its main thread until it is at rest, in ms. */
-async function visit(context: BrowserContext, url: string): Promise<number> {
-  const page = await context.newPage();
-  const devTools = await context.newCDPSession(page);
-  // Processor time: what else the machine does is not in it.
-  await devTools.send('Performance.enable', { timeDomain: 'threadTicks' });
-  await openUntilRest(page, url);
-  const { metrics } = await devTools.send('Performance.getMetrics');
-  const rows = await page.locator('main li').count();
-  if (rows !== INSTANCES) throw new Error(`${url} shows ${rows} instances`);
-  await page.close();
-  return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1_000;
-}
-
-/** Opens an address and waits until the page has asked for nothing for a while and its main thread has nothing to do. */
-async function openUntilRest(page: Page, url: string): Promise<void> {
-  let open = 0;
-  let last = performance.now();
-  const count = (change: number) => (request: { url(): string }) => {
-    // The stream of events stays open.
-    if (!request.url().endsWith('/v1/events')) open += change;
-    last = performance.now();
-  };
-  page.on('request', count(1)).on('requestfinished', count(-1)).on('requestfailed', count(-1));
-  await page.goto(url);
-  await eventually('the page to be at rest', () => open === 0 && performance.now() - last > REST_MS);
-  await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
+/** Returns the processor time of the main thread until the page at this address is at rest, in ms. */
+async function mainMsOf(context: BrowserContext, url: string): Promise<number> {
+  const { mainMs } = await visit(context, url, async (page) => {
+    const rows = await page.locator('main li').count();
+    if (rows !== INSTANCES) throw new Error(`${url} shows ${rows} instances`);
+  });
+  return mainMs;
 }
 
 function report(what: string, { ours, bare }: Times): Record<string, number> {
@@ -116,6 +88,3 @@ function report(what: string, { ours, bare }: Times): Record<string, number> {
     [`${what}, ratio`]: Math.round((ms / bareMs) * 100) / 100,
   };
 }
-
-const median = (values: number[]) =>
-  [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;

@@ -12,6 +12,7 @@ import { growth } from './growth.js';
 import { hosts } from './hosts.js';
 import { ledger } from './ledger.js';
 import { measurements } from './measurements.js';
+import { operatorConsole } from './operator-console.js';
 import { reads } from './reads.js';
 import { settlement } from './settlement.js';
 import { writes } from './writes.js';
@@ -29,6 +30,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   hosts,
   ledger,
   measurements,
+  'operator-console': operatorConsole,
   reads,
   settlement,
   writes,
@@ -49,7 +51,7 @@ const program = new Command('bench')
     if (json) return void process.stdout.write(`${JSON.stringify(results)}\n`);
     for (const [name, numbers] of Object.entries(results)) {
       process.stdout.write(`${name}\n`);
-      for (const [what, value] of Object.entries(numbers)) process.stdout.write(`  ${what.padEnd(52)}${value}\n`);
+      for (const [what, value] of Object.entries(numbers)) process.stdout.write(`  ${what.padEnd(64)}${value}\n`);
     }
   });
 

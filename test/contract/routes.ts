@@ -192,6 +192,8 @@ export const ROUTES: readonly Route[] = [
   route('POST /v1/operator/enrollment-tokens', 'operator', {}),
   route('GET /v1/operator/enrollment-tokens', 'operator'),
   of('enrollment_token', 'NOT_FOUND', 'DELETE /v1/operator/enrollment-tokens/{id}', 'operator'),
+  route('GET /v1/operator/overview', 'operator'),
+  route('GET /v1/operator/revenue-daily', 'operator'),
   route('GET /v1/operator/machines', 'operator'),
   machine('GET /v1/operator/machines/{id}'),
   machine('GET /v1/operator/machines/{id}/usage'),

@@ -5,7 +5,9 @@ import {
   instanceViews,
   liveInstances,
 } from '../../control-plane/services/actions/remembered-instances.js';
+import { revenueDays } from '../../control-plane/services/billing/revenue-days.js';
 import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
+import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 
 /** Returns what the control plane remembers and would not make again as it is: that must be nothing. */
@@ -15,6 +17,7 @@ export function staleOf(platform: Platform): string[] {
     instances: instanceViews,
     'pages of instances': instancePages,
     lists: liveInstances,
+    'days of revenue': revenueDays,
   };
   const remembered = Object.entries(memories).flatMap(([what, memory]) => {
     const compared: { key: string; remembered: unknown; present: unknown }[] = memory(platform).compare();
@@ -22,8 +25,23 @@ export function staleOf(platform: Platform): string[] {
       .filter(({ remembered, present }) => !isDeepStrictEqual(remembered, present))
       .map(({ key, remembered, present }) => `${what}: ${key}: ${differenceOf(remembered, present)}`);
   });
-  const [known, fresh] = [sightOf(marketOf(platform)), sightOf(new Market(platform))];
-  return isDeepStrictEqual(known, fresh) ? remembered : [...remembered, `market: ${differenceOf(known, fresh)}`];
+  const wholes = {
+    market: [sightOf(marketOf(platform)), sightOf(new Market(platform))],
+    fleet: [machinesOf(fleetOf(platform)), machinesOf(new Fleet(platform))],
+  };
+  const wrong = Object.entries(wholes)
+    .filter(([, [known, fresh]]) => !isDeepStrictEqual(known, fresh))
+    .map(([what, [known, fresh]]) => `${what}: ${differenceOf(known, fresh)}`);
+  return [...remembered, ...wrong];
+}
+
+function machinesOf(fleet: Fleet): unknown {
+  return Object.fromEntries(
+    Array.from(fleet.machines(), ({ machine, models }) => [
+      machine.id,
+      { machine, models: Object.fromEntries(models) },
+    ]),
+  );
 }
 
 /** What renters see of a market; when its hosts were last seen they do not. */

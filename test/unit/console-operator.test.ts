@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { gpuSums, machineState } from '../../console/src/pages/operator/machine-state.js';
-import type { Gpu, Machine } from '../../console/src/pages/operator/models.js';
-import { needsOf, type Situation } from '../../console/src/pages/operator/needs.js';
+import { NEED_KINDS } from '../../control-plane/domain/need.js';
+import { gpuState, machineState } from '../../console/src/pages/operator/machine-state.js';
+import type { Gpu, Machine, NeedItem } from '../../console/src/pages/operator/models.js';
+import { listOf, shownOf } from '../../console/src/pages/operator/needs.js';
 import { filterOf, organizationsSearch } from '../../console/src/pages/operator/organizations/search.js';
 import { termsOf } from '../../console/src/pages/operator/offers/terms.js';
 
@@ -18,17 +19,7 @@ function machine(fields: Partial<Machine> = {}): Machine {
   return { id: 'm', name: 'rack', last_seen_at: null, gpus: [gpu()], ...well, ...disks, ...fields } as Machine;
 }
 
-const CALM: Situation = {
-  machines: [machine()],
-  quarantine: [],
-  waiting: [],
-  organizations: [],
-  workers: [],
-  ignoredStops: [],
-  clock: { held: false, stepped_ms: null, since: null },
-};
-
-it('counts each GPU once, by the first that holds', () => {
+it('says what a GPU is by the first that holds, and how its machine is', () => {
   const sold = gpu({ instance_id: 'i' });
   const machines = [
     machine({ connected: false, gpus: [sold, gpu({ healthy: false })] }),
@@ -37,10 +28,12 @@ it('counts each GPU once, by the first that holds', () => {
     machine({ maintenance: { starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-01-03T00:00:00.000Z' } }),
     machine({ gpus: [gpu({ model: 'A10' })] }),
   ];
-  const none = { away: 0, unhealthy: 0, quarantine: 0, sold: 0, 'held back': 0, free: 0 };
-  expect(gpuSums(machines, NOW)).toEqual([
-    ['A10', { ...none, free: 1 }],
-    ['H100', { away: 2, unhealthy: 1, quarantine: 1, sold: 2, 'held back': 2, free: 1 }],
+  expect(machines.map((each) => each.gpus.map((one) => gpuState(each, one, NOW)))).toEqual([
+    ['away', 'away'],
+    ['sold', 'free', 'unhealthy', 'quarantine'],
+    ['sold', 'held back'],
+    ['held back'],
+    ['free'],
   ]);
   expect(machines.map((each) => machineState(each, NOW).words)).toEqual([
     'away',
@@ -51,47 +44,38 @@ it('counts each GPU once, by the first that holds', () => {
   ]);
 });
 
-it('lists nothing while all is well, and each need where it can be mended', () => {
-  expect(needsOf(CALM)).toEqual([]);
-  const since = '2026-01-01T00:00:00.000Z';
-  const of = { machine_id: 'm', machine_name: 'rack', organization_id: 'o' };
-  const waits = (reason: string) => ({ id: reason, ...of, waits_for: { command: 'stop', since, reason, message: '' } });
-  const situation = {
-    machines: [
-      machine({ lost: true, connected: false }),
-      machine({ connected: false }),
-      machine({ gpus: [gpu({ healthy: false, reason: 'Xid 79' })], obstacle: 'Docker is down', disk_quota: 'none' }),
-      machine({ disk_quota: 'none', disk_quota_waived: true }),
-    ],
-    quarantine: [
-      { id: 'q', ...of, removal_requested_at: null },
-      { id: 'r', ...of, removal_requested_at: since },
-    ],
-    waiting: [waits('not_answered'), waits('under_way')],
-    organizations: [
-      { id: 'o', name: 'Acme', payments_frozen: true },
-      { id: 'p', name: 'Other', payments_frozen: false },
-    ],
-    workers: [
-      { name: 'meter', failing: true, last_failure: 'disk full', last_failure_at: since },
-      { name: 'mail', failing: false },
-    ],
-    ignoredStops: [{ instance_id: 'i', ...of, since }],
-    clock: { held: true, stepped_ms: 9, since },
-  } as unknown as Situation;
-  expect(needsOf(situation).map(({ words, link }): unknown[] => [words, link?.to])).toEqual([
-    ['The clock is not trusted', undefined],
-    ['The background worker meter fails', undefined],
-    ['rack is lost and not removed', '/operator/machines/$id'],
-    ['rack is away', '/operator/machines/$id'],
-    ['rack has 1 unhealthy GPU', '/operator/machines/$id'],
-    ['rack takes no instances', '/operator/machines/$id'],
-    ['rack is not offered', '/operator/machines/$id'],
-    ['rack has not done stop for an instance', '/operator/machines/$id'],
-    ['rack has a workload in quarantine', '/operator/quarantine'],
-    ['Acme disputes a payment', '/operator/organizations/$id'],
-    [expect.stringContaining('charged after a stop') as string, '/operator/organizations/$id'],
+const item = (fields: Partial<NeedItem>): NeedItem => ({
+  ...{ subject: '', name: null, message: null, since: null, machine_id: null, organization_id: null },
+  ...fields,
+});
+
+it('says each need in words, with the place where it can be mended', () => {
+  const rack = item({ subject: 'machines/m', name: 'rack', machine_id: 'm' });
+  const acme = item({ subject: 'orgs/o', name: 'Acme', organization_id: 'o' });
+  const shown = [
+    shownOf('clock_untrusted', item({})),
+    shownOf('worker_failing', item({ name: 'meter', message: 'disk full' })),
+    shownOf('machine_away', rack),
+    shownOf('machine_refusing', { ...rack, message: 'no space' }),
+    shownOf('workload_quarantined', rack),
+    shownOf('stop_ignored', { ...rack, organization_id: 'o' }),
+    shownOf('payment_disputed', acme),
+    shownOf('what a later release knows' as 'machine_away', rack),
+  ];
+  expect(shown.map(({ words, why, link }): unknown[] => [words, why, link?.to])).toEqual([
+    ['The clock is not trusted', 'Time-outs wait until you confirm it.', undefined],
+    ['The background worker meter fails', expect.stringMatching(/^disk full It runs again/), undefined],
+    ['rack is away', 'Its agent is not connected. Its workloads keep running.', '/operator/machines/$id'],
+    ['rack takes no instances', 'no space', '/operator/machines/$id'],
+    ['rack has a workload in quarantine', expect.any(String), '/operator/quarantine'],
+    [expect.stringContaining('charged after a stop'), 'Credit its renter.', '/operator/organizations/$id'],
+    ['Acme disputes a payment', 'It can neither deploy nor start.', '/operator/organizations/$id'],
+    ['rack: what a later release knows', '', '/operator/machines/$id'],
   ]);
+  for (const kind of NEED_KINDS) {
+    expect(shownOf(kind, rack).words).not.toContain(kind);
+    expect(listOf(kind)).toBeDefined();
+  }
 });
 
 it('reads the terms of an offer exactly, or says which field is wrong', () => {

@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
-import UPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
+import { useCallback, useState } from 'react';
+import type UPlot from 'uplot';
 import { exactTime } from '../data/times.js';
 import styles from './chart.module.css';
+import { BINARY_STEPS, WHOLE_STEPS, usePlot, type Look, type Plot } from './plot.js';
 
 export interface Line {
   name: string;
@@ -18,33 +18,28 @@ interface ChartProps {
   unit: (value: number) => string;
   /** The largest value of the axis; otherwise the largest that there is. */
   max?: number;
-  /** Whether the values are bytes, whose axis has binary steps. */
-  isBinary?: boolean;
+  /** The steps of the axis: `binary` for bytes, `whole` for micro-dollars; otherwise any. */
+  steps?: keyof typeof STEPS;
+  /** The name of a point in the table; otherwise its exact time. */
+  nameOf?: (at: string) => string;
 }
 
 const HEIGHT = 180;
-const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+const STEPS = { binary: BINARY_STEPS, whole: WHOLE_STEPS };
 const COLOURS = ['line1', 'line2', 'line3', 'line4'] as const;
 
+type PlotProps = Pick<ChartProps, 'at' | 'lines' | 'unit'> & {
+  max: ChartProps['max'] | undefined;
+  steps: ChartProps['steps'] | undefined;
+};
+
 /** Lines over time, with the exact values on hover, and as a table for those who do not see them. */
-export function Chart({ title, at, lines, unit, max, isBinary = false }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null);
-  const isDark = useIsDark();
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    const plot = new UPlot(
-      optionsOf(element, { lines, unit, max, isBinary }),
-      [at.map((time) => Date.parse(time) / 1_000), ...lines.map(({ values }) => [...values])],
-      element,
-    );
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [at, lines, unit, max, isBinary, isDark]);
+export function Chart({ title, at, lines, unit, max, steps, nameOf = exactTime }: ChartProps) {
+  const make = useCallback(
+    (look: Look) => plotOf(look, { at, lines, unit, max, steps }),
+    [at, lines, unit, max, steps],
+  );
+  const place = usePlot(HEIGHT, make);
   return (
     <figure className={styles.chart}>
       <figcaption>{title}</figcaption>
@@ -52,44 +47,44 @@ export function Chart({ title, at, lines, unit, max, isBinary = false }: ChartPr
         <span key={name} className={styles[name]} data-colour={name} hidden />
       ))}
       <div ref={place} className={styles.place} aria-hidden="true" />
-      <Values {...{ title, at, lines, unit }} />
+      <Values {...{ title, at, lines, unit, nameOf }} />
     </figure>
   );
 }
 
-/** Makes the options of a chart. A canvas knows no custom property: colours are read from elements that have them. */
-function optionsOf(
-  place: HTMLElement,
-  { lines, unit, max, isBinary }: Pick<ChartProps, 'lines' | 'unit'> & { max: number | undefined; isBinary: boolean },
-): UPlot.Options {
-  const colourOf = (index: number) =>
-    getComputedStyle(place.parentElement?.querySelector(`[data-colour=${COLOURS[index % COLOURS.length]}]`) ?? place)
-      .color;
-  const style = getComputedStyle(place);
-  const axis = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
-  return {
-    width: place.clientWidth,
-    height: HEIGHT,
+function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps }: PlotProps): Plot {
+  const options = {
     cursor: { y: false, points: { size: 6 } },
-    scales: { y: { range: (_plot, low, high) => [Math.min(0, low), max ?? (high > 0 ? high * 1.1 : 1)] } },
+    scales: {
+      y: {
+        range: (_plot: UPlot, low: number, high: number): [number, number] => [
+          Math.min(0, low),
+          max ?? (high > 0 ? high * 1.1 : 1),
+        ],
+      },
+    },
     axes: [
       axis,
-      { ...axis, size: 68, ...(isBinary ? { incrs: BINARY_STEPS } : {}), values: (_plot, ticks) => ticks.map(unit) },
+      {
+        ...{ ...axis, size: 68, values: (_plot: UPlot, ticks: number[]) => ticks.map(unit) },
+        ...(steps === undefined ? {} : { incrs: STEPS[steps] }),
+      },
     ],
     series: [
       {
-        value: (_plot, seconds: number | null) =>
+        value: (_plot: UPlot, seconds: number | null) =>
           seconds === null ? '' : exactTime(new Date(seconds * 1_000).toISOString()),
       },
       ...lines.map(({ name }, index) => ({
-        ...{ label: name, stroke: colourOf(index), width: 2, points: { show: false } },
+        ...{ label: name, stroke: colourOf(COLOURS[index % COLOURS.length] ?? ''), width: 2, points: { show: false } },
         value: (_plot: UPlot, value: number | null) => (value === null ? '' : unit(value)),
       })),
     ],
-  };
+  } satisfies Plot['options'];
+  return { options, data: [at.map((time) => Date.parse(time) / 1_000), ...lines.map(({ values }) => [...values])] };
 }
 
-function Values({ title, at, lines, unit }: Omit<ChartProps, 'max' | 'isBinary'>) {
+function Values({ title, at, lines, unit, nameOf }: Omit<Required<ChartProps>, 'max' | 'steps'>) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -110,7 +105,7 @@ function Values({ title, at, lines, unit }: Omit<ChartProps, 'max' | 'isBinary'>
             <tbody>
               {at.map((time, index) => (
                 <tr key={time}>
-                  <th scope="row">{exactTime(time)}</th>
+                  <th scope="row">{nameOf(time)}</th>
                   {lines.map(({ name, values }) => (
                     <td key={name}>{valueOf(values[index], unit)}</td>
                   ))}
@@ -126,15 +121,4 @@ function Values({ title, at, lines, unit }: Omit<ChartProps, 'max' | 'isBinary'>
 
 function valueOf(value: number | null | undefined, unit: ChartProps['unit']): string {
   return value === null || value === undefined ? 'not measured' : unit(value);
-}
-
-function useIsDark(): boolean {
-  const [isDark, setDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
-  useEffect(() => {
-    const query = matchMedia('(prefers-color-scheme: dark)');
-    const note = () => setDark(query.matches);
-    query.addEventListener('change', note);
-    return () => query.removeEventListener('change', note);
-  }, []);
-  return isDark;
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { readOverview } from '../../services/system/overview.js';
+import { readOverview } from '../../services/oversight/counts.js';
 import { Readiness } from '../../services/system/readiness.js';
 import type { EventStreams } from '../event-streams.js';
 import type { Metrics } from '../metrics.js';

@@ -56,10 +56,11 @@ function withMember(tx: Tx, prefix: string, request: PageRequest): Page<Organiza
     .select(['users.email', 'memberships.joined_at', 'memberships.organization_id'])
     .where('users.email', '>=', prefix)
     .where('users.email', '<', endOf(prefix))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('memberships as other')
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('memberships as other')
             .innerJoin('users as earlier', 'earlier.id', 'other.user_id')
             .select(sql.lit(1).as('one'))
             .whereRef('other.organization_id', '=', 'memberships.organization_id')

@@ -3,6 +3,7 @@ import type { AgentConnections } from '../connections/agent-connections.js';
 import type { GpuDetails } from '../machines/machines.js';
 
 type Machine = Row<'machines'>;
+type Closable = Pick<Machine, 'id' | 'removed_at' | 'lost_at' | 'cordoned_at' | 'disk_quota' | 'quota_waived_at'>;
 
 /** Returns why an offer of `numGpus` GPUs of the machine cannot be rented now, as text for operators; null if it can. */
 export function obstacleOfOffer(
@@ -11,10 +12,15 @@ export function obstacleOfOffer(
   gpus: readonly GpuDetails[],
   numGpus: number,
 ): string | null {
-  return ofMachine(machine) ?? ofHost(connections, machine.id) ?? ofGpus(gpus, numGpus);
+  return obstacleOfMachine(connections, machine) ?? ofGpus(gpus, numGpus);
 }
 
-function ofMachine(machine: Machine): string | null {
+/** Returns why nothing of the machine can be rented now, as text for operators; null if its free GPUs can. */
+export function obstacleOfMachine(connections: AgentConnections, machine: Closable): string | null {
+  return ofMachine(machine) ?? ofHost(connections, machine.id);
+}
+
+function ofMachine(machine: Omit<Closable, 'id'>): string | null {
   if (machine.removed_at !== null) return 'the machine was removed';
   if (machine.lost_at !== null) return 'the machine was declared lost';
   if (machine.cordoned_at !== null) return 'the machine is cordoned';

@@ -1,6 +1,7 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { OPERATORS } from '../../domain/event.js';
+import { NEED_AFTER_MS } from '../../domain/need.js';
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
@@ -9,8 +10,6 @@ import type { Platform } from '../system/platform.js';
 import { Absences } from './absences.js';
 
 const EVERY_MS = 15_000;
-/** A command that is open for longer, and a deploy without progress for longer, is stuck. */
-const STUCK_AFTER_MS = 15 * MINUTE_MS;
 /** Shortest time between two events of one GPU, for one that comes and goes. */
 const GPU_AGAIN_MS = 10 * MINUTE_MS;
 /** Most events of one kind in one run, so that no host can push everything else out of the operators' stream. */
@@ -49,7 +48,8 @@ function tellOfOthers({ store, clockSteps }: Platform): number {
 type Stuck = ReturnType<typeof findStuck>[number];
 
 function findStuck(tx: Tx) {
-  const cutoff = tx.now - STUCK_AFTER_MS;
+  // A deploy that makes progress is not stuck.
+  const cutoff = tx.now - NEED_AFTER_MS.command_stuck;
   return tx.all(
     query
       .selectFrom('commands')

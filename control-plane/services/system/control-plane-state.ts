@@ -1,5 +1,5 @@
-import { HOUR_MS } from '../../../shared/time.js';
 import { VERSION } from '../../../shared/version.js';
+import { NEED_AFTER_MS } from '../../domain/need.js';
 import type { Setting } from '../../domain/setting.js';
 import { restoredAt } from '../../store/meta.js';
 import { migrations } from '../../store/migrations/index.js';
@@ -19,9 +19,6 @@ export interface ControlPlaneState {
   backups: (BackupState & { overdue: boolean }) | null;
 }
 
-/** As for the alert GpurentBackupOverdue. */
-const OVERDUE_MS = HOUR_MS;
-
 /** Returns, for an operator, what this control plane is, and how its backups stand. */
 export function getControlPlane({ store, clock, bootedAt, backups }: Platform): ControlPlaneState {
   const state = backups?.state();
@@ -31,7 +28,7 @@ export function getControlPlane({ store, clock, bootedAt, backups }: Platform): 
     schema_version: migrations.length,
     started_at: Math.round(clock.now() - (clock.monotonic() - bootedAt)),
     restored_at: store.transact(restoredAt) || null,
-    backups: state ? { ...state, overdue: state.overdueMs > OVERDUE_MS } : null,
+    backups: state ? { ...state, overdue: state.overdueMs > NEED_AFTER_MS.backup_overdue } : null,
   };
 }
 

@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useState } from 'react';
 import UPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
 import { exactMoney } from '../../data/money.js';
 import { shortTime } from '../../data/times.js';
 import { Money } from '../../parts/money.js';
+import { WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/plot.js';
 import type { DailySpend } from './queries.js';
 import styles from './spend-chart.module.css';
 import { seriesOf, type Series } from './sums.js';
@@ -23,22 +23,12 @@ const RIGHT: UPlot.Axis.Side = 1;
 
 /** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at this burn. */
 export function SpendChart({ days, balanceMicro, burnMicro, now }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null);
   const [chosen, setChosen] = useState<number | null>(null);
-  const isDark = useIsDark();
-  const series = useMemo(() => seriesOf(days, balanceMicro, burnMicro, now), [days, balanceMicro, burnMicro, now]);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    const { at, total, disk, balance } = series;
-    const plot = new UPlot(optionsOf(element, series, setChosen), [at, total, disk, balance], element);
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [series, isDark]);
+  const make = useCallback(
+    (look: Look) => plotOf(look, seriesOf(days, balanceMicro, burnMicro, now), setChosen),
+    [days, balanceMicro, burnMicro, now],
+  );
+  const place = usePlot(HEIGHT, make);
   return (
     <figure className={styles.chart}>
       <figcaption className={styles.legend}>
@@ -73,20 +63,15 @@ function Readout({ day }: { day: DailySpend | undefined }) {
   );
 }
 
-function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | null) => void): UPlot.Options {
-  const colour = (name: Colour) =>
-    getComputedStyle(place.parentElement?.querySelector(`[data-colour=${name}]`) ?? place).color;
-  const style = getComputedStyle(place);
-  const axis = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
+function plotOf({ colourOf, axis }: Look, series: Series, choose: (index: number | null) => void): Plot {
+  const { at, total, disk, balance } = series;
   const money = { incrs: WHOLE_STEPS, values: (_plot: UPlot, ticks: number[]) => ticks.map(exactMoney), size: 72 };
   const steps = UPlot.paths.stepped?.({ align: 1 });
   const area = { width: 1, points: { show: false }, ...(steps ? { paths: steps } : {}) };
   const fromZero = {
     range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000],
   };
-  return {
-    width: place.clientWidth,
-    height: HEIGHT,
+  const options: Plot['options'] = {
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false } },
     hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1] ?? []))] },
@@ -98,22 +83,20 @@ function optionsOf(place: HTMLElement, { at }: Series, choose: (index: number | 
     ],
     series: [
       {},
-      { ...area, label: 'GPU', stroke: colour('gpu'), fill: colour('gpu') },
-      { ...area, label: 'disk', stroke: colour('disk'), fill: colour('disk') },
+      { ...area, label: 'GPU', stroke: colourOf('gpu'), fill: colourOf('gpu') },
+      { ...area, label: 'disk', stroke: colourOf('disk'), fill: colourOf('disk') },
       {
         label: 'balance',
         scale: 'balance',
-        stroke: colour('balance'),
+        stroke: colourOf('balance'),
         width: 2,
         dash: [6, 4],
         points: { show: false },
       },
     ],
   };
+  return { options, data: [at, total, disk, balance] };
 }
-
-/** Steps of an axis in micro-dollars: none is a part of one. */
-const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 /** Returns the index of the day under the pointer; the last two points are now and later. */
 function dayAt(index: number | null | undefined, totals: ArrayLike<unknown>): number | null {
@@ -123,15 +106,4 @@ function dayAt(index: number | null | undefined, totals: ArrayLike<unknown>): nu
 function dayName(seconds: number): string {
   // Far from any now, a time is said by its day.
   return shortTime(new Date(seconds * 1_000).toISOString(), 0, 'UTC').replace(/ \d\d:\d\d$/, '');
-}
-
-function useIsDark(): boolean {
-  const [isDark, setDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
-  useEffect(() => {
-    const query = matchMedia('(prefers-color-scheme: dark)');
-    const note = () => setDark(query.matches);
-    query.addEventListener('change', note);
-    return () => query.removeEventListener('change', note);
-  }, []);
-  return isDark;
 }

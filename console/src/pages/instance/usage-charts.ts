@@ -8,7 +8,7 @@ interface ChartOf {
   lines: { name: string; values: Values }[];
   unit: (value: number) => string;
   max?: number;
-  isBinary?: boolean;
+  steps?: 'binary';
 }
 
 const percent = (value: number) => `${Math.round(value * 10) / 10} %`;
@@ -22,19 +22,19 @@ export function chartsOf(usage: Usage): ChartOf[] {
     gpus.map((gpu) => ({ name: gpus.length === 1 ? 'GPU' : `GPU ${gpu.index}`, values: pick(gpu) }));
   const charts: ChartOf[] = [
     { title: 'GPU use', lines: perGpu((gpu) => gpu.use_percent), unit: percent, max: 100 },
-    { title: 'GPU memory', lines: perGpu((gpu) => gpu.memory_used_bytes), unit: bytes, isBinary: true },
+    { title: 'GPU memory', lines: perGpu((gpu) => gpu.memory_used_bytes), unit: bytes, steps: 'binary' },
     { title: 'GPU power', lines: perGpu((gpu) => gpu.power_watts), unit: watts },
     { title: 'CPU', lines: [{ name: 'used', values: usage.cpu_cores }, limit(usage.cpu_limit_cores)], unit: cores },
     {
-      ...{ title: 'Memory', unit: bytes, isBinary: true },
+      ...{ title: 'Memory', unit: bytes, steps: 'binary' },
       lines: [{ name: 'used', values: usage.memory_used_bytes }, limit(usage.memory_limit_bytes)],
     },
     {
-      ...{ title: 'Disk', unit: bytes, isBinary: true },
+      ...{ title: 'Disk', unit: bytes, steps: 'binary' },
       lines: [{ name: 'used', values: usage.disk_used_bytes }, limit(usage.disk_limit_bytes)],
     },
     {
-      ...{ title: 'Network', unit: bytes, isBinary: true },
+      ...{ title: 'Network', unit: bytes, steps: 'binary' },
       lines: [
         { name: 'in', values: usage.network_in_bytes },
         { name: 'out', values: usage.network_out_bytes },

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Offer } from '../../data/models.js';
 import { offers, templates } from '../../data/queries.js';
-import { LinkButton } from '../../parts/button.js';
+import { Button, LinkButton } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { ranked } from './choice.js';
@@ -11,6 +12,9 @@ import { OfferRow } from './offer-row.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/market');
+
+/** Rows that are made at a time: nobody reads thousands, and each takes a third of a millisecond. */
+const ROWS = 100;
 
 export default function MarketPage() {
   const query = useQuery(offers);
@@ -51,11 +55,25 @@ function Offers({ items }: { items: readonly Offer[] }) {
           }
         />
       ) : (
-        <ul className={styles.list}>
-          {found.map(({ offer, misfit }) => (
-            <OfferRow key={offer.id} offer={offer} misfit={misfit} template={search.template} />
-          ))}
-        </ul>
+        <Rows key={JSON.stringify(search)} found={found} template={search.template} />
+      )}
+    </>
+  );
+}
+
+function Rows({ found, template }: { found: ReturnType<typeof ranked>; template: string | undefined }) {
+  const [count, setCount] = useState(ROWS);
+  return (
+    <>
+      <ul className={styles.list}>
+        {found.slice(0, count).map(({ offer, misfit }) => (
+          <OfferRow key={offer.id} offer={offer} misfit={misfit} template={template} />
+        ))}
+      </ul>
+      {found.length > count && (
+        <p className={styles.more}>
+          <Button onClick={() => setCount(count + ROWS)}>Show more</Button>
+        </p>
       )}
     </>
   );

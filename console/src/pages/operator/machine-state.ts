@@ -13,18 +13,6 @@ export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
   return whyClosed(machine, now) === undefined ? 'free' : 'held back';
 }
 
-/** Returns how many GPUs of each model are in each state, by model. */
-export function gpuSums(machines: readonly Machine[], now: number): [model: string, Record<GpuState, number>][] {
-  const sums = new Map<string, Record<GpuState, number>>();
-  for (const machine of machines)
-    for (const gpu of machine.gpus) {
-      const sum = sums.get(gpu.model) ?? { away: 0, unhealthy: 0, quarantine: 0, sold: 0, 'held back': 0, free: 0 };
-      sum[gpuState(machine, gpu, now)] += 1;
-      sums.set(gpu.model, sum);
-    }
-  return [...sums].sort(([one], [other]) => one.localeCompare(other));
-}
-
 /** Returns why a connected machine takes no new instances; undefined: it takes them. */
 export function whyClosed(machine: Machine, now: number): string | undefined {
   if (machine.cordoned) return 'cordoned';

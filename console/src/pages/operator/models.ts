@@ -26,6 +26,10 @@ export type Setting = Answers['Setting'];
 export type OperatedUser = Answers['OperatedUser'];
 export type FactorRemoval = Answers['FactorRemoval'];
 export type Revenue = Answers['Revenue'];
+export type Overview = Answers['OperatorOverview'];
+export type Need = Answers['Need'];
+export type NeedItem = Need['items'][number];
+export type DailyRevenue = Answers['DailyRevenue'];
 export type Deed = Answers['AuditEntry'];
 export type Adoption = NonNullable<
   paths['/v1/operator/quarantine/{id}/adopt']['post']['requestBody']

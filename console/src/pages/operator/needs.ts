@@ -1,116 +1,115 @@
 import type { LinkProps } from '@tanstack/react-router';
-import { limitsNoDisks } from './machine-state.js';
-import type {
-  Clock,
-  IgnoredStop,
-  Machine,
-  OperatedInstance,
-  OperatedOrganization,
-  Worker,
-  Workload,
-} from './models.js';
+import type { Need, NeedItem } from './models.js';
 
-/** What the list of needs is made of. */
-export interface Situation {
-  machines: readonly Machine[];
-  quarantine: readonly Workload[];
-  /** The instances whose hosts have an open command. */
-  waiting: readonly OperatedInstance[];
-  organizations: readonly OperatedOrganization[];
-  workers: readonly Worker[];
-  ignoredStops: readonly IgnoredStop[];
-  clock: Clock;
-}
-
-/** Something that does not mend itself. */
-export interface Need {
-  key: string;
-  words: string;
-  /** Why, or what follows. */
-  why?: string;
-  /** Since when, ISO 8601. */
-  since?: string | null;
-  /** Where it can be mended. */
+interface Words {
+  /** What is the matter with the thing of this name. */
+  what: (name: string) => string;
+  /** What to do, or what follows. */
+  then: string;
+  /** Where it can be mended; otherwise at its machine or its organization. */
   link?: LinkProps & { words: string };
 }
 
-/** Returns what needs an act of an operator now, what concerns everybody first. */
-export function needsOf(situation: Situation): Need[] {
-  return [
-    ...clockNeeds(situation.clock),
-    ...situation.workers.filter(({ failing }) => failing).map(workerNeed),
-    ...situation.machines.flatMap(machineNeeds),
-    ...situation.waiting.filter(({ waits_for }) => waits_for?.reason === 'not_answered').map(commandNeed),
-    ...situation.quarantine.filter(({ removal_requested_at }) => removal_requested_at === null).map(quarantineNeed),
-    ...situation.organizations.filter(({ payments_frozen }) => payments_frozen).map(disputeNeed),
-    ...situation.ignoredStops.map(ignoredStopNeed),
-  ];
+const BACKUPS = { to: '/operator/control-plane', words: 'Look at the backups' } as const;
+const IGNORED = { to: '/operator/ignored-stops', words: 'Credit it' } as const;
+const WORKERS = { to: '/operator/control-plane', search: { tab: 'workers' }, words: 'Look at the workers' } as const;
+const QUARANTINE = { to: '/operator/quarantine', words: 'Adopt or remove it' } as const;
+
+/** The kinds of needs in words. The guide to the alerts says more of each. */
+const WORDS: Readonly<Record<Need['kind'], Words>> = {
+  clock_untrusted: { what: () => 'The clock is not trusted', then: 'Time-outs wait until you confirm it.' },
+  backup_overdue: {
+    what: () => 'The scheduled backup is more than an hour late',
+    then: 'The log line “no backup could be made” says why. It is tried again every minute.',
+    link: BACKUPS,
+  },
+  worker_failing: {
+    what: (name) => `The background worker ${name} fails`,
+    then: 'It runs again every second. If the disk is full or failing, all workers fail.',
+    link: WORKERS,
+  },
+  settlement_late: {
+    what: () => 'Balances are settled late',
+    then: 'Errors of the worker “settle” in the log name the organization and the reason.',
+  },
+  mail_waiting: {
+    what: () => 'A mail has waited for more than an hour',
+    then: 'The log line “a mail was not sent” has the answer of the mail server.',
+  },
+  machine_away: {
+    what: (name) => `${name} is away`,
+    then: 'Its agent is not connected. Its workloads keep running.',
+  },
+  machine_lost: {
+    what: (name) => `${name} is lost and not removed`,
+    then: 'Remove it, unless it comes back.',
+  },
+  machine_refusing: { what: (name) => `${name} takes no instances`, then: '' },
+  commands_failing: {
+    what: (name) => `Commands of several organizations fail on ${name}`,
+    then: 'Cordon it, and look at its log.',
+  },
+  gpus_unhealthy: { what: (name) => `${name} has unhealthy GPUs`, then: '' },
+  disks_unlimited: {
+    what: (name) => `${name} is not offered`,
+    then: 'It does not limit the disks of renters.',
+  },
+  command_stuck: { what: (name) => `${name} has not done a command`, then: '' },
+  workload_quarantined: {
+    what: (name) => `${name} has a workload in quarantine`,
+    then: 'Nobody pays for it, and it holds its GPUs.',
+    link: QUARANTINE,
+  },
+  stop_ignored: {
+    what: () => 'An instance was charged after a stop that its host did not confirm in time',
+    then: 'Credit its renter.',
+    link: IGNORED,
+  },
+  payment_disputed: {
+    what: (name) => `${name} disputes a payment`,
+    then: 'It can neither deploy nor start.',
+  },
+  organization_suspended: {
+    what: (name) => `${name} is suspended`,
+    then: 'What it has is destroyed when its time is over, unless you restore it.',
+  },
+};
+
+/** A need as the overview shows it. */
+export interface Shown {
+  key: string;
+  words: string;
+  why: string;
+  since: string | null;
+  link: (LinkProps & { words: string }) | undefined;
 }
 
-/** The clock's act stands on the overview itself. */
-function clockNeeds({ held, since }: Clock): Need[] {
-  if (!held) return [];
-  return [{ key: 'clock', words: 'The clock is not trusted', why: 'Time-outs wait until you confirm it.', since }];
-}
-
-function workerNeed({ name, last_failure, last_failure_at }: Worker): Need {
-  const why = last_failure === null ? {} : { why: last_failure };
-  return { key: `worker ${name}`, words: `The background worker ${name} fails`, ...why, since: last_failure_at };
-}
-
-function machineNeeds(machine: Machine): Need[] {
-  const link = { to: '/operator/machines/$id', params: { id: machine.id }, words: 'Look at the machine' } as const;
-  const need = (kind: string, words: string, why?: string, since?: string | null): Need => ({
-    ...{ key: `${kind} ${machine.id}`, words: `${machine.name} ${words}`, link },
-    ...(why === undefined ? {} : { why }),
-    ...(since === undefined ? {} : { since }),
-  });
-  if (machine.lost) return [need('lost', 'is lost and not removed')];
-  if (!machine.connected) return [need('away', 'is away', 'Its agent is not connected.', machine.last_seen_at)];
-  const sick = machine.gpus.filter(({ healthy }) => !healthy);
-  return [
-    ...(sick.length > 0 ? [need('gpus', `has ${gpus(sick.length)}`, sick[0]?.reason ?? undefined)] : []),
-    ...(machine.obstacle !== null ? [need('obstacle', 'takes no instances', machine.obstacle)] : []),
-    ...(limitsNoDisks(machine) ? [need('disks', 'is not offered', 'It does not limit the disks of renters.')] : []),
-  ];
-}
-
-const gpus = (count: number) => `${count} unhealthy ${count === 1 ? 'GPU' : 'GPUs'}`;
-
-function commandNeed({ id, machine_id, machine_name, waits_for }: OperatedInstance): Need {
+export function shownOf(kind: Need['kind'], item: NeedItem): Shown {
+  // A later release of the control plane can know more kinds.
+  const known: Readonly<Record<string, Words>> = WORDS;
+  const { what, then, link } = known[kind] ?? { what: (name: string) => `${name}: ${kind}`, then: '' };
   return {
-    key: `command ${id}`,
-    words: `${machine_name} has not done ${waits_for?.command ?? 'a command'} for an instance`,
-    ...(waits_for ? { why: waits_for.message, since: waits_for.since } : {}),
-    link: { to: '/operator/machines/$id', params: { id: machine_id }, words: 'Look at the machine' },
+    key: `${kind} ${item.subject} ${item.name ?? ''}`,
+    words: what(item.name ?? item.subject),
+    why: [item.message, then].filter(Boolean).join(' '),
+    since: item.since,
+    link: link ?? linkOf(kind, item),
   };
 }
 
-function quarantineNeed({ id, machine_name, organization_name, found_at }: Workload): Need {
-  return {
-    key: `quarantine ${id}`,
-    words: `${machine_name} has a workload in quarantine`,
-    why: organization_name === null ? 'Whose it is is not known.' : `It was deployed for ${organization_name}.`,
-    since: found_at,
-    link: { to: '/operator/quarantine', words: 'Adopt or remove it' },
-  };
+function linkOf(kind: Need['kind'], { machine_id, organization_id }: NeedItem): Shown['link'] {
+  if (organization_id !== null)
+    return { to: '/operator/organizations/$id', params: { id: organization_id }, words: 'Look at the organization' };
+  if (machine_id !== null)
+    return { to: '/operator/machines/$id', params: { id: machine_id }, words: 'Look at the machine' };
+  return undefined;
 }
 
-function disputeNeed({ id, name }: OperatedOrganization): Need {
-  return {
-    key: `dispute ${id}`,
-    words: `${name} disputes a payment`,
-    why: 'It can neither deploy nor start.',
-    link: { to: '/operator/organizations/$id', params: { id }, words: 'Look at the organization' },
-  };
-}
-
-function ignoredStopNeed({ instance_id, organization_id, since }: IgnoredStop): Need {
-  return {
-    key: `ignored stop ${instance_id}`,
-    words: 'An instance was charged after a stop that its host did not confirm in time',
-    why: instance_id,
-    since,
-    link: { to: '/operator/organizations/$id', params: { id: organization_id }, words: 'Look at the organization' },
-  };
+/** Where all of a kind are listed that has more than are shown. */
+export function listOf(kind: Need['kind']): Shown['link'] {
+  if (kind === 'workload_quarantined') return { to: '/operator/quarantine', words: 'All in quarantine' };
+  if (kind === 'stop_ignored') return { to: '/operator/ignored-stops', words: 'All ignored stops' };
+  if (kind === 'payment_disputed' || kind === 'organization_suspended')
+    return { to: '/operator/organizations', words: 'All organizations' };
+  return { to: '/operator/machines', words: 'All machines' };
 }

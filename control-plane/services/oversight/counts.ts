@@ -1,12 +1,14 @@
+import { GPU_USES } from '../../domain/need.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from './platform.js';
+import type { Platform } from '../system/platform.js';
+import { fleetOf, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
 
 /** The counts of the marketplace at one moment. */
 export interface Overview {
   /** Machines that are not removed. `lost`: not connected, and declared lost by an operator; `away`: not connected otherwise. */
   hosts: { connected: number; away: number; lost: number };
-  gpus: { sold: number; free: number; unhealthy: number; quarantined: number };
+  gpus: GpuCounts;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and the age of the oldest in milliseconds. */
@@ -25,58 +27,43 @@ export interface Overview {
   oldestMailMs: number;
 }
 
-export function readOverview({ store, connections }: Pick<Platform, 'store' | 'connections'>): Overview {
-  return store.transact((tx) => {
-    return {
-      hosts: countHosts(tx, connections),
-      gpus: countGpus(tx),
-      instances: countInstances(tx),
-      openCommands: countCommands(tx),
-      settlementLagMs: settlementLag(tx),
-      withoutBalance: countEmpty(tx),
-      ignoredStops: countIgnoredStops(tx),
-      quarantined: tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0,
-      pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
-      oldestMailMs: oldestMail(tx),
-    };
-  });
+export function readOverview(platform: Platform): Overview {
+  const fleet = [...fleetOf(platform).machines()];
+  return platform.store.transact((tx) => ({
+    hosts: countHosts(platform, fleet),
+    gpus: countGpus(fleet),
+    instances: countInstances(tx),
+    openCommands: countCommands(tx),
+    settlementLagMs: settlementLag(tx),
+    withoutBalance: countEmpty(tx),
+    ignoredStops: countIgnoredStops(tx),
+    quarantined: countQuarantined(tx),
+    pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
+    oldestMailMs: oldestMail(tx),
+  }));
 }
 
-function countHosts(tx: Tx, links: Platform['connections']): Overview['hosts'] {
-  const machines = tx.all(query.selectFrom('machines').select(['id', 'lost_at']).where('removed_at', 'is', null));
+/** Counts machines by what they are to operators: see {@link Overview}. */
+export function countHosts(platform: Platform, fleet: readonly FleetMachine[]): Overview['hosts'] {
   const hosts = { connected: 0, away: 0, lost: 0 };
-  for (const { id, lost_at } of machines)
-    hosts[links.isConnected(id) ? 'connected' : lost_at === null ? 'away' : 'lost'] += 1;
+  for (const { machine } of fleet) hosts[presenceOf(platform, machine)] += 1;
   return hosts;
+}
+
+export function presenceOf({ connections }: Platform, { id, lost_at }: FleetMachine['machine']) {
+  return connections.isConnected(id) ? 'connected' : lost_at === null ? 'away' : 'lost';
+}
+
+function countGpus(fleet: readonly FleetMachine[]): Overview['gpus'] {
+  const sums = noGpus();
+  for (const { models } of fleet)
+    for (const counts of models.values()) for (const use of GPU_USES) sums[use] += counts[use];
+  return sums;
 }
 
 const COUNT = sql<number>`count(*)`.as('count');
 
 const pendingWebhooks = query.selectFrom('webhook_deliveries').select(COUNT).where('state', '=', sql.lit('pending'));
-
-const HELD_APART = sql<number>`EXISTS (
-  SELECT 1 FROM quarantine JOIN quarantine_gpus ON quarantine_gpus.quarantine_id = quarantine.id
-  WHERE quarantine.machine_id = gpus.machine_id AND quarantine_gpus.gpu_uuid = gpus.uuid
-)`.as('apart');
-
-function countGpus(tx: Tx): Overview['gpus'] {
-  const rows = tx.all(
-    query
-      .selectFrom('gpus')
-      .innerJoin('machines', 'machines.id', 'gpus.machine_id')
-      .leftJoin('gpu_claims', (join) =>
-        join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
-      )
-      .select([sql<number>`gpu_claims.instance_id IS NOT NULL`.as('sold'), HELD_APART, 'gpus.healthy', COUNT])
-      .where('gpus.present', '=', sql.lit(1))
-      .where('machines.removed_at', 'is', null)
-      .groupBy(['sold', 'apart', 'gpus.healthy']),
-  );
-  const gpus = { sold: 0, free: 0, unhealthy: 0, quarantined: 0 };
-  for (const { sold, apart, healthy, count } of rows)
-    gpus[sold ? 'sold' : apart ? 'quarantined' : healthy ? 'free' : 'unhealthy'] += count;
-  return gpus;
-}
 
 function countInstances(tx: Tx): Record<string, number> {
   const live = query.selectFrom('instances').select(['status', COUNT]).where('status', '<>', sql.lit('destroyed'));
@@ -103,18 +90,22 @@ function countCommands(tx: Tx): Overview['openCommands'] {
     .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
 }
 
+export function countQuarantined(tx: Tx): number {
+  return tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0;
+}
+
 function countIgnoredStops(tx: Tx): number {
   const open = query.selectFrom('meter_intervals').select(COUNT).where('closed_at', 'is', null);
   return tx.get(open.where('after_stop', '=', sql.lit(1)))?.count ?? 0;
 }
 
-function settlementLag(tx: Tx): number {
+export function settlementLag(tx: Tx): number {
   const first = query.selectFrom('organizations').select('settle_at').where('settle_at', 'is not', null);
   const due = tx.get(first.orderBy('settle_at').limit(1))?.settle_at;
   return Math.max(tx.now - (due ?? tx.now), 0);
 }
 
-function oldestMail(tx: Tx): number {
+export function oldestMail(tx: Tx): number {
   const queued = query.selectFrom('mails').select('created_at').where('state', '=', sql.lit('queued'));
   const oldest = tx.get(queued.orderBy('created_at').limit(sql.lit(1)))?.created_at;
   return Math.max(tx.now - (oldest ?? tx.now), 0);

@@ -1,0 +1,66 @@
+import { LinkButton } from '../../parts/button.js';
+import { Section } from '../../parts/page.js';
+import { Marked } from '../../parts/status.js';
+import { At } from '../../parts/time.js';
+import { ConfirmClock } from './confirm-clock.js';
+import type { Need } from './models.js';
+import { listOf, shownOf, type Shown } from './needs.js';
+import styles from './operator.module.css';
+
+/** What needs an act of an operator now, each with its button. */
+export function NeedsList({ needs }: { needs: readonly Need[] }) {
+  return (
+    <Section title="Needs an act now">
+      {needs.length === 0 ? (
+        <p className={styles.good}>
+          <Marked shape="dot">Nothing. All machines are there, and nothing waits for you.</Marked>
+        </p>
+      ) : (
+        <ul className={styles.needs}>
+          {needs.map((need) => (
+            <NeedLines key={need.kind} need={need} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function NeedLines({ need: { kind, count, items } }: { need: Need }) {
+  const more = count - items.length;
+  const list = listOf(kind);
+  return (
+    <>
+      {items.map((item) => {
+        const shown = shownOf(kind, item);
+        return <NeedLine key={shown.key} kind={kind} shown={shown} />;
+      })}
+      {more > 0 && (
+        <li>
+          <div className={styles.need}>And {more.toLocaleString('en-US')} more of these.</div>
+          {list && <LinkButton {...list}>{list.words}</LinkButton>}
+        </li>
+      )}
+    </>
+  );
+}
+
+function NeedLine({ kind, shown: { words, why, since, link } }: { kind: Need['kind']; shown: Shown }) {
+  return (
+    <li>
+      <div className={styles.need}>
+        {words}
+        <span className={styles.weak}>
+          {why}{' '}
+          {since !== null && (
+            <>
+              Since <At at={since} />.
+            </>
+          )}
+        </span>
+      </div>
+      {kind === 'clock_untrusted' && <ConfirmClock />}
+      {link && <LinkButton {...link}>{link.words}</LinkButton>}
+    </li>
+  );
+}

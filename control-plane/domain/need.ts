@@ -1,0 +1,40 @@
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
+
+/** What can need an act of an operator: what concerns everybody first, then what concerns a machine, a renter. */
+export const NEED_KINDS = [
+  'clock_untrusted',
+  'backup_overdue',
+  'worker_failing',
+  'settlement_late',
+  'mail_waiting',
+  'machine_away',
+  'machine_lost',
+  'machine_refusing',
+  'commands_failing',
+  'gpus_unhealthy',
+  'disks_unlimited',
+  'command_stuck',
+  'workload_quarantined',
+  'stop_ignored',
+  'payment_disputed',
+  'organization_suspended',
+] as const;
+export type NeedKind = (typeof NEED_KINDS)[number];
+
+/** After how long something needs an act. The alerts of packaging/alerts.yml have the same limits. */
+export const NEED_AFTER_MS = {
+  backup_overdue: HOUR_MS,
+  settlement_late: 2 * MINUTE_MS,
+  mail_waiting: HOUR_MS,
+  command_stuck: 15 * MINUTE_MS,
+} as const;
+
+/** What a GPU is used for; each is one of these, the first that holds. */
+export const GPU_USES = ['sold', 'quarantined', 'unhealthy', 'free'] as const;
+export type GpuUse = (typeof GPU_USES)[number];
+
+export function gpuUse(gpu: { isClaimed: boolean; isQuarantined: boolean; isHealthy: boolean }): GpuUse {
+  if (gpu.isClaimed) return 'sold';
+  if (gpu.isQuarantined) return 'quarantined';
+  return gpu.isHealthy ? 'free' : 'unhealthy';
+}

@@ -1,0 +1,41 @@
+import { machinesOfDay, revenueOfDay } from '../billing/revenue-days.js';
+import type { Platform } from '../system/platform.js';
+import { fleetOf } from './fleet.js';
+
+/** Hosts name their models, so their number has a bound. */
+const MOST_MODELS = 50;
+
+export interface ModelRevenue {
+  /** The model of the first GPU of the machines; null: of further models, and of removed machines. */
+  gpu_model: string | null;
+  gpu_micro: number;
+  disk_micro: number;
+  machines: number;
+}
+
+/** Returns the charges of the day that is `ago` days before today by the model of the machines, the largest first. */
+export function revenueByModel(platform: Platform, ago: number): ModelRevenue[] {
+  const modelOf = new Map(
+    Array.from(fleetOf(platform).machines(), ({ machine, models }) => [machine.id, [...models.keys()][0]]),
+  );
+  const { day } = revenueOfDay(platform, ago);
+  const sums = new Map<string | null, ModelRevenue>();
+  const rows = platform.store.transact((tx) => machinesOfDay(tx, day));
+  for (const { machine_id, ...charged } of rows)
+    add(sums, { gpu_model: modelOf.get(machine_id) ?? null, ...charged, machines: 1 });
+  const sorted = [...sums.values()].sort((one, other) => totalOf(other) - totalOf(one));
+  const named = sorted.filter(({ gpu_model }) => gpu_model !== null).slice(0, MOST_MODELS);
+  const rest = new Map<null, ModelRevenue>();
+  for (const sum of sorted) if (!named.includes(sum)) add(rest, { ...sum, gpu_model: null });
+  return [...named, ...rest.values()];
+}
+
+function add<Key extends string | null>(sums: Map<Key, ModelRevenue>, more: ModelRevenue & { gpu_model: Key }): void {
+  const sum = sums.get(more.gpu_model);
+  if (!sum) return void sums.set(more.gpu_model, { ...more });
+  sum.gpu_micro += more.gpu_micro;
+  sum.disk_micro += more.disk_micro;
+  sum.machines += more.machines;
+}
+
+const totalOf = ({ gpu_micro, disk_micro }: ModelRevenue) => gpu_micro + disk_micro;

@@ -1,0 +1,130 @@
+import { NEED_AFTER_MS } from '../../domain/need.js';
+import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
+import { query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { listIgnoredStops } from '../billing/ignored-stops.js';
+import { findStep } from '../system/clock-steps.js';
+import type { Platform } from '../system/platform.js';
+import { countQuarantined, oldestMail, settlementLag } from './counts.js';
+import type { FleetMachine } from './fleet.js';
+import { machineNeeds } from './machine-needs.js';
+import { MOST_ITEMS, needOf, type Need } from './need.js';
+
+/** What only the process knows. */
+export interface Signals {
+  /** How long the scheduled backup is overdue, in milliseconds; Infinity: its folder cannot be used. */
+  backupOverdueMs: number;
+  /** The machines on which commands of several organizations have failed lately. */
+  failingHosts: readonly string[];
+}
+
+/**
+ * Returns what needs an act of an operator now, what concerns everybody first. Each kind is here exactly while the metric of its alert
+ * is beyond the limit of the alert; an alert fires only after that has lasted for some minutes.
+ */
+export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachine[], signals: Signals): Need[] {
+  return [
+    ...clockNeed(tx),
+    ...lateNeed('backup_overdue', signals.backupOverdueMs, tx.now),
+    ...workerNeed(platform),
+    ...lateNeed('settlement_late', settlementLag(tx), tx.now),
+    ...lateNeed('mail_waiting', oldestMail(tx), tx.now),
+    ...machineNeeds(platform, tx, fleet, signals.failingHosts),
+    ...stuckNeed(platform, tx),
+    ...quarantineNeed(tx),
+    ...ignoredStopNeed(platform),
+    ...disputeNeed(tx),
+    ...suspensionNeed(tx),
+  ];
+}
+
+const COUNT = sql<number>`count(*)`.as('count');
+
+function clockNeed(tx: Tx): Need[] {
+  const step = findStep(tx);
+  return step === undefined ? [] : needOf('clock_untrusted', 1, [{ since: step.at }]);
+}
+
+function lateNeed(kind: 'backup_overdue' | 'settlement_late' | 'mail_waiting', lateMs: number, now: number): Need[] {
+  if (lateMs <= NEED_AFTER_MS[kind]) return [];
+  return needOf(kind, 1, [{ since: Number.isFinite(lateMs) ? now - lateMs : null }]);
+}
+
+function workerNeed({ workerRuns }: Platform): Need[] {
+  const failing = workerRuns.list().filter((worker) => worker.failing);
+  const items = failing.map((worker) => ({
+    ...{ name: worker.name, message: worker.last_failure, since: worker.last_failure_at },
+  }));
+  return needOf('worker_failing', failing.length, items);
+}
+
+function stuckNeed({ connections }: Platform, tx: Tx): Need[] {
+  const stuck = query
+    .selectFrom('commands')
+    .innerJoin('machines', 'machines.id', 'commands.machine_id')
+    .where('commands.state', '=', sql.lit('open'))
+    .where('commands.created_at', '<', tx.now - NEED_AFTER_MS.command_stuck)
+    .where('machines.lost_at', 'is', null);
+  const { count = 0 } = tx.get(stuck.select(COUNT)) ?? {};
+  const first = stuck
+    .select(['commands.instance_id', 'commands.machine_id', 'kind', 'commands.created_at', 'accepted_at', 'name'])
+    .orderBy('commands.created_at')
+    .limit(MOST_ITEMS);
+  const items = tx.all(first).map(({ instance_id, machine_id, kind, created_at, accepted_at, name }) => {
+    const reason = waitReason(connections.troubleOf(machine_id), accepted_at !== null);
+    const message = `${kind}: ${WAIT_WORDS[reason]}`;
+    return { subject: `instances/${instance_id}`, name, message, since: created_at, machine_id };
+  });
+  return needOf('command_stuck', count, items);
+}
+
+function quarantineNeed(tx: Tx): Need[] {
+  const first = query
+    .selectFrom('quarantine')
+    .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
+    .select(['quarantine.id', 'machine_id', 'name', 'found_at', 'removal_requested_at'])
+    .orderBy('found_at')
+    .limit(MOST_ITEMS);
+  const items = tx.all(first).map(({ id, machine_id, name, found_at, removal_requested_at }) => {
+    const message = removal_requested_at === null ? null : 'An operator has requested its removal.';
+    return { subject: `quarantine/${id}`, name, message, since: found_at, machine_id };
+  });
+  return needOf('workload_quarantined', countQuarantined(tx), items);
+}
+
+function ignoredStopNeed(platform: Platform): Need[] {
+  const { items: stops } = listIgnoredStops(platform, {});
+  const items = stops.map(({ instance_id, since, is_open, ...rest }) => {
+    const message = is_open ? 'It is still charged.' : 'It is no longer charged; no credit was granted.';
+    const { machine_id, organization_id } = rest;
+    return { subject: `instances/${instance_id}`, message, since, machine_id, organization_id };
+  });
+  return needOf('stop_ignored', stops.length, items);
+}
+
+function disputeNeed(tx: Tx): Need[] {
+  const open = query.selectFrom('disputes').where('disputes.state', '=', sql.lit('open'));
+  const { count = 0 } = tx.get(open.select(sql<number>`count(DISTINCT disputes.organization_id)`.as('count'))) ?? {};
+  const first = open
+    .innerJoin('organizations', 'organizations.id', 'disputes.organization_id')
+    .select(['organizations.id', 'name', 'payments_frozen_at as since'])
+    .groupBy('disputes.organization_id')
+    .limit(MOST_ITEMS);
+  return needOf('payment_disputed', count, tx.all(first).map(organizationItem));
+}
+
+/** The suspended organizations that still have something, which is destroyed unless an operator restores them. */
+function suspensionNeed(tx: Tx): Need[] {
+  const suspended = query.selectFrom('organizations').where('suspension_look_at', 'is not', null);
+  const { count = 0 } = tx.get(suspended.select(COUNT)) ?? {};
+  const first = suspended
+    .select(['id', 'name', 'suspended_at as since', 'suspended_reason'])
+    .orderBy('suspension_look_at')
+    .limit(MOST_ITEMS);
+  const items = tx.all(first).map((row) => ({ ...organizationItem(row), message: row.suspended_reason }));
+  return needOf('organization_suspended', count, items);
+}
+
+function organizationItem({ id, name, since }: { id: string; name: string; since: number | null }) {
+  return { subject: `orgs/${id}`, name, since, organization_id: id };
+}

@@ -1,0 +1,22 @@
+import type { Platform } from '../system/platform.js';
+import { countHosts, type Overview } from './counts.js';
+import { fleetOf } from './fleet.js';
+import { sumGpus, type GpuSum } from './gpu-sums.js';
+import type { Need } from './need.js';
+import { readNeeds, type Signals } from './needs.js';
+
+export interface OperatorOverview {
+  machines: Overview['hosts'];
+  gpus: GpuSum[];
+  needs: Need[];
+}
+
+/** Returns, for an operator, how the marketplace is and what needs an act now. Its size does not grow with the marketplace. */
+export function getOperatorOverview(platform: Platform, signals: Signals): OperatorOverview {
+  const fleet = [...fleetOf(platform).machines()];
+  return platform.store.transact((tx) => ({
+    machines: countHosts(platform, fleet),
+    gpus: sumGpus(platform, fleet, tx.now),
+    needs: readNeeds(platform, tx, fleet, signals),
+  }));
+}

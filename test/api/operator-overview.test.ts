@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { components } from '../../client/api/index.js';
+import { NEED_AFTER_MS } from '../../control-plane/domain/need.js';
+import { eventually } from '../../scripts/eventually.js';
+import type { InstanceBody } from '../harness/api-client.js';
+import { TestControlPlane, statusIs } from '../harness/control-plane.js';
+
+type Overview = components['schemas']['OperatorOverview'];
+type Need = components['schemas']['Need'];
+type DailyRevenue = components['schemas']['DailyRevenue'];
+
+const HOUR_MS = 60 * 60_000;
+
+let test: TestControlPlane;
+beforeAll(async () => {
+  test = await TestControlPlane.start();
+});
+afterAll(() => test.stop());
+
+const overview = () => test.operator.get<Overview>('/v1/operator/overview');
+const need = async (kind: Need['kind']) => (await overview()).needs.find((each) => each.kind === kind);
+
+async function gauge(name: string): Promise<number> {
+  const text = await (await fetch(`${test.url}/metrics`)).text();
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(' ')[1] ?? NaN,
+  );
+}
+
+it('needs nothing of an operator where there is nothing', async () => {
+  expect(await overview()).toEqual({ machines: { connected: 0, away: 0, lost: 0 }, gpus: [], needs: [] });
+});
+
+it('counts each GPU once, and by the rules of the metrics', async () => {
+  const agent = await test.host({ name: 'counted', gpus: 4 });
+  const renter = await test.renter();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  const gpus = agent.inventory['gpus'] as { healthy: boolean; reason: string; model: string }[];
+  Object.assign(gpus[3] ?? {}, { healthy: false, reason: 'fell off the bus' });
+  agent.beat();
+  const gpu_model = gpus[0]?.model;
+  const none = { sold: 0, free: 0, held_back: 0, unhealthy: 0, quarantined: 0, away: 0 };
+  await eventually('the GPU to be unhealthy', async () => (await need('gpus_unhealthy'))?.count === 1);
+  expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, sold: 1, free: 2, unhealthy: 1 }]);
+  expect(await gauge('gpurent_gpus{state="unhealthy"}')).toBe(1);
+  expect((await need('gpus_unhealthy'))?.items).toMatchObject([
+    { subject: `machines/${agent.hostId}`, name: 'counted', message: '1 of its GPUs: fell off the bus' },
+  ]);
+  await test.operator.post(`/v1/operator/machines/${agent.hostId}/cordon`);
+  expect((await overview()).gpus).toMatchObject([{ sold: 1, free: 0, held_back: 2, unhealthy: 1 }]);
+  agent.disconnect();
+  await eventually('its absence', async () => (await overview()).machines.away === 1);
+  expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, away: 4 }]);
+});
+
+it('names a machine that is away, until it is lost and removed', async () => {
+  const agent = await test.host({ name: 'rack', gpus: 1 });
+  agent.disconnect();
+  const isNamed = async () => (await need('machine_away'))?.items.some(({ name }) => name === 'rack');
+  await eventually('the machine to be away', isNamed);
+  expect((await need('machine_away'))?.count).toBe(await gauge('gpurent_hosts{state="away"}'));
+  await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
+  expect(await isNamed()).toBe(false);
+  expect(await need('machine_lost')).toMatchObject({ count: 1, items: [{ name: 'rack', machine_id: agent.hostId }] });
+  await test.operator.delete(`/v1/operator/machines/${agent.hostId}`);
+  expect(await need('machine_lost')).toBeUndefined();
+});
+
+it('names the first ten of a kind and counts the others', async () => {
+  const before = (await need('machine_away'))?.count ?? 0;
+  const token = await test.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', { max_uses: 12 });
+  expect(token.token).toMatch(/^enr_/);
+  for (let count = 0; count < 12; count++) (await test.host({ name: `many ${count}`, gpus: 1 })).disconnect();
+  const many = await eventually('all to be away', async () => {
+    const found = await need('machine_away');
+    return found?.count === before + 12 && found;
+  });
+  expect(many.items).toHaveLength(10);
+  expect(JSON.stringify(await overview()).length).toBeLessThan(6_000);
+});
+
+it('names commands that wait for longer than the alert allows, and what for', async () => {
+  const agent = await test.host({ name: 'slow', gpus: 1, automatic: false });
+  const renter = await test.renter();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await eventually('the command', () => agent.held[0]);
+  expect(await need('command_stuck')).toBeUndefined();
+  test.clock.advance(NEED_AFTER_MS.command_stuck + 1);
+  const stuck = await need('command_stuck');
+  expect(stuck).toMatchObject({ count: 1, items: [{ subject: `instances/${id}`, machine_id: agent.hostId }] });
+  expect(stuck?.items[0]?.message).toMatch(/^provision: the host is not connected/);
+  expect(await gauge('gpurent_commands_oldest_seconds{kind="provision"}')).toBeGreaterThan(900);
+});
+
+it('names workloads in quarantine, disputes and suspended organizations', async () => {
+  const agent = await test.host({ name: 'restored', gpus: 1 });
+  agent.disconnect();
+  const workload = { sequence: 7, sshPort: 40_123, gpuUuids: [], diskGb: 1, lines: [] };
+  agent.workloads.set(randomUUID(), { state: 'WORKLOAD_STATE_RUNNING', ...workload });
+  await agent.connect();
+  const quarantined = await eventually('the quarantine', () => need('workload_quarantined'));
+  expect(quarantined).toMatchObject({ count: 1, items: [{ name: 'restored', machine_id: agent.hostId }] });
+  expect(quarantined.count).toBe(await gauge('gpurent_workloads_quarantined'));
+
+  const { api, organizationId: organization_id } = await test.renter();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  await statusIs(api, (await api.post<InstanceBody>('/v1/instances', body)).id, 'running');
+  const path = `/v1/operator/organizations/${organization_id}`;
+  await test.operator.post(`${path}/dispute`);
+  expect(await need('payment_disputed')).toMatchObject({ count: 1, items: [{ organization_id }] });
+  await test.operator.delete(`${path}/dispute`);
+  expect(await need('payment_disputed')).toBeUndefined();
+  await test.operator.post(`${path}/suspend`, { reason: 'it attacks others' });
+  expect(await need('organization_suspended')).toMatchObject({
+    items: [{ organization_id, message: 'it attacks others' }],
+  });
+});
+
+it('names a worker that fails', async () => {
+  const { workerRuns } = test.core.platform;
+  const fail = () =>
+    workerRuns.record('purge', () => {
+      throw new Error('disk I/O error');
+    });
+  expect(fail).toThrow();
+  expect(await need('worker_failing')).toMatchObject({ items: [{ name: 'purge', message: 'disk I/O error' }] });
+  expect(await gauge('gpurent_worker_failing{worker="purge"}')).toBe(1);
+  workerRuns.record('purge', () => undefined);
+  expect(await need('worker_failing')).toBeUndefined();
+});
+
+describe('the revenue of days', () => {
+  const revenue = (days: number) => test.operator.get<DailyRevenue>(`/v1/operator/revenue-daily?days=${days}`);
+
+  it('is the sum over machines, without gaps, and says on which GPUs it rests', async () => {
+    const agent = await test.host({ name: 'earns', gpus: 1 });
+    const renter = await test.renter();
+    const body = { offer_id: await test.offer(agent, 1, 3_600_000), template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    await statusIs(renter.api, id, 'running');
+    expect((await revenue(3)).days).toHaveLength(3);
+    for (let hour = 0; hour < 25; hour++) {
+      test.clock.advance(HOUR_MS);
+      agent.beat();
+      await eventually('the charge', async () => {
+        test.core.workers.runAll();
+        const { items } = await test.operator.get<{ items: { gpu_micro: number }[] }>(
+          `/v1/operator/revenue?machine_id=${agent.hostId}`,
+        );
+        return items.reduce((sum, { gpu_micro }) => sum + gpu_micro, 0) > hour * 3_600_000;
+      });
+    }
+    const { days, models } = await revenue(3);
+    const rows = await test.operator.get<{ items: { date: string; gpu_micro: number; disk_micro: number }[] }>(
+      '/v1/operator/revenue?days=3',
+    );
+    for (const { date, ...sums } of days) {
+      const its = rows.items.filter((row) => row.date === date);
+      const sum = (name: 'gpu_micro' | 'disk_micro') => its.reduce((total, row) => total + row[name], 0);
+      expect(sums).toEqual({ gpu_micro: sum('gpu_micro'), disk_micro: sum('disk_micro'), machines: its.length });
+    }
+    const [yesterday] = days.slice(-2);
+    expect(yesterday?.gpu_micro).toBeGreaterThan(0);
+    expect(models.reduce((total, { gpu_micro }) => total + gpu_micro, 0)).toBe(yesterday?.gpu_micro);
+    expect(models[0]?.gpu_model).toBe((agent.inventory['gpus'] as { model: string }[])[0]?.model);
+  });
+});
+
+describe('the limits are those of the alerts', () => {
+  const rules = readFileSync(fileURLToPath(new URL('../../packaging/alerts.yml', import.meta.url)), 'utf8');
+
+  it.each([
+    ['GpurentBackupOverdue', 'gpurent_backup_overdue_seconds', NEED_AFTER_MS.backup_overdue],
+    ['GpurentCommandsStuck', 'max by (kind) (gpurent_commands_oldest_seconds)', NEED_AFTER_MS.command_stuck],
+    ['GpurentSettlementLags', 'gpurent_settlement_lag_seconds', NEED_AFTER_MS.settlement_late],
+    ['GpurentMailWaits', 'gpurent_mail_oldest_seconds', NEED_AFTER_MS.mail_waiting],
+    ['GpurentHostAway', 'gpurent_hosts{state="away"}', 0],
+    ['GpurentQuarantine', 'gpurent_workloads_quarantined', 0],
+    ['GpurentGpusUnhealthy', 'gpurent_gpus{state="unhealthy"}', 0],
+    ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
+  ])('%s', (alert, metric, afterMs) => {
+    const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];
+    expect(expression).toBe(`${metric} > ${afterMs / 1_000}`);
+  });
+});

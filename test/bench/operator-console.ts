@@ -1,0 +1,115 @@
+import type BetterSqlite3 from 'better-sqlite3';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BrowserContext } from 'playwright-core';
+import { startChromium } from '../harness/chromium.js';
+import { growFleet, LARGE, MACHINE_ID, ORGANIZATION_ID, type Grown } from '../harness/large-fleet.js';
+import type { Benchmark } from './benchmark.js';
+import { Fleet, type FleetFile } from './fleet.js';
+import { median, signedIn, visit } from '../harness/page-visit.js';
+import { addPast, foundMarket } from './past-market.js';
+import { recruit } from './recruits.js';
+
+/** Hosts that are connected, without workloads: what the others do is not measured here. */
+const CONNECTED = Number(process.env['BENCH_HOSTS'] ?? 1_000);
+const [PAST_INSTANCES, LEDGER_ROWS] = [100_000, 500_000];
+/** From the third visit on, Chromium has compiled code in its cache. */
+const UNCOUNTED_VISITS = 2;
+const ROUNDS = 3;
+const GOALS = { mainMs: 1_000, apiMs: 500 };
+
+/**
+ * Measures every page for operators, and those of the market, with 10,000 machines and 50,000 instances: the processor time of the main
+ * thread until the page is at rest, the time of all its requests of the API together, and the bytes of their answers. The goals are 1,000
+ * ms and 500 ms.
+ */
+export const operatorConsole: Benchmark = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-console-'));
+  const market = await foundMarket({ GPURENT_GRPC_TLS: 'on' });
+  const { controlPlane } = market;
+  const browser = await startChromium();
+  let fleet: Fleet | undefined;
+  try {
+    market.agent.close();
+    await controlPlane.rewrite((database) => {
+      growFleet(grown(database), LARGE, Date.now());
+      addPast(database, PAST_INSTANCES, LEDGER_ROWS);
+    });
+    const file = await recruitAndOffer(market);
+    fleet = await Fleet.connect(join(folder, 'fleet.json'), file, controlPlane.grpcAddress);
+    const home = controlPlane.url.replace('127.0.0.1', 'localhost');
+    const cold = performance.now();
+    await controlPlane.operator.get('/v1/operator/overview');
+    const first = Math.round(performance.now() - cold);
+    const operator = await signedIn(browser, home, controlPlane.measuredOperator.token ?? '');
+    const renter = await signedIn(browser, home, market.renter.token ?? '');
+    return {
+      'the first overview after a start, ms': first,
+      ...(await measureAll(operator, home, await operatorPages(operator, home))),
+      ...(await measureAll(renter, home, ['/market', '/instances', `/deploy?offer=${await anOffer(market)}`])),
+    };
+  } finally {
+    fleet?.close();
+    await browser.close();
+    await controlPlane.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+function grown(database: BetterSqlite3.Database): Grown {
+  return {
+    exec: (sql) => void database.exec(sql),
+    columnsOf: (table) => (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name),
+  };
+}
+
+type Market = Awaited<ReturnType<typeof foundMarket>>;
+
+async function recruitAndOffer({ controlPlane }: Market): Promise<FleetFile> {
+  let file: FleetFile | undefined;
+  await controlPlane.prepare(async (stopped) => {
+    file = await recruit(stopped, CONNECTED);
+  });
+  if (!file) throw new Error('there are no hosts');
+  for (const [index, { id }] of file.hosts.entries()) await controlPlane.offer(id, 1_000_000 + index);
+  return file;
+}
+
+async function anOffer({ controlPlane }: Market): Promise<string> {
+  const { items } = await controlPlane.operator.get('/v1/operator/offers', { params: { query: { limit: 1 } } });
+  return items[0]?.id ?? '';
+}
+
+/** Returns the addresses of the pages for operators: those of the rail, and of a machine and an organization with much. */
+async function operatorPages(context: BrowserContext, home: string): Promise<string[]> {
+  const found = new Set<string>();
+  await visit(context, `${home}/operator`, async (page) => {
+    for (const link of await page.locator('nav a[href^="/operator"]').all())
+      found.add((await link.getAttribute('href')) ?? '');
+  });
+  if (!found.has('/operator/machines')) throw new Error('the rail leads to no machines');
+  const details = [`/operator/machines/${MACHINE_ID}`, `/operator/organizations/${ORGANIZATION_ID}`];
+  return [...found, '/operator/machines/new', ...details];
+}
+
+async function measureAll(
+  context: BrowserContext,
+  home: string,
+  paths: readonly string[],
+): Promise<Record<string, number>> {
+  const figures: Record<string, number> = {};
+  for (const path of paths) {
+    for (let round = 0; round < UNCOUNTED_VISITS; round++) await visit(context, home + path);
+    const visits = [];
+    for (let round = 0; round < ROUNDS; round++) visits.push(await visit(context, home + path));
+    const name = path.replace(/[0-9a-f]{8}-[-0-9a-f]+/, 'ID');
+    const sums = visits.map(({ apiMs }) => apiMs.reduce((sum, ms) => sum + ms, 0));
+    figures[`${name}, main thread, ms (goal ${GOALS.mainMs})`] = Math.round(median(visits.map(({ mainMs }) => mainMs)));
+    figures[`${name}, API, ms (goal ${GOALS.apiMs})`] = Math.round(median(sums));
+    figures[`${name}, requests of the API`] = median(visits.map(({ apiMs }) => apiMs.length));
+    figures[`${name}, their answers, kB`] = Math.round(median(visits.map(({ apiBytes }) => apiBytes)) / 1_000);
+    process.stderr.write(`${name} ${JSON.stringify(visits)}\n`);
+  }
+  return figures;
+}

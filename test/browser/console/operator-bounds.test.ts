@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sql, statement } from '../../../control-plane/store/sql.js';
+import type { InstanceBody } from '../../harness/api-client.js';
+import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { statusIs, type Renter } from '../../harness/control-plane.js';
+import { openUntilRest } from '../../harness/page-visit.js';
+import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../harness/large-fleet.js';
+
+/** More of each than any page of a list has. */
+const SIZE: FleetSize = {
+  ...{ machines: 520, organizations: 520, instances: 1_040, commands: 120, quarantined: 120 },
+  ...{ disputes: 20, suspended: 20, acts: 520, days: 30 },
+};
+/** The longest page of the API. */
+const MOST_ROWS = 500;
+const MOST_REQUESTS = 12;
+const MOST_BYTES = 700_000;
+
+let test: TestConsole;
+let operator: Renter;
+beforeAll(async () => {
+  test = await TestConsole.start();
+  const agent = await test.control.host({ gpus: 8 });
+  const renter = await test.control.renter();
+  const body = { offer_id: await test.control.offer(agent), template_id: await test.control.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  operator = await test.control.renter(0);
+  test.control.makeOperator(operator.userId);
+  grow();
+});
+afterAll(() => test.stop());
+
+function grow(): void {
+  const { store } = test.control.core.platform;
+  store.transact((tx) => {
+    const columns = (table: string) =>
+      tx.all(statement<{ name: string }>(sql`SELECT name FROM pragma_table_info(${table})`));
+    const grown = {
+      exec: (text: string) => void tx.run(statement(sql.raw(text))),
+      columnsOf: (table: string) => columns(table).map(({ name }) => name),
+    };
+    growFleet(grown, SIZE, tx.now);
+  });
+}
+
+/** Returns the answers of the API that a page reads until it is at rest. */
+async function readsOf(window: ConsoleWindow, path: string): Promise<string[]> {
+  const asked = await openUntilRest(window.page, path);
+  const reads = asked.filter((request) => new URL(request.url()).pathname.startsWith('/v1/'));
+  return Promise.all(reads.map(async (request) => (await (await request.response())?.text()) ?? ''));
+}
+
+/** Returns the length of the longest list in an answer. */
+function longestList(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const own = Array.isArray(value) ? value.length : 0;
+  return Math.max(own, ...Object.values(value).map(longestList));
+}
+
+it('reads a bounded part of a marketplace of any size for each page', async () => {
+  const window = await test.open(operator);
+  await window.goTo('/operator');
+  const links = await window.page.locator('nav a[href^="/operator"]').all();
+  const rail = await Promise.all(links.map((link) => link.getAttribute('href')));
+  expect(rail).toContain('/operator/machines');
+  const details = [`/operator/machines/${MACHINE_ID}`, `/operator/organizations/${ORGANIZATION_ID}`];
+  for (const path of [...rail, '/operator/machines/new', ...details]) {
+    const reads = await readsOf(window, path ?? '');
+    const bytes = reads.reduce((sum, text) => sum + text.length, 0);
+    const rows = Math.max(...reads.map((text) => longestList(JSON.parse(text || 'null'))));
+    expect({ path, isBounded: reads.length <= MOST_REQUESTS && rows <= MOST_ROWS && bytes <= MOST_BYTES }).toEqual({
+      ...{ path, isBounded: true },
+    });
+  }
+  await window.close();
+});
+
+it('shows ten of each kind that needs an act, and how many more there are', async () => {
+  const window = await test.open(operator);
+  const { page } = window;
+  await window.goTo('/operator');
+  const needs = page.getByRole('listitem');
+  await needs.filter({ hasText: 'And 510 more of these.' }).getByRole('link', { name: 'All machines' }).waitFor();
+  await needs.filter({ hasText: 'And 110 more of these.' }).first().waitFor();
+  expect(await needs.filter({ hasText: /rack-\d+ is away/ }).count()).toBe(10);
+  await page.getByRole('table', { name: 'GPUs by model' }).getByText('NVIDIA L40S').waitFor();
+  await page
+    .getByRole('table', { name: 'Revenue of the last whole day by GPU model' })
+    .getByText('NVIDIA L40S')
+    .waitFor();
+  await window.checkAccess();
+  await window.shoot('operator-large');
+  await window.close();
+});
