@@ -12,11 +12,13 @@ export const RELEASE_NAME = `gpurent-${VERSION}-linux-x64`;
 const PATIENCE_MS = 60_000;
 /** `docker pull` finds no registry on the test's machine: this image is called as the one that the guide names. */
 const IMAGE_OF_GUIDE = 'debian:12';
-const RENTING = 'renter.md: For renters (2)';
+const RENTING = 'renter.md: With the API';
 const WAIVER = '/v1/operator/machines/ID/disk-quota-waiver';
-const SIGNING_IN = 'operator.md: Hosts';
+const LOGGING_IN = 'operator.md: Console, command line, curl';
+const SIGNING_IN = `${LOGGING_IN} (2)`;
+const ADDING = 'operator.md: Add a machine';
 const OWNER = 'docs/host-owner.md';
-const OFFERING = 'operator.md: Something to rent';
+const OFFERING = 'operator.md: From an empty control plane to the first renter';
 
 interface Machine {
   id: string;
@@ -63,6 +65,10 @@ export class GuideMarket {
       echo 127.0.0.1 gpurent.example.com >>/etc/hosts
       docker commit --change 'CMD ["sh"]' "$(docker create ${SAMPLE_IMAGE} sh)" ${IMAGE_OF_GUIDE} >/dev/null
       useradd --create-home --shell /bin/bash renter
+      # As npm installs it, which the machine does not have.
+      mkdir /usr/local/lib/gpurent-cli
+      tar -xzf /root/*.tar.gz -O --wildcards '*/clients/gpurent-[0-9]*.tgz' | tar -xz -C /usr/local/lib/gpurent-cli --strip-components 1
+      ln -s /usr/local/lib/gpurent-cli/cli/bin.js /usr/local/bin/gpurent
       runuser -u renter -- ssh-keygen -q -t ed25519 -N '' -f /home/renter/.ssh/id_ed25519
       echo 'StrictHostKeyChecking accept-new' >/home/renter/.ssh/config`);
     return new GuideMarket(machine, walk, api);
@@ -93,7 +99,10 @@ export class GuideMarket {
 
   /** The operator makes a token by the guide, and the owner installs a host with it. */
   async install(): Promise<void> {
-    const { token } = JSON.parse(await this.walk.follow(this.operator, SIGNING_IN)) as { token: string };
+    await this.signIn();
+    await this.walk.follow(this.operator, `${ADDING} (2)`);
+    const line = await this.walk.follow(this.operator, ADDING);
+    const [token = ''] = /enr_\S+/.exec(line) ?? [];
     // On a machine without an NVIDIA GPU the guide has --gpus added.
     await this.walk.follow(this.owner, 'host-owner.md: Install', { 'enr_...': `${token} --gpus simulated:2` });
     await this.rentLocalImages();
@@ -105,13 +114,18 @@ export class GuideMarket {
     await this.on.sh(`sed -i ${images} /etc/gpurent/agent.conf; systemctl restart gpurent-agent`);
   }
 
+  /** With curl, then on the command line: nobody is there to approve a sign-in in a browser. */
   async signIn(): Promise<void> {
-    await this.operator.paste(this.walk.commandOf(SIGNING_IN, 'OPERATOR='));
+    await this.walk.follow(this.operator, SIGNING_IN);
+    await this.walk.follow(this.operator, LOGGING_IN, {
+      'https://gpurent.example.com': 'http://localhost:8080',
+      'gpurent login': 'echo "$OPERATOR" | gpurent login --with-token',
+    });
   }
 
   /** A token to enroll with, by the guide. `body`: what is asked for instead of what the guide asks for. */
   async token(body: object): Promise<string> {
-    const request = this.walk.commandOf(SIGNING_IN, 'enrollment-tokens');
+    const request = this.walk.commandOf(`${ADDING} (2)`, 'enrollment-tokens');
     const asked = { '{"max_uses": 1, "expires_in_hours": 24}': JSON.stringify(body) };
     return (JSON.parse(await this.operator.paste(request, asked)) as { token: string }).token;
   }
@@ -129,22 +143,29 @@ export class GuideMarket {
     return said;
   }
 
-  /** Puts the machine on the market by the guide, and gives credit to the renter, who has signed up. */
+  /** Puts the machine on the market by the guide, on the command line and with curl, and gives credit to the renter, who has signed up. */
   async offer(): Promise<void> {
+    const { organization } = this;
     const { id } = await this.machine();
-    const block = this.walk.open(this.operator, OFFERING);
+    const its = { MACHINE: id, 'credit ORGANIZATION': `credit --yes ${organization}` };
+    await this.walk.follow(this.operator, OFFERING, its);
+    const block = this.walk.open(this.operator, `${OFFERING} (2)`);
     await block.upTo('offers', { '"machine_id": "..."': `"machine_id": "${id}"` });
     // Nothing holds renters to their disks on the machine of the test.
-    await this.operator.paste(inlineOf('docs/operator.md', `api PUT ${WAIVER}`), { '/ID/': `/${id}/` });
-    const { organization } = this;
+    await this.operate(`api PUT ${WAIVER}`, { '/ID/': `/${id}/` });
     await block.rest({ '/.../': `/${organization}/` });
+  }
+
+  /** The operator pastes a command that stands in a table of the guide. */
+  operate(command: string, placeholders: Placeholders): Promise<string> {
+    return this.operator.paste(inlineOf('docs/operator.md', command), placeholders);
   }
 
   /** Puts the machine that there is now on the market. */
   async offerAgain(): Promise<void> {
     const { id } = await this.machine();
     await this.ask('PUT', WAIVER.replace('ID', id));
-    const command = this.walk.commandOf(OFFERING, '/v1/operator/offers');
+    const command = this.walk.commandOf(`${OFFERING} (2)`, '/v1/operator/offers');
     await this.operator.paste(command, { '"machine_id": "..."': `"machine_id": "${id}"` });
   }
 
@@ -193,6 +214,12 @@ export class GuideMarket {
     const { ssh_host: host, ssh_port: port, ssh_user: user } = JSON.parse(await this.see(id)) as Instance;
     const there = { SSH_PORT: `${port}`, 'SSH_USER@SSH_HOST': `${user}@${host} '${command}'` };
     return this.renter.paste(this.walk.commandOf(RENTING, 'ssh -p'), there);
+  }
+
+  /** Starts it again by the line of the guide. */
+  async start(id: string): Promise<void> {
+    await this.renter.paste(this.walk.commandOf(RENTING, '/start'), { '/ID': `/${id}` });
+    await this.becomes('running', () => this.see(id));
   }
 
   /** An instance, as its renter sees it. */

@@ -55,8 +55,6 @@ describe('the guides install', () => {
 });
 
 describe('day-two.md', () => {
-  it('signs the operator in', () => walk.follow(market.operator, 'day-two.md: Day two'));
-
   it('lets the service write to another folder', async () => {
     await machine.sh(`cp ${CONF} /root/as-installed`);
     await market.operator.paste(inlineOf('docs/operator.md', MAKE_FOLDER));
@@ -89,29 +87,43 @@ describe('day-two.md', () => {
     await machine.sh(`cat /root/as-installed >${CONF}; systemctl restart gpurent-control-plane`);
     await market.isConnected();
   });
+});
 
+describe('operator.md, on the command line and with curl,', () => {
   it('changes prices, for what is deployed from then on', async () => {
     instanceId = await market.deploy();
-    const [offer] = await market.list<{ id: string }>('/v1/operator/offers');
-    const its = { OFFER: offer?.id ?? '' };
-    const block = walk.open(market.operator, 'day-two.md: Prices');
-    const dearer = { price_per_hour_micro: 1_500_000, storage_price_per_gb_hour_micro: 150 };
-    await block.upTo('1500000', its);
-    expect(JSON.parse(await block.upTo('150}', its))).toMatchObject(dearer);
+    const offers = () => market.list<{ id: string }>('/v1/operator/offers');
+    const [one, other] = (await offers()).map(({ id }) => id);
+    if (one === undefined || other === undefined) throw new Error('there are not two offers');
+    const dearer = { price_per_hour_micro: 1_500_000 };
+    await market.operate('gpurent offers reprice OFFER --price 1.50 --storage-price 0.00015', { OFFER: one });
+    const changed = (await offers()).find(({ id }) => id === one);
+    expect(changed).toMatchObject({ ...dearer, storage_price_per_gb_hour_micro: 150 });
+    const patch = `api PATCH /v1/operator/offers/OFFER '{"price_per_hour_micro": 1500000}'`;
+    expect(JSON.parse(await market.operate(patch, { OFFER: other }))).toMatchObject(dearer);
     expect(JSON.parse(await market.see(instanceId))).toMatchObject({ price_per_hour_micro: 1_200_000 });
-    await block.rest(its);
+    await market.operate('gpurent offers withdraw OFFER', { OFFER: `--yes ${one}` });
+    await market.operate('api DELETE /v1/operator/offers/OFFER', { OFFER: other });
     expect(await market.renter.paste('api /v1/offers')).toContain('"items":[]');
     expect(await status(instanceId)).toBe('running');
     await market.offerAgain();
   });
 
+  it('suspends a renter, and restores them', async () => {
+    const ORGANIZATION = market.organization;
+    const suspend = 'gpurent suspend ORGANIZATION --reason "it sends spam" --keep-disks-days 14';
+    await market.operate(suspend, { ORGANIZATION: `--yes ${ORGANIZATION}` });
+    await market.becomes('stopped', () => market.see(instanceId));
+    await market.operate('gpurent restore ORGANIZATION --reason "the stolen key was revoked"', { ORGANIZATION });
+    await market.start(instanceId);
+  });
+
   it('freezes a renter, and lets them go on', async () => {
-    const block = walk.open(market.operator, 'day-two.md: A renter who is to stop');
-    const its = { ORGANIZATION: market.organization };
-    await block.upTo('POST /v1/operator/organizations/ORGANIZATION/dispute', its);
+    const its = { '/ID/': `/${market.organization}/` };
+    await market.operate('api POST /v1/operator/organizations/ID/dispute', its);
     await expect(market.deploy()).rejects.toThrow(/"code":/);
     expect(await status(instanceId)).toBe('running');
-    await block.rest(its);
+    await market.operate('api DELETE /v1/operator/organizations/ID/dispute', its);
   });
 });
 
@@ -122,10 +134,9 @@ describe('operator.md, where something went wrong,', () => {
     await walk.follow(market.operator, 'operator.md: Backups', { [written]: copy });
     await market.isConnected();
     const found = await market.list<{ id: string; instance_id: string }>('/v1/operator/quarantine');
-    const entryOf = (id: string) => `/${found.find((each) => each.instance_id === id)?.id}/`;
-    const block = walk.open(market.operator, 'operator.md: Backups (3)');
-    await block.upTo('/adopt', { '/ID/': entryOf(kept) });
-    await block.upTo('/remove', { '/ID/': entryOf(removed) });
+    const entryOf = (id: string) => found.find((each) => each.instance_id === id)?.id ?? '';
+    await market.operate('gpurent quarantine adopt WORKLOAD', { WORKLOAD: entryOf(kept) });
+    await market.operate('api POST /v1/operator/quarantine/ID/remove', { '/ID/': `/${entryOf(removed)}/` });
     expect(await status(kept)).toBe('running');
     await eventually('its removal', async () => (await containers()) === 1, PATIENCE_MS);
   });
@@ -168,16 +179,12 @@ describe('operator.md, where something went wrong,', () => {
 });
 
 describe('a host leaves', () => {
-  const emptying = 'operator.md: Something to rent (2)';
+  const emptying = 'operator.md: A machine that leaves';
 
   it('cordoned, emptied and deleted', async () => {
     const MACHINE = (await market.machine()).id;
-    const cordoned = await walk.follow(market.operator, 'day-two.md: A host that leaves, or is to be empty', {
-      MACHINE,
-    });
-    expect(JSON.parse(cordoned)).toMatchObject({ cordoned: true });
-    const block = walk.open(market.operator, emptying);
-    await block.upTo('/cordon', { '/ID': `/${MACHINE}` });
+    const block = walk.open(market.operator, `${emptying} (2)`);
+    expect(JSON.parse(await block.upTo('/cordon', { '/ID': `/${MACHINE}` }))).toMatchObject({ cordoned: true });
     expect(await block.upTo('GET', { '=ID': `=${MACHINE}` })).toContain(instanceId);
     await block.upTo('INSTANCE', { INSTANCE: instanceId });
     await market.becomes('destroyed', () => market.see(instanceId));
@@ -190,14 +197,16 @@ describe('a host leaves', () => {
     await market.offerAgain();
     instanceId = await market.deploy();
     const MACHINE = (await market.machine()).id;
+    const block = walk.open(market.operator, emptying);
+    expect(await block.upTo('machines show', { MACHINE })).toContain(instanceId);
     await machine.sh('systemctl stop gpurent-agent');
-    await market.ask('POST', `/v1/operator/machines/${MACHINE}/lost`);
-    await market.renter.paste(`api /v1/instances/${instanceId} -X DELETE`);
-    await market.ask('DELETE', `/v1/operator/machines/${MACHINE}`);
+    await market.operate('api POST /v1/operator/machines/ID/lost', { '/ID/': `/${MACHINE}/` });
+    await block.upTo('INSTANCE', { INSTANCE: instanceId });
+    await block.rest({ MACHINE: `--yes ${MACHINE}` });
     await machine.sh('systemctl start gpurent-agent');
     expect(await market.enrolAgain('--new', {})).toContain(instanceId);
     expect((await machine.attempt('gpurent-agent doctor')).said).toContain(MACHINE);
-    await walk.follow(market.owner, 'day-two.md: A host that leaves, or is to be empty (2)', { MACHINE });
+    await walk.follow(market.owner, 'day-two.md: Workloads left on a host', { MACHINE });
     expect(await containers()).toBe(0);
     expect(await machine.sh(`docker network ls --quiet --filter label=gpurent.host=${MACHINE}`)).toBe('');
     expect((await machine.attempt('gpurent-agent doctor')).said).toContain('ok   left workloads');
