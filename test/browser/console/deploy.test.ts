@@ -62,6 +62,7 @@ it('deploys by the keyboard alone, with what was typed', async () => {
     await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.type(text);
   };
+  await page.locator('option', { hasText: 'vLLM' }).first().waitFor({ state: 'attached' });
   await page.getByLabel('Template', { exact: true }).focus();
   await page.keyboard.type('vLLM');
   await typeInto('Label', 'train-1');
