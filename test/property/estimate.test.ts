@@ -210,9 +210,7 @@ async function attested(id: string): Promise<void> {
 async function heard(agent: FakeAgent, { offer }: Case): Promise<void> {
   if (offer === 'removed') return;
   const { connections } = world.test.core.platform;
-  for (let turn = 0; turn < 1_000 && !connections.isConnected(agent.hostId); turn++)
-    await new Promise((resolve) => setImmediate(resolve));
-  expect(connections.isConnected(agent.hostId)).toBe(true);
+  await eventually('the host', () => connections.isConnected(agent.hostId));
 }
 
 /** An hour of the instance is charged as was said, unless something ends it before, and the balance lasts as long. */

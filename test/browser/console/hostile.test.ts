@@ -109,7 +109,7 @@ const FINDINGS = `(() => {
 
 async function look(window: ConsoleWindow, path: string): Promise<void> {
   await window.goTo(path);
-  await window.page.waitForFunction("!document.querySelector('main [aria-label=Loading]')");
+  await window.page.waitForSelector('main [aria-label=Loading]', { state: 'detached' });
   for (const summary of await window.page.locator('main summary').all()) await summary.click();
   const found = await window.page.evaluate<Findings>(FINDINGS);
   expect({ path, ...found }).toEqual({ path, wide: [], links: [] });
@@ -171,7 +171,7 @@ it('an address can have anything behind it', async () => {
   ]) {
     await window.page.goto(path);
     await window.page.waitForSelector('main :is(h1, [role=alert])');
-    await window.page.waitForFunction("!document.querySelector('main [aria-label=Loading]')");
+    await window.page.waitForSelector('main [aria-label=Loading]', { state: 'detached' });
     expect({ path, failed: await window.page.locator('main >> text=This page has failed').count() }).toEqual({
       path,
       failed: 0,
