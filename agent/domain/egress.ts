@@ -16,8 +16,13 @@ export interface EgressPolicy {
 
 /** The chain that Docker evaluates before its own rules, and whose rules it keeps when it recreates its own. */
 export const DOCKER_CHAIN = 'DOCKER-USER';
+/** Limits the rate, then jumps to {@link EGRESS_CHAIN}. */
 export const FORWARD_CHAIN = 'GPURENT-FORWARD';
+/** Says where renters' packets may go. A packet may pass it twice; the rate must count a packet once. */
+export const EGRESS_CHAIN = 'GPURENT-EGRESS';
 export const INPUT_CHAIN = 'GPURENT-INPUT';
+/** In an order in which they can be removed: a chain goes before the chain that it jumps to. */
+export const OWN_CHAINS: readonly string[] = [FORWARD_CHAIN, EGRESS_CHAIN, INPUT_CHAIN];
 
 /** The assumed speed of a line whose speed is unknown. */
 const USUAL_MBIT = 1_000;
@@ -46,16 +51,17 @@ export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit:
   return restoreInput([
     // The rate is in the name, because the kernel keeps the limits of an existing bucket with the same name.
     `-A ${FORWARD_CHAIN} -m hashlimit --hashlimit-above ${kib}kb/s --hashlimit-burst ${2 * kib}kb --hashlimit-name gpr-${kib} -j DROP`,
-    `-A ${FORWARD_CHAIN} ${REPLY}`,
+    `-A ${FORWARD_CHAIN} -j ${EGRESS_CHAIN}`,
+    `-A ${EGRESS_CHAIN} ${REPLY}`,
     ...named.flatMap((address) => [
-      `-A ${FORWARD_CHAIN} -d ${address} -p udp --dport 53 -j RETURN`,
-      `-A ${FORWARD_CHAIN} -d ${address} -p tcp --dport 53 -j RETURN`,
+      `-A ${EGRESS_CHAIN} -d ${address} -p udp --dport 53 -j RETURN`,
+      `-A ${EGRESS_CHAIN} -d ${address} -p tcp --dport 53 -j RETURN`,
     ]),
-    ...allowed.map((network) => `-A ${FORWARD_CHAIN} -d ${network} -j RETURN`),
+    ...allowed.map((network) => `-A ${EGRESS_CHAIN} -d ${network} -j RETURN`),
     ...[instances, ...FORBIDDEN_IPV4].map(
-      (network) => `-A ${FORWARD_CHAIN} -d ${network} -j REJECT --reject-with icmp-admin-prohibited`,
+      (network) => `-A ${EGRESS_CHAIN} -d ${network} -j REJECT --reject-with icmp-admin-prohibited`,
     ),
-    `-A ${FORWARD_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,
+    `-A ${EGRESS_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,
     `-A ${INPUT_CHAIN} ${REPLY}`,
     `-A ${INPUT_CHAIN} -j REJECT --reject-with icmp-admin-prohibited`,
   ]);
@@ -63,12 +69,12 @@ export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit:
 
 /** Returns the rules for IPv6: they drop everything, because instances have no IPv6. */
 export function ipv6Rules(): string {
-  return restoreInput([`-A ${FORWARD_CHAIN} -j DROP`, `-A ${INPUT_CHAIN} -j DROP`]);
+  return restoreInput([FORWARD_CHAIN, EGRESS_CHAIN, INPUT_CHAIN].map((chain) => `-A ${chain} -j DROP`));
 }
 
 /** Builds the input of iptables-restore. A line that names a chain also empties it, so that all rules are replaced at once. */
 function restoreInput(rules: readonly string[]): string {
-  return ['*filter', `:${FORWARD_CHAIN} - [0:0]`, `:${INPUT_CHAIN} - [0:0]`, ...rules, 'COMMIT', ''].join('\n');
+  return ['*filter', ...OWN_CHAINS.map((chain) => `:${chain} - [0:0]`), ...rules, 'COMMIT', ''].join('\n');
 }
 
 /** The rules of each chain of the filter table, in order and as iptables prints them. */
@@ -85,9 +91,9 @@ export function parseFilterTable(saved: string): FilterTable {
   return table;
 }
 
-/** Returns the rules of both own chains as one text. */
+/** Returns the rules of the own chains as one text. */
 export function ownRules(table: FilterTable): string {
-  return [FORWARD_CHAIN, INPUT_CHAIN].flatMap((chain) => [chain, ...(table.get(chain) ?? [])]).join('\n');
+  return OWN_CHAINS.flatMap((chain) => [chain, ...(table.get(chain) ?? [])]).join('\n');
 }
 
 /** Returns what to match and where to jump to, for renters' packets. */
@@ -96,7 +102,8 @@ export function jumpTo(chain: string): string {
 }
 
 /**
- * Returns the lines of iptables-restore that make exactly one jump to each own chain the first rule where renters' packets pass. They
+ * Returns the lines of iptables-restore that make a jump to our chains the first rule wherever renters' packets pass, also while Docker
+ * moves its own chain. They
  * delete rules by their text, not their number: Docker moves its own rules meanwhile, so a number could delete one of them.
  */
 export function missingJumps(table: FilterTable): string[] {
@@ -106,14 +113,29 @@ export function missingJumps(table: FilterTable): string[] {
   return [
     ...missingJump(table, 'INPUT', INPUT_CHAIN),
     ...(hasDocker ? missingJump(table, DOCKER_CHAIN, FORWARD_CHAIN) : []),
-    ...(isViaDocker ? [] : missingJump(table, 'FORWARD', FORWARD_CHAIN)),
+    ...(isViaDocker ? missingSecond(table) : missingJump(table, 'FORWARD', FORWARD_CHAIN)),
   ];
 }
 
 function missingJump(table: FilterTable, from: string, chain: string): string[] {
-  const rules = table.get(from) ?? [];
+  return isOnlyAt(table, from, chain, 0) ? [] : [...deletions(table, from, chain), `-I ${from} 1 ${jumpTo(chain)}`];
+}
+
+/**
+ * Docker removes its chain from FORWARD for a moment whenever it moves it to the front. Packets of that moment meet the second rule: a jump
+ * that does not count the rate. A jump that counts it there would count each packet twice.
+ */
+function missingSecond(table: FilterTable): string[] {
+  const counted = deletions(table, 'FORWARD', FORWARD_CHAIN);
+  if (isOnlyAt(table, 'FORWARD', EGRESS_CHAIN, 1)) return counted;
+  return [...counted, ...deletions(table, 'FORWARD', EGRESS_CHAIN), `-I FORWARD 2 ${jumpTo(EGRESS_CHAIN)}`];
+}
+
+function isOnlyAt(table: FilterTable, from: string, chain: string, place: number): boolean {
+  return table.get(from)?.[place] === jumpTo(chain) && deletions(table, from, chain).length === 1;
+}
+
+function deletions(table: FilterTable, from: string, chain: string): string[] {
   const jump = jumpTo(chain);
-  const copies = rules.filter((rule) => rule === jump);
-  if (rules[0] === jump && copies.length === 1) return [];
-  return [...copies.map(() => `-D ${from} ${jump}`), `-I ${from} 1 ${jump}`];
+  return (table.get(from) ?? []).filter((rule) => rule === jump).map(() => `-D ${from} ${jump}`);
 }

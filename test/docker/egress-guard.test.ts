@@ -53,13 +53,15 @@ it('the guard of egress writes its rules again where another program has changed
   expect(await counts()).toContain('-c 5 7');
   await guard.rewrite();
   expect(await counts()).not.toContain('-c 5 7');
-  const own = async () => (await iptables('-S', 'GPURENT-FORWARD')).stdout;
+  const own = async () =>
+    (await iptables('-S', 'GPURENT-FORWARD')).stdout + (await iptables('-S', 'GPURENT-EGRESS')).stdout;
   const rulesBefore = await own();
   const changes = [
     () => iptables('-D', 'GPURENT-FORWARD', '1'),
     () => iptables('-I', 'GPURENT-FORWARD', '1', '-j', 'RETURN'),
     () => iptables('-R', 'GPURENT-FORWARD', '2', '-j', 'RETURN'),
     () => iptables('-F', 'GPURENT-FORWARD'),
+    () => iptables('-F', 'GPURENT-EGRESS'),
     () => iptables('-F', 'INPUT'),
     () => run('ip6tables', ['--wait', '10', '-F', 'GPURENT-INPUT']),
   ];

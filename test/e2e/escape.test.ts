@@ -131,8 +131,17 @@ describe('A renter', () => {
     expect(await inside('cat /proc/net/if_inet6')).not.toMatch(/(eth|net)\d/);
   });
 
+  it('stays kept in while Docker moves its own rules to the front', async () => {
+    // As Docker does, one after the other, whenever it creates a network.
+    execFileSync('iptables', ['--wait', '10', '-D', 'FORWARD', '-j', 'DOCKER-USER']);
+    const heard = await reach(METADATA, 80);
+    execFileSync('iptables', ['--wait', '10', '-I', 'FORWARD', '-j', 'DOCKER-USER']);
+    expect(heard).not.toContain('reached');
+    expect(await reach(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
+  });
+
   it('is kept in again when somebody has wiped the host’s rules', async () => {
-    execFileSync('iptables', ['-F', 'GPURENT-FORWARD']);
+    for (const chain of ['GPURENT-FORWARD', 'GPURENT-EGRESS']) execFileSync('iptables', ['-F', chain]);
     expect(await reach(METADATA, 80)).toContain('reached');
     await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
   });

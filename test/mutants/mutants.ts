@@ -217,7 +217,7 @@ const AGENT: readonly Mutant[] = [
   {
     name: 'egress-allowed-networks-not-let-through',
     file: 'agent/domain/egress.ts',
-    before: '    ...allowed.map((network) => `-A ${FORWARD_CHAIN} -d ${network} -j RETURN`),\n',
+    before: '    ...allowed.map((network) => `-A ${EGRESS_CHAIN} -d ${network} -j RETURN`),\n',
     after: '    ...allowed.slice(0, 0),\n',
     tests: ['test/unit/egress.test.ts'],
     docker: 'test/e2e/escape.test.ts',
@@ -225,7 +225,7 @@ const AGENT: readonly Mutant[] = [
   {
     name: 'egress-mail-let-out',
     file: 'agent/domain/egress.ts',
-    before: '    `-A ${FORWARD_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,\n',
+    before: '    `-A ${EGRESS_CHAIN} -p tcp --dport ${SMTP_PORT} -j REJECT --reject-with icmp-admin-prohibited`,\n',
     after: '',
     tests: ['test/unit/egress.test.ts'],
     docker: 'test/e2e/escape.test.ts',

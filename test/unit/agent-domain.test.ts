@@ -29,7 +29,7 @@ describe('egress', () => {
 
   it('above that is dropped before anything else is asked', () => {
     const policy = { resolvers: [], allowed: [], instances: '10.213.0.0/16', mostMbit: null };
-    const [, , , first] = ipv4Rules(policy, 8).split('\n');
+    const [, , , , first] = ipv4Rules(policy, 8).split('\n');
     expect(first).toMatch(/^-A GPURENT-FORWARD -m hashlimit --hashlimit-above 976kb\/s .* -j DROP$/);
   });
 });

@@ -17,7 +17,8 @@ const POLICY: EgressPolicy = {
   mostMbit: null,
 };
 
-const CHAIN = 'GPURENT-FORWARD';
+const CHAIN = 'GPURENT-EGRESS';
+const RATE_CHAIN = 'GPURENT-FORWARD';
 
 /** What becomes of the first packet of a connection: the target of the first rule that it meets. */
 function verdict(rules: string, address: string, protocol: 'tcp' | 'udp', port: number): string | undefined {
@@ -73,7 +74,12 @@ describe('A renter', () => {
 
 it('the rules are what iptables-restore takes: chains emptied, everything at once', () => {
   const lines = rules.split('\n');
-  expect(lines.slice(0, 3)).toEqual(['*filter', ':GPURENT-FORWARD - [0:0]', ':GPURENT-INPUT - [0:0]']);
+  expect(lines.slice(0, 4)).toEqual([
+    '*filter',
+    ':GPURENT-FORWARD - [0:0]',
+    ':GPURENT-EGRESS - [0:0]',
+    ':GPURENT-INPUT - [0:0]',
+  ]);
   expect(lines.slice(-2)).toEqual(['COMMIT', '']);
   expect(lines.filter((line) => line.includes('fd00::'))).toEqual([]);
 });
@@ -85,7 +91,8 @@ it('renters are known by how their bridges are named', () => {
 it('replies come through, and nothing on the host itself is reached', () => {
   const of = (chain: string) => rules.split('\n').filter((line) => line.startsWith(`-A ${chain} `));
   const reply = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN';
-  expect(of(CHAIN)[1]).toBe(`-A ${CHAIN} ${reply}`);
+  expect(of(RATE_CHAIN)[1]).toBe(`-A ${RATE_CHAIN} -j ${CHAIN}`);
+  expect(of(CHAIN)[0]).toBe(`-A ${CHAIN} ${reply}`);
   expect(of('GPURENT-INPUT')).toEqual([
     `-A GPURENT-INPUT ${reply}`,
     '-A GPURENT-INPUT -j REJECT --reject-with icmp-admin-prohibited',
@@ -94,7 +101,7 @@ it('replies come through, and nothing on the host itself is reached', () => {
 
 it('the line is measured in kibibytes, with a burst of two seconds, under a name that changes with it', () => {
   expect(rules).toContain(
-    `-A ${CHAIN} -m hashlimit --hashlimit-above 109863kb/s --hashlimit-burst 219726kb --hashlimit-name gpr-109863 -j DROP\n`,
+    `-A ${RATE_CHAIN} -m hashlimit --hashlimit-above 109863kb/s --hashlimit-burst 219726kb --hashlimit-name gpr-109863 -j DROP\n`,
   );
 });
 
@@ -102,8 +109,10 @@ it('nothing goes by IPv6', () => {
   expect(ipv6Rules().split('\n')).toEqual([
     '*filter',
     ':GPURENT-FORWARD - [0:0]',
+    ':GPURENT-EGRESS - [0:0]',
     ':GPURENT-INPUT - [0:0]',
     '-A GPURENT-FORWARD -j DROP',
+    '-A GPURENT-EGRESS -j DROP',
     '-A GPURENT-INPUT -j DROP',
     'COMMIT',
     '',
@@ -123,9 +132,12 @@ describe('What iptables-save prints', () => {
     ].join('\n');
   const missing = (chains: Record<string, string[]>) => missingJumps(parseFilterTable(saved(chains)));
   const DOCKER = '-j DOCKER-USER';
+  const GUARD = '-i gpr+ -j GPURENT-EGRESS';
 
   it('lacks nothing where each jump comes first, once', () => {
-    expect(missing({ INPUT: [IN, '-j OTHER'], FORWARD: [DOCKER, '-j OTHER'], 'DOCKER-USER': [OUT] })).toEqual([]);
+    expect(missing({ INPUT: [IN, '-j OTHER'], FORWARD: [DOCKER, GUARD, '-j OTHER'], 'DOCKER-USER': [OUT] })).toEqual(
+      [],
+    );
     expect(missing({ INPUT: [IN], FORWARD: [OUT] })).toEqual([]);
     expect(missing({ INPUT: [IN], FORWARD: [OUT, DOCKER], 'DOCKER-USER': [OUT] })).toEqual([]);
   });
@@ -143,6 +155,16 @@ describe('What iptables-save prints', () => {
       'the front where Docker’s chain is behind',
       { INPUT: [IN], FORWARD: ['-j OTHER', DOCKER], 'DOCKER-USER': [OUT] },
       [`-I FORWARD 1 ${OUT}`],
+    ],
+    [
+      'what holds while Docker moves its chain',
+      { INPUT: [IN], FORWARD: [DOCKER, '-j OTHER', GUARD], 'DOCKER-USER': [OUT] },
+      [`-D FORWARD ${GUARD}`, `-I FORWARD 2 ${GUARD}`],
+    ],
+    [
+      'a rate that counts each packet once',
+      { INPUT: [IN], FORWARD: [DOCKER, GUARD, OUT], 'DOCKER-USER': [OUT] },
+      [`-D FORWARD ${OUT}`],
     ],
     ['a jump for renters alone', { INPUT: ['-j GPURENT-INPUT'], FORWARD: [OUT] }, [`-I INPUT 1 ${IN}`]],
   ])('is mended where it lacks %s', (_, chains, lines) => {

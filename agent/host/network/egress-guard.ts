@@ -3,8 +3,10 @@ import { existsSync } from 'node:fs';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import {
   DOCKER_CHAIN,
+  EGRESS_CHAIN,
   FORWARD_CHAIN,
   INPUT_CHAIN,
+  OWN_CHAINS,
   egressMbit,
   ipv4Rules,
   ipv6Rules,
@@ -133,9 +135,10 @@ async function takeAway(tool: string): Promise<void> {
     ['INPUT', INPUT_CHAIN],
     [DOCKER_CHAIN, FORWARD_CHAIN],
     ['FORWARD', FORWARD_CHAIN],
+    ['FORWARD', EGRESS_CHAIN],
   ] as const;
   for (const [from, chain] of entries) while (await succeeds(tool, '-D', from, ...jumpTo(chain).split(' ')));
-  for (const chain of [INPUT_CHAIN, FORWARD_CHAIN]) {
+  for (const chain of OWN_CHAINS) {
     if (!(await succeeds(tool, '-S', chain))) continue;
     await run(tool, [...WAIT, '-F', chain]);
     await run(tool, [...WAIT, '-X', chain]);
