@@ -37,7 +37,7 @@ it('reads back the amount that it has shown, and nothing that is none', () => {
       expect(parseMoney(exactMoney(micro))).toBe(micro);
     }),
   );
-  for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$'])
+  for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$', '1,5', '12,50', '1,0000', '1.000,5'])
     expect(parseMoney(text)).toBeUndefined();
 });
 
