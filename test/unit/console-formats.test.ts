@@ -88,8 +88,8 @@ it('says times relative to now, and exactly', () => {
     ...['now', 'now', '4 min ago', 'in 3 h', '1 d ago'],
   ]);
   expect(exactTime(at(0), 'Europe/Berlin')).toBe('2026-11-24 13:00:00 CET');
-  expect([0, 43_200_000, 9 * 86_400_000].map((ms) => shortTime(at(ms), now, 'UTC'))).toEqual([
-    ...['12:00', 'Wed 00:00', '3 Dec 12:00'],
+  expect([0, 43_200_000, 9 * 86_400_000, -400 * 86_400_000].map((ms) => shortTime(at(ms), now, 'UTC'))).toEqual([
+    ...['12:00', 'Wed 00:00', '3 Dec 12:00', '20 Oct 2025 12:00'],
   ]);
 });
 
