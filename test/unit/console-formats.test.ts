@@ -37,7 +37,7 @@ it('reads back the amount that it has shown, and nothing that is none', () => {
       expect(parseMoney(exactMoney(micro))).toBe(micro);
     }),
   );
-  for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$'])
+  for (const text of ['', 'x', '1.', '.5', '-1', '1.0000001', '1e3', '1 2', '$', '1,5', '12,50', '1,0000', '1.000,5'])
     expect(parseMoney(text)).toBeUndefined();
 });
 
@@ -88,8 +88,8 @@ it('says times relative to now, and exactly', () => {
     ...['now', 'now', '4 min ago', 'in 3 h', '1 d ago'],
   ]);
   expect(exactTime(at(0), 'Europe/Berlin')).toBe('2026-11-24 13:00:00 CET');
-  expect([0, 43_200_000, 9 * 86_400_000].map((ms) => shortTime(at(ms), now, 'UTC'))).toEqual([
-    ...['12:00', 'Wed 00:00', '3 Dec 12:00'],
+  expect([0, 43_200_000, 9 * 86_400_000, -400 * 86_400_000].map((ms) => shortTime(at(ms), now, 'UTC'))).toEqual([
+    ...['12:00', 'Wed 00:00', '3 Dec 12:00', '20 Oct 2025 12:00'],
   ]);
 });
 

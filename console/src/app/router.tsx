@@ -28,8 +28,8 @@ import { Page } from '../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
 import { LinkButton } from '../parts/button.js';
 import { teamSearch } from '../pages/team/search.js';
-import { validateAuditSearch } from '../pages/team/audit/search.js';
-import { validateEndpointSearch } from '../pages/webhooks/endpoint/search.js';
+import { auditSearch } from '../pages/team/audit/search.js';
+import { endpointSearch } from '../pages/webhooks/endpoint/search.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -37,7 +37,7 @@ const root = createRootRouteWithContext<{ queries: QueryClient }>()({
   notFoundComponent: NothingHere,
 });
 
-/** Declares a page: its address, and the file that exports it as `Page`. It is loaded when it is first gone to. */
+/** Declares a page: its address, and the file whose default export it is. It is loaded when it is first gone to. */
 const page = <const Path extends string>(path: Path, load: () => Promise<{ default: () => React.JSX.Element }>) =>
   createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
 
@@ -102,14 +102,14 @@ const team = createRoute({
 const auditLog = createRoute({
   getParentRoute: () => root,
   path: '/team/audit',
-  validateSearch: only(validateAuditSearch),
+  validateSearch: only(auditSearch),
   component: lazyRouteComponent(() => import('../pages/team/audit/page.js')),
 });
 
 const webhook = createRoute({
   getParentRoute: () => root,
   path: '/webhooks/$id',
-  validateSearch: only(validateEndpointSearch),
+  validateSearch: only(endpointSearch),
   component: lazyRouteComponent(() => import('../pages/webhooks/endpoint/page.js')),
 });
 
@@ -144,7 +144,7 @@ const operator = createRoute({
   },
 });
 
-/** Declares a page for operators: its address after `/operator`, and the file that exports it. */
+/** Declares a page for operators: its address after `/operator`, and the file whose default export it is. */
 const operatorPage = <const Path extends string>(
   path: Path,
   load: () => Promise<{ default: () => React.JSX.Element }>,

@@ -23,11 +23,15 @@ export function priceOf(perHourMicro: number, ms: number): number {
   return Number((BigInt(perHourMicro) * BigInt(ms)) / 3_600_000n);
 }
 
-/** Reads what a person has typed, such as `5`, `$5` or `0.000001`, in micro-dollars; undefined: it is no amount, or has more than six digits after the point. */
+/**
+ * Reads what a person has typed, such as `5`, `$1,000` or `0.000001`, in micro-dollars; undefined: it is no amount, or has more than six
+ * digits after the point. A comma stands only before three digits: who writes `1,5` means no fifteen dollars.
+ */
 export function parseMoney(text: string): number | undefined {
-  const match = /^\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text.trim().replaceAll(',', ''));
+  const match = /^\$?(\d{1,9}|\d{1,3}(?:,\d{3}){1,2})(?:\.(\d{1,6}))?$/.exec(text.trim());
   if (!match) return undefined;
-  return Number(match[1]) * MICRO + Number((match[2] ?? '').padEnd(6, '0'));
+  const [, dollars = '', digits = ''] = match;
+  return Number(dollars.replaceAll(',', '')) * MICRO + Number(digits.padEnd(6, '0'));
 }
 
 /** Returns an amount as {@link parseMoney} reads it. */

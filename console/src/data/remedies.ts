@@ -19,7 +19,12 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   OFFER_NOT_VM_CAPABLE: { words: 'Choose another machine', href: '/market' },
   TEMPLATE_CUDA_TOO_NEW: { words: 'Choose another machine', href: '/market' },
   MACHINE_IN_MAINTENANCE: { words: 'Choose another machine', href: '/market' },
+  MACHINE_DISK_EXHAUSTED: { words: 'Choose a smaller disk or another machine', href: '/market' },
+  DISK_TOO_LARGE: { words: 'Choose a smaller disk or another machine', href: '/market' },
   TEMPLATE_NOT_FOUND: { words: 'Choose another template', href: '/templates' },
+  TEMPLATE_COMING_SOON: { words: 'Choose another template', href: '/templates' },
+  TEMPLATE_ARCH_UNSUPPORTED: { words: 'Choose another template', href: '/templates' },
+  TEMPLATE_REQUIRES_OWNER: { words: 'Choose another template', href: '/templates' },
 };
 
 /** Returns what a person can do about an error of the API by its code; undefined: its message says all. */

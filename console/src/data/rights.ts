@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Me } from './models.js';
+import type { Me, Role } from './models.js';
 import { me } from './queries.js';
 
-type Role = Me['memberships'][number]['role'];
 /** What a member does: `read`, everything but money, which every member reads; `change`, what the organization has; `change_money`, pay and set caps; `administer`, also keys of the team. */
 export type Right = 'read' | 'change' | 'change_money' | 'administer';
 

@@ -43,13 +43,21 @@ export function exactTime(at: string, timeZone?: string): string {
   return `${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName}`;
 }
 
-/** Returns the day and the minute of a time, and the day only if it is not today: `14:20`, `Wed 14:20`, `3 Dec 14:20`. */
+/** Returns the minute of a time, its day unless that is today, and its year unless that is this one: `14:20`, `Wed 14:20`, `3 Dec 2025 14:20`. */
 export function shortTime(at: string, now: number, timeZone?: string): string {
-  const { hour, minute, weekday, day, monthName } = partsOf(at, timeZone);
+  const { hour, minute, weekday, day, year } = partsOf(at, timeZone);
   const today = partsOf(new Date(now).toISOString(), timeZone);
   const clock = `${hour}:${minute}`;
-  if (day === today.day && Math.abs(Date.parse(at) - now) < DAY) return clock;
-  return Math.abs(Date.parse(at) - now) < 6 * DAY ? `${weekday} ${clock}` : `${Number(day)} ${monthName} ${clock}`;
+  const distance = Math.abs(Date.parse(at) - now);
+  if (day === today.day && distance < DAY) return clock;
+  if (distance < 6 * DAY) return `${weekday} ${clock}`;
+  return `${shortDay(at, timeZone)} ${year === today.year ? '' : `${year} `}${clock}`;
+}
+
+/** Returns the day of a time: `3 Dec`. */
+export function shortDay(at: string, timeZone?: string): string {
+  const { day, monthName } = partsOf(at, timeZone);
+  return `${Number(day)} ${monthName}`;
 }
 
 const PARTS: Intl.DateTimeFormatOptions = {

@@ -20,7 +20,7 @@ interface ChartProps {
   max?: number;
   /** The steps of the axis: `binary` for bytes, `whole` for micro-dollars; otherwise any. */
   steps?: keyof typeof STEPS;
-  /** The name of a point in the table; otherwise its exact time. */
+  /** The name of a point on hover and in the table; otherwise its exact time. */
   nameOf?: (at: string) => string;
 }
 
@@ -28,7 +28,7 @@ const HEIGHT = 180;
 const STEPS = { binary: BINARY_STEPS, whole: WHOLE_STEPS };
 const COLOURS = ['line1', 'line2', 'line3', 'line4'] as const;
 
-type PlotProps = Pick<ChartProps, 'at' | 'lines' | 'unit'> & {
+type PlotProps = Pick<Required<ChartProps>, 'at' | 'lines' | 'unit' | 'nameOf'> & {
   max: ChartProps['max'] | undefined;
   steps: ChartProps['steps'] | undefined;
 };
@@ -36,8 +36,8 @@ type PlotProps = Pick<ChartProps, 'at' | 'lines' | 'unit'> & {
 /** Lines over time, with the exact values on hover, and as a table for those who do not see them. */
 export function Chart({ title, at, lines, unit, max, steps, nameOf = exactTime }: ChartProps) {
   const make = useCallback(
-    (look: Look) => plotOf(look, { at, lines, unit, max, steps }),
-    [at, lines, unit, max, steps],
+    (look: Look) => plotOf(look, { at, lines, unit, max, steps, nameOf }),
+    [at, lines, unit, max, steps, nameOf],
   );
   const place = usePlot(HEIGHT, make);
   return (
@@ -52,7 +52,7 @@ export function Chart({ title, at, lines, unit, max, steps, nameOf = exactTime }
   );
 }
 
-function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps }: PlotProps): Plot {
+function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps, nameOf }: PlotProps): Plot {
   const options = {
     cursor: { y: false, points: { size: 6 } },
     scales: {
@@ -73,7 +73,7 @@ function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps }: PlotP
     series: [
       {
         value: (_plot: UPlot, seconds: number | null) =>
-          seconds === null ? '' : exactTime(new Date(seconds * 1_000).toISOString()),
+          seconds === null ? '' : nameOf(new Date(seconds * 1_000).toISOString()),
       },
       ...lines.map(({ name }, index) => ({
         ...{ label: name, stroke: colourOf(COLOURS[index % COLOURS.length] ?? ''), width: 2, points: { show: false } },

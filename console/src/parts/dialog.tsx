@@ -12,10 +12,10 @@ interface DialogProps {
   children: ReactNode;
 }
 
-/** A dialog for something small that is filled in or shown once. What is a page of its own is no dialog. */
+/** A dialog for something small that is filled in or shown once: no click beside it loses that. What is a page of its own is no dialog. */
 export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
   return (
-    <BaseDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <BaseDialog.Root disablePointerDismissal open={isOpen} onOpenChange={(open) => !open && onClose()}>
       <BaseDialog.Portal>
         <BaseDialog.Backdrop className={styles.backdrop} />
         <BaseDialog.Popup className={styles.popup}>

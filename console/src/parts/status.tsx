@@ -27,6 +27,6 @@ export function Marked({ shape, children }: { shape: Shape; children: ReactNode 
 }
 
 /** The shape of a status without its word, which stands beside it. */
-export function Mark({ shape }: { shape: Shape }) {
+function Mark({ shape }: { shape: Shape }) {
   return <span className={classNames(styles.mark, styles[shape])} aria-hidden="true" />;
 }

@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestConsole } from '../../harness/console.js';
+import { makePublicKey } from '../../harness/keys.js';
 
 let test: TestConsole;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ it('leads a new renter from a key over money to a machine, live', async () => {
   await window.checkAccess();
   await next.getByRole('link', { name: 'Add a key' }).click();
   await page.waitForURL('**/keys');
-  await renter.api.post('/v1/ssh-keys', { name: 'laptop', public_key: sshKey() });
+  await renter.api.post('/v1/ssh-keys', { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') });
   await window.goTo('/instances');
   await next.getByRole('link', { name: 'Add money' }).waitFor();
   const credit = { amount_micro: 1_234_567, reason: 'a start' };
@@ -31,10 +31,3 @@ it('leads a new renter from a key over money to a machine, live', async () => {
   await page.waitForURL('**/market');
   await window.close();
 });
-
-function sshKey(): string {
-  const { x } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
-  const [name, key] = [Buffer.from('ssh-ed25519'), Buffer.from(x ?? '', 'base64url')];
-  const part = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
-  return `ssh-ed25519 ${Buffer.concat([part(name), part(key)]).toString('base64')}`;
-}

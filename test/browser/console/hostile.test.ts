@@ -82,12 +82,11 @@ async function spoil() {
     ],
     operator: [
       ...['/operator', '/operator/machines', `/operator/machines/${agent.hostId}`, '/operator/offers'],
-      ...[
-        '/operator/organizations',
-        `/operator/organizations/${organizationId}`,
-        '/operator/quarantine',
-        '/operator/audit',
-      ],
+      ...['/operator/offers/prices', '/operator/templates', '/operator/users', '/operator/organizations'],
+      ...['members', 'instances', 'ledger', 'keys', 'templates', 'machines'].map(
+        (tab) => `/operator/organizations/${organizationId}?tab=${tab}`,
+      ),
+      ...['/operator/quarantine', '/operator/ignored-stops', '/operator/control-plane', '/operator/audit'],
     ],
   };
 }

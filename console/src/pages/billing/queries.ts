@@ -31,12 +31,14 @@ export interface SpendFilter {
   to?: string;
 }
 
-/** Every sum of a range of days, by what it is added up by. */
+/** Every sum of a range of days, and by what it is added up: the sums of before are shown until those of another choice are read. */
 export const chargeSums = (filter: SpendFilter) =>
   queryOptions({
     queryKey: ['billing', 'sums', filter],
-    queryFn: async ({ signal }) =>
-      (await api.get('/v1/billing/summary', { params: { query: { ...filter } }, signal })).items,
+    queryFn: async ({ signal }) => {
+      const { items } = await api.get('/v1/billing/summary', { params: { query: { ...filter } }, signal });
+      return { by: filter.by, items };
+    },
     placeholderData: keepPreviousData,
   });
 

@@ -1,7 +1,7 @@
 import { useCallback, useState } from 'react';
 import UPlot from 'uplot';
 import { exactMoney } from '../../data/money.js';
-import { shortTime } from '../../data/times.js';
+import { shortDay } from '../../data/times.js';
 import { Money } from '../../parts/money.js';
 import { WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/plot.js';
 import type { DailySpend } from './queries.js';
@@ -104,6 +104,5 @@ function dayAt(index: number | null | undefined, totals: ArrayLike<unknown>): nu
 }
 
 function dayName(seconds: number): string {
-  // Far from any now, a time is said by its day.
-  return shortTime(new Date(seconds * 1_000).toISOString(), 0, 'UTC').replace(/ \d\d:\d\d$/, '');
+  return shortDay(new Date(seconds * 1_000).toISOString(), 'UTC');
 }

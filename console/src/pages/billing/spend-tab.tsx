@@ -50,7 +50,7 @@ export function SpendTab() {
         <CsvButton name={`spend-by-${by}.csv`} read={() => csv.sums(filter)} />
       </div>
       <Loaded query={query} rows={6}>
-        {(sums) => (sums.length === 0 ? <NoCharges /> : <Sums by={by} sums={sums} />)}
+        {(sums) => (sums.items.length === 0 ? <NoCharges /> : <Sums by={sums.by} sums={sums.items} />)}
       </Loaded>
     </>
   );

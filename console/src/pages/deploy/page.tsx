@@ -18,7 +18,7 @@ import { Summary } from './summary.js';
 const route = getRouteApi('/deploy');
 
 export default function DeployPage() {
-  const { offer } = route.useSearch();
+  const { offer, template } = route.useSearch();
   return (
     <Page title="Deploy" lead="What do I want to run there, and what will it cost?">
       <OnlyFor right="change">
@@ -26,7 +26,7 @@ export default function DeployPage() {
           <Empty
             title="Choose a machine first"
             action={
-              <LinkButton kind="main" to="/market">
+              <LinkButton kind="main" to="/market" search={template === undefined ? {} : { template }}>
                 See what is free
               </LinkButton>
             }

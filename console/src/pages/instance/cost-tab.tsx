@@ -9,6 +9,8 @@ import { MeterIntervals } from './meter-intervals.js';
 import styles from './page.module.css';
 
 const AT_MOST = 200;
+/** Charges are posted without an event of their own. */
+const AGAIN_MS = 60_000;
 
 const COLUMNS: readonly Column<Transaction>[] = [
   { title: 'Charged', cell: ({ created_at }) => <Ago at={created_at} /> },
@@ -25,6 +27,7 @@ export function CostTab({ instance }: { instance: Instance }) {
       const params = { query: { instance_id: id, limit: AT_MOST } };
       return (await api.get('/v1/billing/transactions', { params, signal })).items;
     },
+    refetchInterval: AGAIN_MS,
   });
   return (
     <Loaded query={query}>
@@ -40,7 +43,7 @@ export function CostTab({ instance }: { instance: Instance }) {
                 ? `The sum of ${charges.length === 1 ? 'this charge' : `these ${charges.length} charges`} is `
                 : `The newest ${AT_MOST} charges; all together are `}
               <strong>
-                <Money micro={spend_micro} />
+                <Money micro={charges.length < AT_MOST ? sumOf(charges) : spend_micro} />
               </strong>
               .
             </p>
@@ -53,4 +56,8 @@ export function CostTab({ instance }: { instance: Instance }) {
       }
     </Loaded>
   );
+}
+
+function sumOf(charges: readonly Transaction[]): number {
+  return charges.reduce((sum, { amount_micro }) => sum - amount_micro, 0);
 }

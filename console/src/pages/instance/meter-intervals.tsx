@@ -13,6 +13,8 @@ import { At } from '../../parts/time.js';
 import styles from './page.module.css';
 
 const PAGE = 100;
+/** A time goes on without an event. */
+const AGAIN_MS = 60_000;
 type Meter = MeterInterval['meter'];
 const METERS = ['gpu', 'disk'] as const;
 const NAMES: Readonly<Record<Meter, string>> = { gpu: 'GPU time', disk: 'Disk' };
@@ -36,6 +38,7 @@ export function MeterIntervals({ instance }: { instance: Instance }) {
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    refetchInterval: AGAIN_MS,
   });
   return (
     <Section title="What they rest on">

@@ -14,11 +14,11 @@ import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
 import { ScheduleForm } from './schedule-form.js';
 
-/** The label, the limits and the schedule of an instance; those whose role only reads cannot change them. */
+/** The label, the limits and the schedule of an instance. Those whose role only reads cannot change them, and nobody once it is destroyed. */
 export function SettingsTab({ instance }: { instance: Instance }) {
   const { id } = instance;
   const queries = useQueryClient();
-  const mayChange = useMay('change');
+  const mayChange = useMay('change') && instance.status !== 'destroying' && instance.status !== 'destroyed';
   const [label, setLabel] = useState(instance.label ?? '');
   const [typed, setTyped] = useState(() => fromLimits(instance));
   const faults = limitFaults(typed);

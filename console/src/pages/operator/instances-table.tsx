@@ -43,7 +43,9 @@ export function InstancesTable({ of }: { of: { machine_id: string } | { organiza
               : { title: 'Machine', cell: (instance) => <MachineLink {...instance} /> },
             {
               title: 'Deployed by',
-              cell: ({ deployed_by_email }) => <span className={styles.text}>{deployed_by_email ?? 'a key'}</span>,
+              cell: ({ deployed_by, deployed_by_email }) => (
+                <span className={styles.text}>{deployed_by_email ?? deployed_by}</span>
+              ),
             },
             {
               title: 'Waits for',

@@ -1,8 +1,7 @@
 import type { Gpu, Machine } from './models.js';
 
 /** What a GPU is to an operator: each GPU is one of these, the first that holds. */
-export const GPU_STATES = ['away', 'unhealthy', 'quarantine', 'sold', 'held back', 'free'] as const;
-export type GpuState = (typeof GPU_STATES)[number];
+type GpuState = 'away' | 'unhealthy' | 'quarantine' | 'sold' | 'held back' | 'free';
 
 /** Returns what a GPU is: `held back`: nobody has rented it, and its machine takes no instances at present. */
 export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
@@ -14,7 +13,7 @@ export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
 }
 
 /** Returns why a connected machine takes no new instances; undefined: it takes them. */
-export function whyClosed(machine: Machine, now: number): string | undefined {
+function whyClosed(machine: Machine, now: number): string | undefined {
   if (machine.cordoned) return 'cordoned';
   if (isInMaintenance(machine, now)) return 'in maintenance';
   if (machine.obstacle !== null) return machine.obstacle;

@@ -30,7 +30,6 @@ export type Overview = Answers['OperatorOverview'];
 export type Need = Answers['Need'];
 export type NeedItem = Need['items'][number];
 export type DailyRevenue = Answers['DailyRevenue'];
-export type Deed = Answers['AuditEntry'];
 export type Adoption = NonNullable<
   paths['/v1/operator/quarantine/{id}/adopt']['post']['requestBody']
 >['content']['application/json'];

@@ -19,7 +19,7 @@ const QUARANTINE = { to: '/operator/quarantine', words: 'Adopt or remove it' } a
 const WORDS: Readonly<Record<Need['kind'], Words>> = {
   clock_untrusted: { what: () => 'The clock is not trusted', then: 'Time-outs wait until you confirm it.' },
   backup_overdue: {
-    what: () => 'The scheduled backup is more than an hour late',
+    what: () => 'No scheduled backup has been made in time',
     then: 'The log line “no backup could be made” says why. It is tried again every minute.',
     link: BACKUPS,
   },

@@ -35,8 +35,8 @@ function Gpus({ machines, gpus }: Pick<Overview, 'machines' | 'gpus'>) {
   return (
     <Section title="GPUs" actions={<LinkButton to="/operator/machines">All machines</LinkButton>}>
       <p className={styles.note}>
-        {machines.connected.toLocaleString('en-US')} machines are connected, {machines.away.toLocaleString('en-US')} are
-        away, {machines.lost.toLocaleString('en-US')} are lost.
+        Machines: {machines.connected.toLocaleString('en-US')} connected, {machines.away.toLocaleString('en-US')} away,{' '}
+        {machines.lost.toLocaleString('en-US')} lost.
       </p>
       <Table
         label="GPUs by model"

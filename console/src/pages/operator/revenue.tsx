@@ -39,7 +39,7 @@ const dayOf = (at: string) => at.slice(0, 10);
 function RestsOn({ days, models }: Pick<DailyRevenue, 'days' | 'models'>) {
   const day = days.at(-2);
   if (!day || models.length === 0)
-    return <p className={styles.note}>What it rests on stands here once a whole day is over.</p>;
+    return <p className={styles.note}>Nothing was charged on the last whole day{day && `, ${day.date}`}.</p>;
   return (
     <>
       <p className={styles.note}>

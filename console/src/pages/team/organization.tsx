@@ -10,7 +10,6 @@ import { ConfirmButton } from '../../parts/confirm-button.js';
 import { Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
-import { say } from '../../parts/toast.js';
 import { NameDialog } from './name-dialog.js';
 import styles from './page.module.css';
 import { factorRequirement } from './queries.js';
@@ -120,10 +119,7 @@ export function LeaveOrganization({ id, name, role }: { id: string; name: string
           title={`Leave ${name}${hasKeys ? ' and lose your personal API keys of it' : ''}`}
           act={() => api.delete('/v1/me/organizations/{id}', { params: { path: { id } } })}
           old={[]}
-          onDone={() => {
-            say(`You have left ${name}`);
-            chooseOrganization(undefined);
-          }}
+          onDone={() => chooseOrganization(undefined)}
         >
           <p>You see nothing of it any more. To come back you need an invitation of an admin.</p>
         </ConfirmButton>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { nameOf } from '../../data/instances.js';
 import type { WebhookRequest } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
 import { Button } from '../../parts/button.js';
@@ -75,7 +76,7 @@ export function EndpointForm({ before, verb, isBusy, error, onSubmit, onClose }:
 function Of({ value, onChoose }: { value: string | null; onChoose: (id: string | null) => void }) {
   const { data = [] } = useQuery(instances);
   const live = data.filter(({ id, status }) => status !== 'destroyed' || id === value);
-  const choices = live.map(({ id, label }) => ({ value: id, label: `the instance ${label}` }));
+  const choices = live.map((each) => ({ value: each.id, label: `the instance ${nameOf(each)}` }));
   // One that was destroyed long ago is not in the list.
   if (value !== null && !live.some(({ id }) => id === value)) choices.push({ value, label: `the instance ${value}` });
   return (

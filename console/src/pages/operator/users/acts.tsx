@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api } from '../../../data/api.js';
+import { me } from '../../../data/queries.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { CheckBox } from '../../../parts/field.js';
 import { say } from '../../../parts/toast.js';
@@ -18,15 +20,16 @@ const at = (id: string) => ({ params: { path: { id } } });
 const MEMBERS_READ = 'The organizations of the user read it in their audit log.';
 const OPERATORS_READ = 'Operators read it in their audit log.';
 
-/** What an operator can do about somebody who signs in, or cannot. */
+/** What an operator can do about somebody who signs in, or cannot. Some of it only another operator can do. */
 export function UserActs({ user }: Props) {
+  const isMe = useQuery(me).data?.user.id === user.id;
   return (
     <div className={styles.acts}>
       <EndSessions user={user} />
       <ResetLink user={user} hint={MEMBERS_READ} />
-      <RemoveFactors user={user} />
+      {!isMe && <RemoveFactors user={user} />}
       {user.is_operator ? <Withdraw user={user} /> : <Grant user={user} />}
-      <Remove user={user} />
+      {!isMe && <Remove user={user} />}
     </div>
   );
 }

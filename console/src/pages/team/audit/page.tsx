@@ -4,11 +4,12 @@ import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import { saveFile } from '../../../data/download.js';
 import type { AuditEntry } from '../../../data/models.js';
+import { useMay } from '../../../data/rights.js';
 import { Button } from '../../../parts/button.js';
 import { Field, Select } from '../../../parts/field.js';
 import { Page } from '../../../parts/page.js';
 import { Older } from '../../../parts/older.js';
-import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
+import { Empty, ErrorBox, Loaded, Notice } from '../../../parts/states.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
 import { TeamTabs } from '../tabs.js';
@@ -20,6 +21,17 @@ const route = getRouteApi('/team/audit');
 const PAGE = 50;
 
 export default function AuditPage() {
+  if (useMay('administer')) return <AuditLog />;
+  return (
+    <Page title="Team" lead="Who may do what, and who has done what?">
+      <Notice>
+        <p>Only admins of the organization see what was done in it.</p>
+      </Notice>
+    </Page>
+  );
+}
+
+function AuditLog() {
   const search = route.useSearch();
   const query = useInfiniteQuery({
     queryKey: ['audit-log', search],

@@ -8,7 +8,7 @@ export interface AuditSearch {
 }
 
 /** Reads the address; what it does not know is left out. */
-export function validateAuditSearch({ by, action }: Record<string, unknown>): AuditSearch {
+export function auditSearch({ by, action }: Record<string, unknown>): AuditSearch {
   return {
     ...(isOf(ACTORS, by) ? { by } : {}),
     ...(isOf(ACTIONS, action) ? { action } : {}),

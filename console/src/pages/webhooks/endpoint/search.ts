@@ -8,7 +8,7 @@ export interface EndpointSearch {
 export const STATES: readonly WebhookDelivery['state'][] = ['pending', 'delivered', 'failed'];
 
 /** Reads the address; what it does not know is left out. */
-export function validateEndpointSearch({ state }: Record<string, unknown>): EndpointSearch {
+export function endpointSearch({ state }: Record<string, unknown>): EndpointSearch {
   const known = STATES.find((each) => each === state);
   return known === undefined ? {} : { state: known };
 }

@@ -16,7 +16,7 @@ export function MachineActs({ machine }: { machine: Machine }) {
         <Notice machine={machine} />
         {machine.disk_quota === 'none' && <Waiver machine={machine} />}
         <Revoke machine={machine} />
-        {!machine.lost && <Lose machine={machine} />}
+        {!machine.lost && !machine.connected && <Lose machine={machine} />}
         <Remove machine={machine} />
       </div>
     </Section>
@@ -107,8 +107,8 @@ function Lose({ machine }: { machine: Machine }) {
       old={OPERATED}
     >
       <p>
-        Do this only if it will not come back. It must not be connected. Renters pay for what the host has reported so
-        far, and for nothing that it reports later. Stopped instances show that their disks are gone, and cost nothing.
+        Do this only if it will not come back. Renters pay for what the host has reported so far, and for nothing that
+        it reports later. Stopped instances show that their disks are gone, and cost nothing.
       </p>
     </ConfirmButton>
   );

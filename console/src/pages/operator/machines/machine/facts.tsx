@@ -1,3 +1,4 @@
+import { memory } from '../../../../data/sizes.js';
 import { CopyLine } from '../../../../parts/copy.js';
 import { Facts } from '../../../../parts/facts.js';
 import { Ago, At } from '../../../../parts/time.js';
@@ -14,7 +15,7 @@ export function MachineFacts({ machine }: { machine: Machine }) {
           ['Region', machine.region],
           ['Address for renters', <span className={styles.name}>{machine.public_address}</span>],
           ['Processor', `${machine.cpu_model}, ${machine.cpu_cores} cores`],
-          ['Memory', `${Math.floor(machine.memory_mb / 1_024)} GB`],
+          ['Memory', memory(machine.memory_mb)],
           ['Disk free', `${machine.disk_available_gb} of ${machine.disk_gb} GB`],
           [
             'Disk quotas',
