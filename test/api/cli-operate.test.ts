@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { EXIT } from '../../client/cli/errors/exit-codes.js';
 import { CommandLine } from '../harness/command-line.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
@@ -28,6 +29,9 @@ it('an operator enrolls a host, and rents it out', async () => {
   expect(await run('machines add --uses 3 --expires 2h')).toMatch(
     /^scripts\/install-agent --control-plane 127\.0\.0\.1:8090 --token enr_\S+\n$/,
   );
+  await test.restart({ publicGrpcAddress: 'hosts.example:1;reboot' });
+  // A control plane that lies puts nothing into the line that root pastes.
+  expect(await operator.run(['machines', 'add'])).toMatchObject({ code: EXIT.failed, stdout: '' });
   await test.restart({ publicGrpcAddress: 'hosts.example:18090' });
   expect(await run('machines add')).toContain(' --control-plane hosts.example:18090 --token ');
   const agent = await test.host({ gpus: 2 });

@@ -99,6 +99,29 @@ describe('a stop that its host ignores', () => {
     expect((await ignored(id))?.charged_micro).toBe(charged);
   });
 
+  it('is over once its host has confirmed it, if it has cost nothing', async () => {
+    // A micro-dollar in a hundred seconds.
+    const rented = await running(36);
+    const { agent, id } = rented;
+    agent.automatic = false;
+    await ask('POST', `${id}/stop`);
+    await earn(rented, 29.5);
+    const passes = async () => {
+      test.advance(1_000);
+      agent.beat();
+      return read(id);
+    };
+    await eventually('the time-out', async () => (await passes())['error_code'] === 'stop_timed_out');
+    await eventually('charges', async () => {
+      await passes();
+      return ignored(id);
+    });
+    const stop = agent.held.at(-1);
+    if (stop) agent.done(stop);
+    await statusIs(renter.api, id, 'stopped');
+    expect(await ignored(id)).toBeUndefined();
+  });
+
   it('of a host that says that it tries leaves the machine on the market', async () => {
     const rented = await running();
     const { agent, id } = rented;

@@ -4,6 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { components } from '../../client/api/index.js';
 import { NEED_AFTER_MS } from '../../control-plane/domain/need.js';
+import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
+import type { Platform } from '../../control-plane/services/system/platform.js';
+import { query } from '../../control-plane/store/sql.js';
+import type { Tx } from '../../control-plane/store/store.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
@@ -74,16 +78,42 @@ it('names a machine that is away, until it is lost and removed', async () => {
   expect(await need('machine_lost')).toBeUndefined();
 });
 
+it('reads again what could not be read', async () => {
+  await test.host({ name: 'unread', gpus: 1 });
+  const { platform } = test.core;
+  let isBroken = true;
+  const transact = <T>(work: (tx: Tx) => T) =>
+    platform.store.transact((tx) => {
+      const get: Tx['get'] = (statement) => {
+        if (isBroken) throw new Error('disk I/O error');
+        return tx.get(statement);
+      };
+      return work({ ...tx, get });
+    });
+  const store = Object.assign(Object.create(platform.store) as Platform['store'], { transact });
+  const fleet = new Fleet({ ...platform, store });
+  const idsIn = (one: Fleet) => Array.from(one.machines(), ({ machine }) => machine.id).sort();
+  expect(() => idsIn(fleet)).toThrow('disk I/O error');
+  isBroken = false;
+  expect(idsIn(fleet)).toEqual(idsIn(fleetOf(platform)));
+});
+
 it('names the first ten of a kind and counts the others', async () => {
   const before = (await need('machine_away'))?.count ?? 0;
   const token = await test.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', { max_uses: 12 });
   expect(token.token).toMatch(/^enr_/);
-  for (let count = 0; count < 12; count++) (await test.host({ name: `many ${count}`, gpus: 1 })).disconnect();
+  const first = await test.host({ name: 'many', gpus: 1 });
+  first.disconnect();
+  for (let count = 1; count < 12; count++) (await test.host({ name: `many ${count}`, gpus: 1 })).disconnect();
+  const later = query.updateTable('machines').set({ last_seen_at: test.clock.now() + 1 });
+  test.core.platform.store.transact((tx) => tx.run(later.where('id', '=', first.hostId)));
   const many = await eventually('all to be away', async () => {
     const found = await need('machine_away');
     return found?.count === before + 12 && found;
   });
   expect(many.items).toHaveLength(10);
+  const times = many.items.map(({ since }) => since ?? 'never');
+  expect(times).toEqual(times.toSorted());
   expect(JSON.stringify(await overview()).length).toBeLessThan(6_000);
 });
 

@@ -53,19 +53,21 @@ export async function visit(
 /** Opens an address and waits until the page has asked for nothing for a while and its main thread has nothing to do. Returns what it has asked. */
 export async function openUntilRest(page: Page, url: string): Promise<Request[]> {
   const finished: Request[] = [];
-  let open = 0;
+  // Requests of the page before may end meanwhile; they are not among these.
+  const open = new Set<Request>();
   let last = performance.now();
-  const count = (change: number) => (request: Request) => {
-    last = performance.now();
+  const began = (request: Request) => {
     // The stream of events stays open.
-    if (request.url().endsWith('/v1/events')) return;
-    open += change;
-    if (change < 0) finished.push(request);
+    if (!request.url().endsWith('/v1/events')) open.add(request);
+    last = performance.now();
   };
-  const [began, ended] = [count(1), count(-1)];
+  const ended = (request: Request) => {
+    if (open.delete(request)) finished.push(request);
+    last = performance.now();
+  };
   page.on('request', began).on('requestfinished', ended).on('requestfailed', ended);
   await page.goto(url);
-  await eventually('the page to be at rest', () => open === 0 && performance.now() - last > REST_MS);
+  await eventually('the page to be at rest', () => open.size === 0 && performance.now() - last > REST_MS);
   await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
   page.off('request', began).off('requestfinished', ended).off('requestfailed', ended);
   return finished;

@@ -64,11 +64,11 @@ it('says each need in words, with the place where it can be mended', () => {
   ];
   expect(shown.map(({ words, why, link }): unknown[] => [words, why, link?.to])).toEqual([
     ['The clock is not trusted', 'Time-outs wait until you confirm it.', undefined],
-    ['The background worker meter fails', expect.stringMatching(/^disk full It runs again/), undefined],
+    ['The background worker meter fails', expect.stringMatching(/^disk full It runs again/), '/operator/control-plane'],
     ['rack is away', 'Its agent is not connected. Its workloads keep running.', '/operator/machines/$id'],
     ['rack takes no instances', 'no space', '/operator/machines/$id'],
     ['rack has a workload in quarantine', expect.any(String), '/operator/quarantine'],
-    [expect.stringContaining('charged after a stop'), 'Credit its renter.', '/operator/organizations/$id'],
+    [expect.stringContaining('charged after a stop'), 'Credit its renter.', '/operator/ignored-stops'],
     ['Acme disputes a payment', 'It can neither deploy nor start.', '/operator/organizations/$id'],
     ['rack: what a later release knows', '', '/operator/machines/$id'],
   ]);

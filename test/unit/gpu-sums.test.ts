@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { FleetMachine } from '../../control-plane/services/oversight/fleet.js';
 import { sumGpus } from '../../control-plane/services/oversight/gpu-sums.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
@@ -21,9 +22,12 @@ it('counts free GPUs as held back while their machine takes nothing new, and all
     machine({ cordoned_at: 1 }, 'H100', 4),
     machine({ maintenance_starts_at: 0, maintenance_ends_at: NOW }, 'H100', 8),
     machine({ maintenance_starts_at: 0, maintenance_ends_at: NOW + 1 }, 'H100', 16),
+    // In the hour before, too, nothing can be deployed.
+    machine({ maintenance_starts_at: NOW + HOUR_MS, maintenance_ends_at: NOW + 2 * HOUR_MS }, 'H100', 32),
+    machine({ maintenance_starts_at: NOW + HOUR_MS + 1, maintenance_ends_at: NOW + 2 * HOUR_MS }, 'H100', 64),
   ];
-  const sum = { sold: 4, free: 10, held_back: 20, unhealthy: 0, quarantined: 0, away: 3 };
-  expect(sumGpus(platform, fleet, NOW)).toEqual([{ gpu_model: 'H100', total: 37, ...sum }]);
+  const sum = { sold: 6, free: 74, held_back: 52, unhealthy: 0, quarantined: 0, away: 3 };
+  expect(sumGpus(platform, fleet, NOW)).toEqual([{ gpu_model: 'H100', total: 135, ...sum }]);
 });
 
 it('names fifty models, the most frequent first, and adds up the others', () => {

@@ -1,4 +1,6 @@
 import type { components } from '../../api/index.js';
+import { CliError } from '../errors/cli-error.js';
+import { EXIT } from '../errors/exit-codes.js';
 import type { Define } from '../invocation/define.js';
 import type { Invocation } from '../invocation/invocation.js';
 import { findMachine } from '../operator/find.js';
@@ -10,6 +12,8 @@ import { duration, whole, withYes } from './options.js';
 type Machine = components['schemas']['OperatedMachine'];
 
 const HOUR_MS = 3_600_000;
+/** What the control plane sends becomes a part of a line that root pastes into a shell: nothing in it may mean something there. */
+const PLAIN = /^[\w.:[\]-]*$/;
 
 const columns = (now: number): Column<Machine>[] => [
   { title: 'ID', of: ({ id }) => id.slice(0, 8) },
@@ -55,6 +59,8 @@ export const define: Define = (command, invocation) => {
       const body = { max_uses: uses, expires_in_hours: Math.max(1, Math.ceil(expires / HOUR_MS)) };
       const made = await invocation.gpurent().post('/v1/operator/enrollment-tokens', { body });
       if (invocation.wantsJson) return invocation.json(made);
+      if (!PLAIN.test(made.token) || !PLAIN.test(made.grpc_address ?? ''))
+        throw new CliError(EXIT.failed, 'the control plane has sent a malformed token or address');
       const address = grpc ?? made.grpc_address ?? `${new URL(invocation.chosen().context.url).hostname}:8090`;
       invocation.note(
         `Paste this as root on the host, in the folder of the release. It works until ${minuteOf(made.expires_at)}:`,

@@ -110,7 +110,7 @@ function answer(
   reply: FastifyReply,
   stream: string,
 ): FastifyReply {
-  const query = request.query as EventQuery;
+  const query = queryOf(request, stream);
   if (!wantsStream(request.headers.accept)) {
     // As text: the schema of all types is for the document, and would be slow to serialize by.
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(listStream(platform, stream, query)));
@@ -123,6 +123,12 @@ function answer(
   // The connection ends with the stream, so that a control plane that stops need not wait for the next request on it.
   void reply.header('Connection', 'close');
   return reply.send(streams.start(request, reply, reading));
+}
+
+/** Returns the fields of the query that the route declares. Others are in the request, too, and unchecked: an id can be a list. */
+function queryOf(request: FastifyRequest, stream: string): EventQuery {
+  const { machine_id, ...query } = request.query as EventQuery;
+  return stream === OPERATORS && machine_id !== undefined ? { ...query, machine_id } : query;
 }
 
 /** Tells whether a client accepts server-sent events, by its header `Accept`. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { NEED_KINDS } from '../../domain/need.js';
-import { revenueOfDay, type RevenueDay } from '../../services/billing/revenue-days.js';
+import { revenueOfDay, today, type RevenueDay } from '../../services/billing/revenue-days.js';
 import { dateOf } from '../../services/billing/statements.js';
 import { revenueByModel } from '../../services/oversight/model-revenue.js';
 import type { Need } from '../../services/oversight/need.js';
@@ -40,7 +40,7 @@ const Need = Type.Object(
   {
     kind: choice([...NEED_KINDS], 'What is the matter; later releases can add more'),
     count: integer('How many items there are', { minimum: 1 }),
-    items: list(NeedItem, 'The first 10 of them, the oldest first where their age is known'),
+    items: list(NeedItem, 'The first 10 of them; the oldest first, but for workers and GPUs'),
   },
   { title: 'Need' },
 );
@@ -100,7 +100,7 @@ export const operatorOverviewRoutes =
           operationId: 'getOperatorOverview',
           summary: 'Get how many machines and GPUs there are, and what needs an act now',
           description:
-            'A kind is listed exactly while the metric of its alert is beyond the limit of that alert. The size of the answer does not grow with the marketplace.',
+            'A kind that has an alert is listed while the metric of that is beyond its limit; `stop_ignored` also until the charges are credited. The size of the answer does not grow with the marketplace.',
           response: { 200: OperatorOverview },
         },
       },
@@ -126,12 +126,14 @@ export const operatorOverviewRoutes =
       },
       async ({ query }) => {
         const days: RevenueDay[] = [];
-        for (let ago = query.days - 1; ago >= 0; ago--) {
-          days.push(revenueOfDay(platform, ago));
+        // Read once: midnight can pass between two turns.
+        const last = today(platform);
+        for (let day = last - query.days + 1; day <= last; day++) {
+          days.push(revenueOfDay(platform, day));
           // A day that is not remembered is a row for each machine.
           await nextTurn();
         }
-        return { days: days.map(dayView), models: revenueByModel(platform, 1) };
+        return { days: days.map(dayView), models: revenueByModel(platform, last - 1) };
       },
     );
   };

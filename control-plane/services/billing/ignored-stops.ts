@@ -37,16 +37,24 @@ interface Sum {
   is_open: number;
 }
 
-/** Lists ignored stops without a full credit for an operator, oldest first. */
+/** Lists, for an operator, the ignored stops that are still charged or not fully credited, the oldest first. */
 export function listIgnoredStops(platform: Platform, request: PageRequest): ListOrPage<IgnoredStop> {
-  const owed = sums().having(sql<boolean>`ms > credited_ms`);
-  const stops = platform.store.transact((tx) =>
-    tx.all(owed.orderBy('since').orderBy('instance_id')).flatMap((sum) => describe(tx, sum) ?? []),
-  );
-  return pageFrom(stops, request, {
+  return pageFrom(platform.store.transact(ignoredStops), request, {
     by: { since: 'asc', instance_id: 'asc' },
     keyOf: ({ since, instance_id }) => [since, instance_id],
   });
+}
+
+/** Returns the ignored stops that are still charged, or whose charges are not fully credited, the oldest first. */
+export function ignoredStops(tx: Tx): IgnoredStop[] {
+  const owed = sums().having(sql<boolean>`ms > credited_ms`);
+  return (
+    tx
+      .all(owed.orderBy('since').orderBy('instance_id'))
+      .flatMap((sum) => describe(tx, sum) ?? [])
+      // Of so short a time that it cost nothing, there is nothing to credit.
+      .filter(({ charged_micro, is_open }) => is_open || charged_micro > 0)
+  );
 }
 
 /**

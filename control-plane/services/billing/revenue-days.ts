@@ -24,9 +24,13 @@ export const revenueDays = oncePer((platform: Platform) => {
   return days;
 });
 
-/** Returns the sum of the day that is `ago` days before today, by UTC. */
-export function revenueOfDay(platform: Platform, ago: number): RevenueDay {
-  const day = Math.floor(platform.clock.now() / DAY_MS) - ago;
+/** Returns today, in UTC days since 1970. */
+export function today({ clock }: Pick<Platform, 'clock'>): number {
+  return Math.floor(clock.now() / DAY_MS);
+}
+
+/** Returns the sum of a day, given in UTC days since 1970. */
+export function revenueOfDay(platform: Platform, day: number): RevenueDay {
   return revenueDays(platform).of(String(day)) ?? { day, gpu_micro: 0, disk_micro: 0, machines: 0 };
 }
 

@@ -91,6 +91,8 @@ const systemTemplates = query
   .selectFrom('templates')
   .selectAll()
   .where('deactivated_at', 'is', null)
+  // For its index, which has no templates of organizations.
+  .where('visibility', '<>', sql.lit('organization'))
   .where('visibility', '=', sql.lit('system'));
 
 function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {

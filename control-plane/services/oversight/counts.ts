@@ -1,4 +1,4 @@
-import { GPU_USES } from '../../domain/need.js';
+import { GPU_USES } from '../../domain/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
@@ -50,6 +50,7 @@ export function countHosts(platform: Platform, fleet: readonly FleetMachine[]): 
   return hosts;
 }
 
+/** Tells which of the counts of {@link countHosts} a machine belongs to. */
 export function presenceOf({ connections }: Platform, { id, lost_at }: FleetMachine['machine']) {
   return connections.isConnected(id) ? 'connected' : lost_at === null ? 'away' : 'lost';
 }
@@ -61,7 +62,7 @@ function countGpus(fleet: readonly FleetMachine[]): Overview['gpus'] {
   return sums;
 }
 
-const COUNT = sql<number>`count(*)`.as('count');
+export const COUNT = sql<number>`count(*)`.as('count');
 
 const pendingWebhooks = query.selectFrom('webhook_deliveries').select(COUNT).where('state', '=', sql.lit('pending'));
 

@@ -1,4 +1,4 @@
-import { GPU_USES, gpuUse, type GpuUse } from '../../domain/need.js';
+import { GPU_USES, gpuUse, type GpuUse } from '../../domain/gpu-use.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
@@ -63,13 +63,14 @@ export class Fleet {
 
   private refresh(tx: Tx): void {
     const ids = this.mustReadAll ? [...this.known.keys(), ...presentIds(tx)] : this.touched;
-    this.touched = new Set();
-    this.mustReadAll = false;
     for (const id of new Set(ids)) {
       const machine = tx.get(machineBy({ id }));
       if (machine?.removed_at !== null) this.known.delete(id);
       else this.known.set(id, describe(tx, machine));
     }
+    // Last, so that all of it is read again if the database could not be read now.
+    this.touched = new Set();
+    this.mustReadAll = false;
   }
 }
 

@@ -1,10 +1,11 @@
-import { GPU_USES } from '../../domain/need.js';
+import { isMaintenanceNear } from '../../domain/machine.js';
+import { GPU_USES } from '../../domain/gpu-use.js';
 import { obstacleOfMachine } from '../catalogue/offer-obstacle.js';
 import type { Platform } from '../system/platform.js';
 import type { FleetMachine, GpuCounts } from './fleet.js';
 
-/** Hosts name their models, so their number has a bound: the GPUs of all further models are one row. */
-const MOST_MODELS = 50;
+/** Hosts name their models, so their number has a bound: all further models are one row. */
+export const MOST_MODELS = 50;
 
 /** How many GPUs of a model are what; each counts once, those of machines that are not connected as `away`. */
 export type GpuSum = GpuCounts & { gpu_model: string | null; total: number; away: number; held_back: number };
@@ -17,7 +18,7 @@ export function sumGpus({ connections }: Platform, fleet: readonly FleetMachine[
   const sums = new Map<string, GpuSum>();
   for (const { machine, models } of fleet) {
     const isAway = !connections.isConnected(machine.id);
-    const isClosed = obstacleOfMachine(connections, machine) !== null || isInMaintenance(machine, now);
+    const isClosed = obstacleOfMachine(connections, machine) !== null || isNearMaintenance(machine, now);
     for (const [model, counts] of models) {
       const sum = sums.get(model) ?? emptySum(model);
       sums.set(model, sum);
@@ -48,9 +49,9 @@ function compare({ gpu_model: one }: GpuSum, { gpu_model: other }: GpuSum): numb
   return (one ?? '') < (other ?? '') ? -1 : 1;
 }
 
-function isInMaintenance(
-  { maintenance_starts_at: starts, maintenance_ends_at: ends }: FleetMachine['machine'],
+function isNearMaintenance(
+  { maintenance_starts_at: startsAt, maintenance_ends_at: endsAt }: FleetMachine['machine'],
   now: number,
 ): boolean {
-  return starts !== null && ends !== null && starts <= now && now < ends;
+  return startsAt !== null && endsAt !== null && isMaintenanceNear({ startsAt, endsAt }, now);
 }

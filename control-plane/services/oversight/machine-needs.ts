@@ -1,10 +1,10 @@
-import { query } from '../../store/sql.js';
+import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { presenceOf } from './counts.js';
 import type { FleetMachine } from './fleet.js';
-import { MOST_ITEMS, needOf, type Need, type NeedItem } from './need.js';
+import { MOST_ITEMS, needOf, oldestFirst, type Need, type NeedItem } from './need.js';
 
 /** Returns what the machines need. The counts are those of the metrics `gpurent_hosts` and `gpurent_gpus`, in machines. */
 export function machineNeeds(
@@ -20,16 +20,8 @@ export function machineNeeds(
   const refusing = connected.filter(({ machine: { id } }) => connections.troubleOf(id) !== null);
   const failed = new Set(failing);
   return [
-    ...needOf(
-      'machine_away',
-      away.length,
-      firstOf(away).map((one) => awayItem(tx, one)),
-    ),
-    ...needOf(
-      'machine_lost',
-      lost.length,
-      firstOf(lost).map((one) => ({ ...itemOf(one), since: one.machine.lost_at })),
-    ),
+    ...needOf('machine_away', away.length, awayItems(tx, away)),
+    ...needOf('machine_lost', lost.length, oldestFirst(lost.map(lostItem))),
     ...needOf(
       'machine_refusing',
       refusing.length,
@@ -57,10 +49,20 @@ function itemOf({ machine: { id, name } }: FleetMachine): Partial<NeedItem> {
   return { subject: `machines/${id}`, name, machine_id: id };
 }
 
-function awayItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
-  const machine = tx.get(query.selectFrom('machines').select('last_seen_at').where('id', '=', one.machine.id));
-  const since = machine?.last_seen_at ?? null;
-  return { ...itemOf(one), since, message: since === null ? 'It has enrolled and never connected.' : null };
+/** Returns the machines that have been away for longest; those that have never connected come last. */
+function awayItems(tx: Tx, away: readonly FleetMachine[]): Partial<NeedItem>[] {
+  const seen = query.selectFrom('machines').select(['id', 'last_seen_at']);
+  const rows = tx.all(seen.where('id', 'in', listOf(away.map(({ machine }) => machine.id))));
+  const seenAt = new Map(rows.map(({ id, last_seen_at }) => [id, last_seen_at]));
+  const items = away.map((one) => ({ ...itemOf(one), since: seenAt.get(one.machine.id) ?? null }));
+  return firstOf(oldestFirst(items)).map((item) => ({
+    ...item,
+    message: item.since === null ? 'It has enrolled and never connected.' : null,
+  }));
+}
+
+function lostItem(one: FleetMachine) {
+  return { ...itemOf(one), since: one.machine.lost_at };
 }
 
 function hasUnhealthy({ models }: FleetMachine): boolean {

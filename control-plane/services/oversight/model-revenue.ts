@@ -1,9 +1,7 @@
-import { machinesOfDay, revenueOfDay } from '../billing/revenue-days.js';
+import { machinesOfDay } from '../billing/revenue-days.js';
 import type { Platform } from '../system/platform.js';
 import { fleetOf } from './fleet.js';
-
-/** Hosts name their models, so their number has a bound. */
-const MOST_MODELS = 50;
+import { MOST_MODELS } from './gpu-sums.js';
 
 export interface ModelRevenue {
   /** The model of the first GPU of the machines; null: of further models, and of removed machines. */
@@ -13,12 +11,11 @@ export interface ModelRevenue {
   machines: number;
 }
 
-/** Returns the charges of the day that is `ago` days before today by the model of the machines, the largest first. */
-export function revenueByModel(platform: Platform, ago: number): ModelRevenue[] {
+/** Returns the charges of a day, in UTC days since 1970, by the model of the machines, the largest first. */
+export function revenueByModel(platform: Platform, day: number): ModelRevenue[] {
   const modelOf = new Map(
     Array.from(fleetOf(platform).machines(), ({ machine, models }) => [machine.id, [...models.keys()][0]]),
   );
-  const { day } = revenueOfDay(platform, ago);
   const sums = new Map<string | null, ModelRevenue>();
   const rows = platform.store.transact((tx) => machinesOfDay(tx, day));
   for (const { machine_id, ...charged } of rows)

@@ -32,6 +32,11 @@ export function needOf(kind: NeedKind, count: number, items: readonly Partial<Ne
   return [{ kind, count, items: items.slice(0, MOST_ITEMS).map((item) => ({ ...NOTHING, ...item })) }];
 }
 
+/** Returns items in the order of their age; those of no known age come last. */
+export function oldestFirst<Item extends { since: number | null }>(items: readonly Item[]): Item[] {
+  return [...items].sort((one, other) => (one.since ?? Infinity) - (other.since ?? Infinity) || 0);
+}
+
 const NOTHING: NeedItem = {
   subject: '',
   name: null,

@@ -2,13 +2,13 @@ import { NEED_AFTER_MS } from '../../domain/need.js';
 import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { listIgnoredStops } from '../billing/ignored-stops.js';
+import { ignoredStops } from '../billing/ignored-stops.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
-import { countQuarantined, oldestMail, settlementLag } from './counts.js';
+import { COUNT, countQuarantined, oldestMail, settlementLag } from './counts.js';
 import type { FleetMachine } from './fleet.js';
 import { machineNeeds } from './machine-needs.js';
-import { MOST_ITEMS, needOf, type Need } from './need.js';
+import { MOST_ITEMS, needOf, oldestFirst, type Need } from './need.js';
 
 /** What only the process knows. */
 export interface Signals {
@@ -19,8 +19,8 @@ export interface Signals {
 }
 
 /**
- * Returns what needs an act of an operator now, what concerns everybody first. Each kind is here exactly while the metric of its alert
- * is beyond the limit of the alert; an alert fires only after that has lasted for some minutes.
+ * Returns what needs an act of an operator now, what concerns everybody first. Each kind that has an alert is here while the metric of
+ * that is beyond its limit, `stop_ignored` also until the charges are credited; an alert fires only after that has lasted for some minutes.
  */
 export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachine[], signals: Signals): Need[] {
   return [
@@ -32,13 +32,11 @@ export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachi
     ...machineNeeds(platform, tx, fleet, signals.failingHosts),
     ...stuckNeed(platform, tx),
     ...quarantineNeed(tx),
-    ...ignoredStopNeed(platform),
+    ...ignoredStopNeed(tx),
     ...disputeNeed(tx),
     ...suspensionNeed(tx),
   ];
 }
-
-const COUNT = sql<number>`count(*)`.as('count');
 
 function clockNeed(tx: Tx): Need[] {
   const step = findStep(tx);
@@ -52,9 +50,7 @@ function lateNeed(kind: 'backup_overdue' | 'settlement_late' | 'mail_waiting', l
 
 function workerNeed({ workerRuns }: Platform): Need[] {
   const failing = workerRuns.list().filter((worker) => worker.failing);
-  const items = failing.map((worker) => ({
-    ...{ name: worker.name, message: worker.last_failure, since: worker.last_failure_at },
-  }));
+  const items = failing.map(({ name, last_failure: message, last_failure_at: since }) => ({ name, message, since }));
   return needOf('worker_failing', failing.length, items);
 }
 
@@ -92,25 +88,24 @@ function quarantineNeed(tx: Tx): Need[] {
   return needOf('workload_quarantined', countQuarantined(tx), items);
 }
 
-function ignoredStopNeed(platform: Platform): Need[] {
-  const { items: stops } = listIgnoredStops(platform, {});
-  const items = stops.map(({ instance_id, since, is_open, ...rest }) => {
-    const message = is_open ? 'It is still charged.' : 'It is no longer charged; no credit was granted.';
-    const { machine_id, organization_id } = rest;
+function ignoredStopNeed(tx: Tx): Need[] {
+  const stops = ignoredStops(tx);
+  const items = stops.map(({ instance_id, since, is_open, machine_id, organization_id }) => {
+    const message = is_open ? 'It is still charged.' : 'It is no longer charged; its charges are not fully credited.';
     return { subject: `instances/${instance_id}`, message, since, machine_id, organization_id };
   });
   return needOf('stop_ignored', stops.length, items);
 }
 
 function disputeNeed(tx: Tx): Need[] {
-  const open = query.selectFrom('disputes').where('disputes.state', '=', sql.lit('open'));
-  const { count = 0 } = tx.get(open.select(sql<number>`count(DISTINCT disputes.organization_id)`.as('count'))) ?? {};
-  const first = open
+  const open = query
+    .selectFrom('disputes')
     .innerJoin('organizations', 'organizations.id', 'disputes.organization_id')
     .select(['organizations.id', 'name', 'payments_frozen_at as since'])
-    .groupBy('disputes.organization_id')
-    .limit(MOST_ITEMS);
-  return needOf('payment_disputed', count, tx.all(first).map(organizationItem));
+    .where('disputes.state', '=', sql.lit('open'))
+    .groupBy('disputes.organization_id');
+  const items = tx.all(open).map(organizationItem);
+  return needOf('payment_disputed', items.length, oldestFirst(items));
 }
 
 /** The suspended organizations that still have something, which is destroyed unless an operator restores them. */
