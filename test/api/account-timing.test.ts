@@ -28,7 +28,11 @@ afterAll(async () => {
 async function workOf(path: string, body: object): Promise<{ status: number; code: unknown; work: string[] }> {
   const { store, passwords } = test.core.platform;
   const work: string[] = [];
-  const end = beforeStatements(store, (statement) => work.push(statement.compile().sql));
+  const end = beforeStatements(store, (statement) => {
+    const { sql } = statement.compile();
+    // Workers look at hosts whenever their time has come.
+    if (!sql.includes('from "machines"')) work.push(sql);
+  });
   const inTurn = Reflect.get(passwords, 'inTurn') as (hash: () => Promise<unknown>) => Promise<unknown>;
   const watched = (hash: () => Promise<unknown>) => {
     work.push(HASHED);
