@@ -5,8 +5,6 @@ const DEEP = [
   'test/simulation/{bugs,group-commit,money-bugs,remembered,simulation}.test.ts',
   'test/contract/{client-package,clients,earlier-clients}.test.ts',
   'test/check/import-rules.test.ts',
-  // It has failed in some runs where it shared a process with other files.
-  'test/property/estimate.test.ts',
 ];
 
 /** Virtual machines: a processor that is emulated takes a core. */
@@ -14,9 +12,6 @@ const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 
 /** At night only: the guides' blocks that need packages beside ours. */
 const SERVICES = ['test/machine/guide-services.test.ts'];
-
-/** Chromium and Docker are delayed by what else a machine does. The report says which tests were tried again: mend their cause. */
-const RETRIES = 1;
 
 export default defineConfig({
   test: {
@@ -47,20 +42,11 @@ export default defineConfig({
           hookTimeout: 120_000,
           // One Docker Engine, two cores.
           fileParallelism: false,
-          retry: RETRIES,
         },
       },
       { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
       // Pages in Debian's Chromium.
-      {
-        test: {
-          name: 'browser',
-          include: ['test/browser/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          retry: RETRIES,
-        },
-      },
+      { test: { name: 'browser', include: ['test/browser/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
       // At night: each alert of the guide, under a real Prometheus.
       { test: { name: 'alerts', include: ['test/alerts/**/*.test.ts'], testTimeout: 120_000, maxConcurrency: 8 } },
       // A machine with systemd shares this one's cgroups, and changes them: it comes last.

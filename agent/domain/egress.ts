@@ -69,7 +69,7 @@ export function ipv4Rules({ resolvers, allowed, instances }: EgressPolicy, mbit:
 
 /** Returns the rules for IPv6: they drop everything, because instances have no IPv6. */
 export function ipv6Rules(): string {
-  return restoreInput([FORWARD_CHAIN, EGRESS_CHAIN, INPUT_CHAIN].map((chain) => `-A ${chain} -j DROP`));
+  return restoreInput(OWN_CHAINS.map((chain) => `-A ${chain} -j DROP`));
 }
 
 /** Builds the input of iptables-restore. A line that names a chain also empties it, so that all rules are replaced at once. */
@@ -103,8 +103,8 @@ export function jumpTo(chain: string): string {
 
 /**
  * Returns the lines of iptables-restore that make a jump to our chains the first rule wherever renters' packets pass, also while Docker
- * moves its own chain. They
- * delete rules by their text, not their number: Docker moves its own rules meanwhile, so a number could delete one of them.
+ * moves its own chain. They delete rules by their text, not their number: Docker moves its own rules meanwhile, so a number could delete
+ * one of them.
  */
 export function missingJumps(table: FilterTable): string[] {
   const hasDocker = table.has(DOCKER_CHAIN);
