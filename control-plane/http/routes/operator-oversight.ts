@@ -242,7 +242,7 @@ function entryView(entry: AuditEntry) {
   return { ...entry, at: iso(entry.at), details: JSON.parse(entry.details) as Record<string, unknown> };
 }
 
-function workerView({ last_run_at, last_failure_at, ...state }: WorkerState) {
+function workerView({ last_run_at, last_failure_at, failing_since: _, ...state }: WorkerState) {
   return { ...state, last_run_at: isoOrNull(last_run_at), last_failure_at: isoOrNull(last_failure_at) };
 }
 

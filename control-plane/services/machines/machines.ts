@@ -1,6 +1,6 @@
+import semver from 'semver';
 import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
-import { isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
@@ -58,8 +58,8 @@ function olderVersions(tx: Tx): string[] {
 
 /** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is known to be older; otherwise null. */
 function upgradeOf(agentVersion: string | null): string | null {
-  const isVersion = agentVersion !== null && /^\d+\.\d+\.\d+/.test(agentVersion);
-  return isVersion && isNewerVersion(VERSION, agentVersion) ? VERSION : null;
+  const isOlder = semver.valid(agentVersion) !== null && semver.lt(agentVersion ?? '', VERSION);
+  return isOlder ? VERSION : null;
 }
 
 /** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
