@@ -1,5 +1,6 @@
 import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
+import type { OperatorAct } from '../../domain/operator-act.js';
 import { isNewerVersion } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -106,7 +107,7 @@ export function changeMachine(
   platform: Platform,
   operator: Operator,
   id: string,
-  action: string,
+  action: OperatorAct,
   change: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
 ): MachineDetails {
   return platform.store.transact((tx) => {
