@@ -1,6 +1,7 @@
 import semver from 'semver';
 import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
+import type { OperatorAct } from '../../domain/operator-act.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
@@ -106,7 +107,7 @@ export function changeMachine(
   platform: Platform,
   operator: Operator,
   id: string,
-  action: string,
+  action: OperatorAct,
   change: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
 ): MachineDetails {
   return platform.store.transact((tx) => {
