@@ -219,7 +219,9 @@ export interface Schema {
     away_since: number | null;
     browser_host: Generated<string>;
     noticed_at: number | null;
+    reports_findings: Generated<Flag>;
   };
+  findings: { machine_id: string; reported_at: number; findings: string };
   gpus: {
     machine_id: string;
     uuid: string;

@@ -13,6 +13,8 @@ export type EnrollmentToken =
   paths['/v1/operator/enrollment-tokens']['post']['responses'][201]['content']['application/json'];
 export type Gpu = Machine['gpus'][number];
 export type MachineUsage = Answer<'/v1/operator/machines/{id}/usage'>['instances'][number];
+export type MachineFindings = Answers['MachineFindings'];
+export type Finding = Answers['Finding'];
 export type MachineEvent = Answer<'/v1/operator/events'>['items'][number];
 export type OperatedOffer = Answers['OperatedOffer'];
 export type OperatedOrganization = Answers['OperatedOrganization'];
