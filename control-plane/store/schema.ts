@@ -447,6 +447,7 @@ export interface Schema {
     written_off_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
+    credited_written_off_micro: Generated<number>;
     run_id: string | null;
     run_began_at: number | null;
   };

@@ -142,6 +142,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/offers', 'read'),
   of('offer', 'OFFER_NOT_FOUND', 'GET /v1/offers/{id}', 'read'),
   route('GET /v1/catalog/status', 'read'),
+  route('GET /v1/offers/counts', 'read'),
   route('GET /v1/templates', 'read'),
   of('template', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/{id}', 'read'),
   of('template_hash', 'TEMPLATE_NOT_FOUND', 'GET /v1/templates/by-hash/{id}', 'read'),

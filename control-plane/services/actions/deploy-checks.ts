@@ -1,7 +1,8 @@
 import { burnPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
+import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
+import { needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -15,7 +16,6 @@ import { refusalOfCaps, refusalOfOwnLimit } from '../billing/spend-check.js';
 import type { Platform } from '../system/platform.js';
 
 const INSTANCE_LIMIT = 25;
-const SUPPORTED_ARCH = 'x86_64';
 
 type Template = Row<'templates'>;
 
@@ -224,17 +224,17 @@ function offerUnavailable(): Refusal {
   return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another one from GET /v1/offers');
 }
 
-function notVmCapable({ kind }: Template, { machine }: OfferDetails): Refusal | undefined {
-  if (kind !== 'vm' || machine.vm_capable) return undefined;
+function notVmCapable(template: Template, { machine }: OfferDetails): Refusal | undefined {
+  if (!needsVms(template, machine)) return undefined;
   return new Refusal(
     'OFFER_NOT_VM_CAPABLE',
     'the machine of this offer cannot run virtual machines; choose an offer with vm_capable',
   );
 }
 
-function tooNewCuda({ cuda_max: most }: Template, { machine }: OfferDetails): Refusal | undefined {
-  const { cuda_version: version } = machine;
-  if (most === null || version === null || !isNewerVersion(version, most)) return undefined;
+function tooNewCuda(template: Template, { machine }: OfferDetails): Refusal | undefined {
+  if (!needsOlderCuda(template, machine)) return undefined;
+  const [most, version] = [template.cuda_max, machine.cuda_version];
   return new Refusal(
     'TEMPLATE_CUDA_TOO_NEW',
     `this template supports CUDA up to ${most}, but the machine has ${version}; choose another offer`,

@@ -20,6 +20,7 @@ export type OperatedOffer = Answers['OperatedOffer'];
 export type OperatedOrganization = Answers['OperatedOrganization'];
 export type OperatedInstance = Answers['OperatedInstance'];
 export type Workload = Answers['QuarantinedWorkload'];
+export type AuditEntry = Answers['AuditEntry'];
 export type Clock = Answers['Clock'];
 export type Worker = Answers['Worker'];
 export type IgnoredStop = Answers['IgnoredStop'];
