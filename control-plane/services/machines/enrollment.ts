@@ -3,7 +3,8 @@ import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { EarlierHost, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { withFingerprint } from '../../../shared/tls.js';
 import { HOUR_MS } from '../../../shared/time.js';
-import type { Row } from '../../store/schema.js';
+import type { SelectQueryBuilder } from 'kysely';
+import type { Row, Schema } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
@@ -53,10 +54,28 @@ export function createEnrollmentToken(
   });
 }
 
-/** Lists the enrollment tokens for an operator, newest first. */
-export function listEnrollmentTokens(platform: Platform, request: PageRequest): Page<Row<'enrollment_tokens'>> {
+/**
+ * Lists the enrollment tokens for an operator, newest first. `usable`: only those with which a host can still enroll, the one that expires
+ * first first.
+ */
+export function listEnrollmentTokens(
+  platform: Platform,
+  { usable = false, ...request }: PageRequest & { usable?: boolean },
+): Page<Row<'enrollment_tokens'>> {
   const all = query.selectFrom('enrollment_tokens').selectAll();
-  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
+  return platform.store.transact((tx) =>
+    usable
+      ? pageOf(tx, whereUsable(all, tx.now), request, {
+          by: { expires_at: 'asc', id: 'asc' },
+          keyOf: ({ expires_at, id }) => [expires_at, id],
+        })
+      : pageOf(tx, all, request, newestFirst()),
+  );
+}
+
+/** Keeps the tokens with which a host can enroll at a time. */
+function whereUsable<Item>(tokens: SelectQueryBuilder<Schema, 'enrollment_tokens', Item>, now: number) {
+  return tokens.where('expires_at', '>', now).where('revoked_at', 'is', null).whereRef('uses', '<', 'max_uses');
 }
 
 /** Revokes an enrollment token for an operator. Hosts that enrolled with it stay. Refuses with NOT_FOUND. */
@@ -136,15 +155,8 @@ function belongingsOf({ inventory, earlier }: Newcomer): Belongings {
 }
 
 function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
-  const found = tx.get(
-    query
-      .selectFrom('enrollment_tokens')
-      .selectAll()
-      .where('token_hash', '=', hashToken(token))
-      .where('expires_at', '>', tx.now)
-      .where('revoked_at', 'is', null)
-      .whereRef('uses', '<', 'max_uses'),
-  );
+  const known = query.selectFrom('enrollment_tokens').selectAll().where('token_hash', '=', hashToken(token));
+  const found = tx.get(whereUsable(known, tx.now));
   if (found) return found;
   throw new Refusal(
     'TOKEN_INVALID',
