@@ -33,7 +33,7 @@ export function Several({ selected, onSelectNone }: SeveralProps) {
         <div className={styles.several} role="group" aria-label="Selected instances">
           <span role="status">{selected.length} selected</span>
           {ACTS.filter((act) => targets(act).length > 0).map((act) => (
-            <Button key={act} onClick={() => setAsked(act)}>
+            <Button key={act} onClick={() => setAsked(act)} aria-haspopup="dialog">
               {VERBS[act]} {targets(act).length}
             </Button>
           ))}

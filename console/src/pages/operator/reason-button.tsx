@@ -42,7 +42,7 @@ export function ReasonButton({ label, about, title, kind = 'main', hint, act, is
   };
   return (
     <>
-      <Button onClick={open} aria-label={about === undefined ? undefined : `${label}: ${about}`}>
+      <Button onClick={open} aria-haspopup="dialog" aria-label={about === undefined ? undefined : `${label}: ${about}`}>
         {label}
       </Button>
       {wasOpen && (

@@ -23,7 +23,7 @@ export default function WebhooksPage() {
       lead="Which of my programs are told what happens, and have they heard it?"
       actions={
         isAdmin && (
-          <Button kind="main" onClick={() => setOpen(true)}>
+          <Button kind="main" onClick={() => setOpen(true)} aria-haspopup="dialog">
             New endpoint
           </Button>
         )
@@ -51,7 +51,7 @@ function Endpoints({ onCreate }: { onCreate: () => void }) {
     <Loaded query={query}>
       {(items) =>
         items.length === 0 ? (
-          <Empty title="No program is told" action={<Button onClick={onCreate}>Add an endpoint</Button>}>
+          <Empty title="No program is told" action={<Button onClick={onCreate} aria-haspopup="dialog">Add an endpoint</Button>}>
             An endpoint is an https address of yours. It gets a signed message for each event: an instance that has
             stopped, a balance that runs low, a member who has joined.
           </Empty>

@@ -47,7 +47,7 @@ export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
   const before: Given = { url, description, types: types as EventType[] | null, instance_id };
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Change</Button>
+      <Button onClick={() => setOpen(true)} aria-haspopup="dialog">Change</Button>
       {isOpen && (
         <Dialog title="Change the endpoint" isOpen onClose={close}>
           <EndpointForm
