@@ -29,6 +29,7 @@ import { companyAccounts } from './0028-company-accounts.js';
 import { secondFactors } from './0029-second-factors.js';
 import { sshHostKey } from './0030-ssh-host-key.js';
 import { organizationNames } from './0031-organization-names.js';
+import { pagedLists } from './0033-paged-lists.js';
 
 export interface Migration {
   name: string;
@@ -68,4 +69,5 @@ export const migrations: readonly Migration[] = [
   { name: '0029-second-factors', sql: secondFactors },
   { name: '0030-ssh-host-key', sql: sshHostKey },
   { name: '0031-organization-names', sql: organizationNames },
+  { name: '0033-paged-lists', sql: pagedLists },
 ];
