@@ -136,6 +136,19 @@ it('a new price is for who rents from then on, and operators see who pays which'
   expect((await reprice({ price_per_hour_micro: 8 })).status).toBe(404);
 });
 
+it('an offer is found by the model of the GPUs that its machine has now', async () => {
+  const { agent, body } = await offered();
+  const offersOf = async (gpu_model: string) =>
+    (await test.operator.get<{ items: { id: string }[] }>(`/v1/operator/offers?${new URLSearchParams({ gpu_model })}`))
+      .items;
+  expect(await offersOf('Other GPU')).toEqual([]);
+  agent.disconnect();
+  for (const gpu of agent.inventory['gpus'] as { model: string }[]) gpu.model = 'Other GPU';
+  await agent.connect();
+  await eventually('the other model', async () => (await offersOf('Other GPU')).some(({ id }) => id === body.offer_id));
+  expect((await offersOf('Fake GPU')).map(({ id }) => id)).not.toContain(body.offer_id);
+});
+
 it('a dispute freezes payments: nothing is deployed or started until it is closed', async () => {
   const { body } = await offered();
   const frozen = await test.renter();
@@ -180,15 +193,16 @@ it('released GPUs can be rented by others, and then a start says so', async () =
 });
 
 it('tells which agents are older than the control plane', async () => {
-  const hosts = [await test.host({ name: 'old' }), await test.host({ name: 'new' })];
-  await hosts[0]?.claim({ agentVersion: '0.0.9' });
-  await hosts[1]?.claim({ agentVersion: '99.0.0' });
+  const claims = { old: '0.0.9', early: `${VERSION}-rc.1`, new: '99.0.0', same: VERSION, odd: 'of today' };
+  for (const [name, agentVersion] of Object.entries(claims)) await (await test.host({ name })).claim({ agentVersion });
   const named = async (outdated: boolean) =>
     (
       await test.operator.get<{ items: { name: string; upgrade_to: string | null }[] }>(
         `/v1/operator/machines?outdated=${outdated}`,
       )
-    ).items.filter(({ name }) => name === 'old' || name === 'new');
-  expect(await named(true)).toMatchObject([{ name: 'old', upgrade_to: VERSION }]);
-  expect(await named(false)).toMatchObject([{ name: 'new', upgrade_to: null }]);
+    ).items
+      .filter(({ name }) => name in claims)
+      .map(({ name, upgrade_to }): [string, string | null] => [name, upgrade_to]);
+  expect(new Map(await named(true))).toEqual(new Map(['old', 'early'].map((name) => [name, VERSION])));
+  expect(new Map(await named(false))).toEqual(new Map(['new', 'same', 'odd'].map((name) => [name, null])));
 });

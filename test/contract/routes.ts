@@ -198,6 +198,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/operator/machines', 'operator'),
   machine('GET /v1/operator/machines/{id}'),
   machine('GET /v1/operator/machines/{id}/usage'),
+  machine('GET /v1/operator/machines/{id}/findings'),
   machine('POST /v1/operator/machines/{id}/cordon'),
   machine('POST /v1/operator/machines/{id}/uncordon'),
   machine('POST /v1/operator/machines/{id}/lost'),

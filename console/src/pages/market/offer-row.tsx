@@ -3,7 +3,7 @@ import type { Offer } from '../../data/models.js';
 import { organization } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { memory } from '../../data/sizes.js';
-import { duration, paysFor } from '../../data/times.js';
+import { inSight, lastsWith } from '../../data/times.js';
 import { LinkButton } from '../../parts/button.js';
 import { classNames } from '../../parts/class-names.js';
 import { Hourly } from '../../parts/money.js';
@@ -58,7 +58,7 @@ export function OfferRow(props: { offer: Offer; misfit: string | undefined; temp
 function BalanceLasts({ more }: { more: number }) {
   const { data } = useQuery(organization);
   if (!data) return null;
-  const ms = paysFor(data.balance_micro, data.burn_per_hour_micro + more);
+  const ms = lastsWith(data, more);
   if (ms === undefined) return <>free of charge</>;
-  return ms === 0 ? <>your balance is used up</> : <>your balance lasts {duration(ms)}</>;
+  return ms === 0 ? <>your balance is used up</> : <>your balance lasts {inSight(ms)}</>;
 }
