@@ -50,17 +50,19 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   const [its, owner] = [idOf(MACHINE, '(i / 8)'), idOf(ORGANIZATION, `(i % ${size.organizations})`)];
   const ran = "(SELECT id FROM instances WHERE status = 'running' ORDER BY created_at DESC LIMIT 1)";
   const home = `machine_id = (SELECT machine_id FROM instances WHERE id = ${ran})`;
-  const model = `CASE (i / 8) % 4 ${MODELS.map((name, index) => `WHEN ${index} THEN '${name}'`).join(' ')} END`;
+  const modelOf = (machine: string) =>
+    `CASE ${machine} % 4 ${MODELS.map((name, index) => `WHEN ${index} THEN '${name}'`).join(' ')} END`;
   const isSick = 'i % 800 = 799';
   copy('machines', `id = (SELECT machine_id FROM instances WHERE id = ${ran})`, size.machines, machines);
   copy('gpus', `${home} AND position = 0`, size.machines * 8, {
-    ...{ machine_id: its, uuid: "'GPU-' || i", position: 'i % 8', model },
+    ...{ machine_id: its, uuid: "'GPU-' || i", position: 'i % 8', model: modelOf('(i / 8)') },
     ...{ healthy: `NOT (${isSick})`, reason: `iif(${isSick}, 'Xid 79: fell off the bus', NULL)` },
   });
   copy('offers', home, size.machines, {
     id: idOf('00000004'),
     machine_id: idOf(MACHINE),
     created_at: 'created_at - i',
+    gpu_model: modelOf('i'),
   });
   copy('organizations', `id = (SELECT organization_id FROM instances WHERE id = ${ran})`, size.organizations, {
     ...{ id: idOf(ORGANIZATION), name: "'organization ' || i", created_at: 'created_at - i' },

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sql, statement } from '../../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import { openUntilRest } from '../../harness/page-visit.js';
+import { grownBy } from '../../harness/grown-store.js';
 import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../harness/large-fleet.js';
 
 /** More of each than any page of a list has. */
@@ -32,16 +32,7 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 function grow(): void {
-  const { store } = test.control.core.platform;
-  store.transact((tx) => {
-    const columns = (table: string) =>
-      tx.all(statement<{ name: string }>(sql`SELECT name FROM pragma_table_info(${table})`));
-    const grown = {
-      exec: (text: string) => void tx.run(statement(sql.raw(text))),
-      columnsOf: (table: string) => columns(table).map(({ name }) => name),
-    };
-    growFleet(grown, SIZE, tx.now);
-  });
+  test.control.core.platform.store.transact((tx) => growFleet(grownBy(tx), SIZE, tx.now));
 }
 
 /** Returns the answers of the API that a page reads until it is at rest. */
