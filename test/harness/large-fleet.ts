@@ -7,7 +7,13 @@ export interface FleetSize {
   instances: number;
   /** Commands of instances that are to be destroyed and whose host is away. */
   commands: number;
+  /** Instances whose hosts have ignored a stop for an hour, which is still charged. */
+  ignored: number;
+  /** Ignored stops that were credited, of the instances in turn. */
+  credited: number;
   quarantined: number;
+  /** Public templates of the organizations. */
+  templates: number;
   disputes: number;
   suspended: number;
   /** Rows of what operators have done. */
@@ -19,6 +25,7 @@ export interface FleetSize {
 /** 10,000 machines with those that a benchmark connects, and 50,000 instances. */
 export const LARGE: FleetSize = {
   ...{ machines: 9_000, organizations: 2_000, instances: 50_000, commands: 500, quarantined: 300 },
+  ...{ ignored: 100, credited: 100_000, templates: 10_000 },
   ...{ disputes: 50, suspended: 20, acts: 100_000, days: 30 },
 };
 
@@ -28,7 +35,8 @@ export interface Grown {
   columnsOf(table: string): string[];
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const MODELS = ['NVIDIA H100 80GB HBM3', 'NVIDIA A100-SXM4-80GB', 'NVIDIA L40S', 'NVIDIA GeForce RTX 4090'];
 
 /** Ids of what is made: its kind and its number. */
@@ -82,6 +90,17 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   });
   copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.instances, {
     ...{ id: '', instance_id: idOf(INSTANCE), machine_id: its, organization_id: owner },
+    ...{ opened_at: `opened_at - iif(i < ${size.ignored}, ${HOUR_MS}, 0)`, after_stop: `i < ${size.ignored}` },
+  });
+  const anyInstance = `(i % ${size.instances})`;
+  copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.credited, {
+    ...{ id: '', instance_id: idOf(INSTANCE, anyInstance), organization_id: owner, after_stop: '1' },
+    ...{ machine_id: idOf(MACHINE, `(${anyInstance} / 8)`), opened_at: `opened_at - ${3 * HOUR_MS}` },
+    ...{ attested_to: `opened_at - ${2 * HOUR_MS}`, settled_to: `opened_at - ${2 * HOUR_MS}` },
+    ...{ closed_at: `opened_at - ${2 * HOUR_MS}`, credited_ms: String(HOUR_MS), written_off_ms: '0' },
+  });
+  copy('templates', "visibility = 'system'", size.templates, {
+    ...{ id: idOf('0000000a'), name: "'public ' || i", visibility: "'public'", organization_id: owner },
   });
   copy('gpu_claims', `instance_id = ${ran}`, size.instances, {
     ...{ machine_id: its, gpu_uuid: "'GPU-' || i", instance_id: idOf(INSTANCE) },

@@ -9,6 +9,7 @@ import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../ha
 /** More of each than any page of a list has. */
 const SIZE: FleetSize = {
   ...{ machines: 520, organizations: 520, instances: 1_040, commands: 120, quarantined: 120 },
+  ...{ ignored: 120, credited: 120, templates: 520 },
   ...{ disputes: 20, suspended: 20, acts: 520, days: 30 },
 };
 /** The longest page of the API. */

@@ -9,6 +9,7 @@ import type { InstanceBody } from '../../harness/api-client.js';
 /** 25 of everything. */
 const SIZE: FleetSize = {
   ...{ machines: 25, organizations: 25, instances: 200, commands: 25, quarantined: 25 },
+  ...{ ignored: 25, credited: 25, templates: 25 },
   ...{ disputes: 25, suspended: 0, acts: 25, days: 30 },
 };
 
