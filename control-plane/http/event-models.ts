@@ -241,7 +241,7 @@ export const EVENT_MODELS = {
   },
   'gpu.healthy': { meaning: 'A GPU is healthy again.', data: Type.Object(gpu) },
   'command.stuck': {
-    meaning: 'A machine has not carried out a command for a long time.',
+    meaning: 'A machine has made no progress with a command for fifteen minutes.',
     data: Type.Object({
       ...machine,
       instance_id: uuid('The id of the instance that the command is for'),
