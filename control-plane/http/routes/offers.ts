@@ -2,7 +2,7 @@ import { HOUR_MS } from '../../../shared/time.js';
 import { Type } from 'typebox';
 import type { OfferDetails } from '../../services/catalogue/offer-details.js';
 import { catalogStatus, getOffer, listOffers } from '../../services/catalogue/offers.js';
-import { READ } from '../policy.js';
+import { callerOf, READ } from '../policy.js';
 import {
   choice,
   flag,
@@ -75,6 +75,8 @@ const OfferQuery = Type.Object({
     max_price_per_hour_micro: micro('Only offers with at most this price per hour', { minimum: 0 }),
     region: text('Only offers in this region'),
     vm_capable: flag('True: only offers on machines that can run virtual machines; false: only offers on the others'),
+    template_id: uuid('Only offers on machines that can run this template'),
+    fits: flag('With `template_id`; false: only offers on machines that cannot run the template; true if omitted'),
     sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` if omitted'),
   }),
 });
@@ -98,7 +100,7 @@ export const offerRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/offers',
     {
-      config: { policy: READ, hasETag: true },
+      config: { policy: READ, hasETag: true, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'listOffers',
         summary: 'List the offers that can be rented now',
@@ -107,7 +109,7 @@ export const offerRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const page = listOffers(platform, request.query);
+      const page = listOffers(platform, callerOf(request), request.query);
       return sendBody(request.headers, reply, page, () => pageText(page, offerText));
     },
   );

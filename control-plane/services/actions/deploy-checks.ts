@@ -1,6 +1,6 @@
 import { burnPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import { isMaintenanceNear, isNewerVersion } from '../../domain/machine.js';
+import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
@@ -8,6 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { findAttachableKey } from '../accounts/ssh-keys.js';
 import type { Payer } from '../billing/payer.js';
 import { refusalOfBalance, refusalOfFreeze } from '../billing/payment-check.js';
+import { MACHINE_CHECKS } from '../catalogue/machine-checks.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
 import { findTemplate } from '../catalogue/templates.js';
@@ -132,8 +133,7 @@ const CHECKS: readonly Check[] = [
   ...TEMPLATE_CHECKS.map((check) => ofTemplate((template, { organizationId }) => check(template, organizationId))),
   ({ offer }) => refusalIn(offer),
   ofOffer(notOnMarket),
-  ofBoth(notVmCapable),
-  ofBoth(tooNewCuda),
+  ...MACHINE_CHECKS.map(ofMachine),
   ofOffer(tooLargeDisk),
   ({ sshKey }) => refusalIn(sshKey),
   ofOffer(inMaintenance),
@@ -173,8 +173,8 @@ function ofOffer(check: (offer: OfferDetails, planned: PlannedDeploy) => Refusal
   return (planned) => (planned.offer instanceof Refusal ? undefined : check(planned.offer, planned));
 }
 
-function ofBoth(check: (template: Template, offer: OfferDetails) => Refusal | undefined): Check {
-  return ofTemplate((template, planned) => ofOffer((offer) => check(template, offer))(planned));
+function ofMachine(check: (typeof MACHINE_CHECKS)[number]): Check {
+  return ofTemplate((template, planned) => ofOffer(({ machine }) => check(template, machine))(planned));
 }
 
 function notPublished({ coming_soon }: Template): Refusal | undefined {
@@ -222,23 +222,6 @@ function notOnMarket({ machine, state }: OfferDetails): Refusal | undefined {
 
 function offerUnavailable(): Refusal {
   return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another one from GET /v1/offers');
-}
-
-function notVmCapable({ kind }: Template, { machine }: OfferDetails): Refusal | undefined {
-  if (kind !== 'vm' || machine.vm_capable) return undefined;
-  return new Refusal(
-    'OFFER_NOT_VM_CAPABLE',
-    'the machine of this offer cannot run virtual machines; choose an offer with vm_capable',
-  );
-}
-
-function tooNewCuda({ cuda_max: most }: Template, { machine }: OfferDetails): Refusal | undefined {
-  const { cuda_version: version } = machine;
-  if (most === null || version === null || !isNewerVersion(version, most)) return undefined;
-  return new Refusal(
-    'TEMPLATE_CUDA_TOO_NEW',
-    `this template supports CUDA up to ${most}, but the machine has ${version}; choose another offer`,
-  );
 }
 
 function tooLargeDisk({ machine }: OfferDetails, { choice }: PlannedDeploy): Refusal | undefined {

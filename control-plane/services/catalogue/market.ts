@@ -5,6 +5,7 @@ import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
 import { pageFrom, newestFirst, type ListOrPage, type Order, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { canRun, type MachineNeeds } from './machine-checks.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { isFree } from './offer-obstacle.js';
 
@@ -14,6 +15,8 @@ export interface OfferFilter {
   max_price_per_hour_micro?: number;
   region?: string;
   vm_capable?: boolean;
+  /** Those of machines that can run a template, or those of the others. */
+  fit?: { needs: MachineNeeds; isWanted: boolean };
   sort?: Sort;
 }
 
@@ -193,7 +196,8 @@ function matches(offer: OfferDetails, filter: OfferFilter): boolean {
     (filter.num_gpus === undefined || offer.num_gpus === filter.num_gpus) &&
     (filter.max_price_per_hour_micro === undefined || offer.price_per_hour_micro <= filter.max_price_per_hour_micro) &&
     (filter.region === undefined || offer.machine.region === filter.region) &&
-    (filter.vm_capable === undefined || (offer.machine.vm_capable === 1) === filter.vm_capable)
+    (filter.vm_capable === undefined || (offer.machine.vm_capable === 1) === filter.vm_capable) &&
+    (filter.fit === undefined || canRun(offer.machine, filter.fit.needs) === filter.fit.isWanted)
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Operator } from '../../domain/caller.js';
+import type { Caller, Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
@@ -10,10 +10,26 @@ import { marketOf, type ModelStatus, type OfferFilter } from './market.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { gpusOfOffers } from './offer-obstacle.js';
 import { describeForOperator, type OperatedOffer } from './operated-offers.js';
+import { findTemplate } from './templates.js';
 
-/** Lists the offers that can be rented now; the same object while nothing changes. */
-export function listOffers(platform: Platform, filter: OfferFilter & PageRequest): ListOrPage<OfferDetails> {
-  return marketOf(platform).offers(filter);
+/** What a renter looks for: also the id of a template, and whether machines are to be able to run it (true if omitted). */
+export type OfferSearch = Omit<OfferFilter, 'fit'> & { template_id?: string; fits?: boolean };
+
+/**
+ * Lists the offers that can be rented now; the same object while nothing changes. Refuses with TEMPLATE_NOT_FOUND, and with
+ * VALIDATION_FAILED if `fits` comes without a template.
+ */
+export function listOffers(
+  platform: Platform,
+  { organizationId }: Caller,
+  { template_id, fits, ...filter }: OfferSearch & PageRequest,
+): ListOrPage<OfferDetails> {
+  if (template_id === undefined) {
+    if (fits !== undefined) throw invalidField('fits', 'give the template that is to fit as template_id');
+    return marketOf(platform).offers(filter);
+  }
+  const { kind, cuda_max } = platform.store.transact((tx) => findTemplate(tx, organizationId, template_id));
+  return marketOf(platform).offers({ ...filter, fit: { needs: { kind, cuda_max }, isWanted: fits ?? true } });
 }
 
 /** Returns an offer in any state. Refuses with OFFER_NOT_FOUND. */
