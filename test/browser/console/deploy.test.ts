@@ -107,6 +107,63 @@ it('says every reason for a refusal, with what lifts it, and has no button that 
   await test.control.operator.post(`/v1/operator/organizations/${poor.organizationId}/credits`, credit);
   await other.page.waitForSelector('aside button:enabled');
   await other.close();
+});
+
+it('ranks machines for the template, page by page, and keeps what was typed when either changes', async () => {
+  const { page } = window;
+  const desktops = await test.control.host({ gpus: 1, name: 'desktops', vmCapable: true });
+  for (let more = 0; more < 11; more += 1) await test.control.offer(desktops, 1, 9_000_000 + more);
+  const reads: URL[] = [];
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.pathname === '/v1/offers') reads.push(url);
+  });
   await window.goTo('/deploy');
-  await page.waitForSelector('text=Choose a machine first');
+  const machines = page.locator('main li');
+  await machines.nth(9).waitFor();
+  expect(await machines.first().textContent()).toContain('$1.20/h');
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Desktop' });
+  await page.waitForSelector('main li:first-child >> text=desktops');
+  expect(await machines.count()).toBe(10);
+  expect(await page.getByText('Does not fit').count()).toBe(0);
+  await page.getByRole('button', { name: 'Show more machines' }).click();
+  await page.waitForSelector('main li:nth-child(13) >> text=Does not fit: the template is a virtual machine');
+  expect(await machines.count()).toBe(13);
+  expect(await machines.getByRole('link').count()).toBe(11);
+  expect(reads.filter(({ searchParams }) => searchParams.get('limit') !== '10')).toEqual([]);
+  await window.shoot('deploy-machines');
+  await window.checkAccess();
+
+  const typed = { Label: 'mine', 'Size in GB': '33', 'At most, in $': '4' };
+  for (const [label, text] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(text);
+  await page.getByRole('button', { name: 'Add a variable' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('TOKEN');
+  await page.getByLabel('Secret').check();
+  await page.getByLabel('Value', { exact: true }).fill('hush-hush');
+  const expectTyped = async () => {
+    for (const [label, text] of Object.entries(typed))
+      expect(await page.getByLabel(label, { exact: true }).inputValue(), label).toBe(text);
+  };
+  await machines.first().getByRole('link').click();
+  await page.waitForURL('**/deploy?**offer=**');
+  await page.waitForSelector('aside button:enabled');
+  expect(await machines.count()).toBe(1);
+  await expectTyped();
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM' });
+  await page.getByLabel('MODEL').waitFor();
+  await expectTyped();
+  await page.getByRole('link', { name: 'Choose another machine' }).click();
+  await machines.nth(9).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Choose another machine' }).waitFor();
+  await expectTyped();
+  // As on the way to a proof and back.
+  await page.reload();
+  await page.getByLabel('MODEL').waitFor();
+  await expectTyped();
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('TOKEN');
+  expect(await page.getByLabel('Value', { exact: true }).inputValue()).toBe('');
+  const stored = await page.evaluate<string>('JSON.stringify({ ...sessionStorage })');
+  expect(stored).toContain('mine');
+  expect(stored).not.toContain('hush-hush');
 });

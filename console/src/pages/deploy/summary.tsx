@@ -1,5 +1,5 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
@@ -15,8 +15,11 @@ import styles from './page.module.css';
 
 const PAUSE_MS = 250;
 
+/** What has to be chosen before a price can be said. */
+export type Lacking = 'template' | 'machine';
+
 /** What the deploy will cost, why it would be refused and what lifts that, and the button: it is there to be pressed when nothing would refuse it. */
-export function Summary({ request, hasTemplate }: { request: DeployRequest | undefined; hasTemplate: boolean }) {
+export function Summary({ request, lacks }: { request: DeployRequest | undefined; lacks: Lacking | undefined }) {
   const text = request && JSON.stringify(request);
   const asked = useSettled(text);
   const estimate = useQuery({
@@ -35,8 +38,8 @@ export function Summary({ request, hasTemplate }: { request: DeployRequest | und
     <>
       <aside id="summary" className={styles.summary} aria-label="Summary">
         <h2>Summary</h2>
-        {!hasTemplate && <p>Choose a template: then you see what it costs.</p>}
-        {hasTemplate && request === undefined && <p>Something that you have typed is wrong; it says so beside it.</p>}
+        {lacks && <p>Choose a {lacks}: then you see what it costs.</p>}
+        {!lacks && request === undefined && <p>Something that you have typed is wrong; it says so beside it.</p>}
         {estimate.error && <ErrorBox error={estimate.error} />}
         {data ? <Figures estimate={data} /> : asked && !estimate.error && <Skeleton rows={3} />}
         {deploy.error && <ErrorBox error={deploy.error} />}
@@ -112,13 +115,12 @@ function LastsUntil({ until }: { until: string }) {
 }
 
 function Refusal({ code, message }: { code: string; message: string }) {
-  const { template } = getRouteApi('/deploy').useSearch();
   const remedy = remedyOfCode(code);
   return (
     <Notice kind="warning">
       <p>{message}</p>
       {remedy?.href === '/market' && (
-        <Link to="/market" search={template === undefined ? {} : { template }}>
+        <Link to="/deploy" search={({ template }) => (template === undefined ? {} : { template })}>
           {remedy.words}
         </Link>
       )}
