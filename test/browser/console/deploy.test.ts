@@ -167,3 +167,49 @@ it('ranks machines for the template, page by page, and keeps what was typed when
   expect(stored).toContain('mine');
   expect(stored).not.toContain('hush-hush');
 });
+
+it('asks again what it costs, and takes no price that was not shown', async () => {
+  const { page } = window;
+  const offer = await test.control.offer(agent, 1, 2_000_000);
+  const reprice = (price: number) =>
+    test.control.operator.request('PATCH', `/v1/operator/offers/${offer}`, { price_per_hour_micro: price });
+  const template = (await renter.api.get<{ items: { id: string; name: string }[] }>('/v1/templates')).items.find(
+    ({ name }) => name === 'vLLM',
+  );
+  await page.clock.install();
+  await window.goTo(`/deploy?offer=${offer}&template=${template?.id}`);
+  await page.clock.runFor(300);
+  await page.waitForSelector('aside >> text=$2.00/h');
+  await page.waitForSelector('aside >> text=As of now');
+  await page.clock.runFor(12_000);
+  await page.waitForSelector('aside >> text=As of 12 s ago');
+  // It is cheaper: that needs nobody's word.
+  await reprice(1_900_000);
+  await page.clock.runFor(10_000);
+  await page.waitForSelector('aside >> text=$1.90/h');
+  await page.waitForSelector('aside button:enabled');
+  // It has become dearer than what was shown first.
+  await reprice(2_500_000);
+  await page.clock.runFor(21_000);
+  await page.waitForSelector('aside >> text=The price has risen. It was $2.00/h');
+  expect(await page.getByRole('button', { name: 'Deploy' }).isDisabled()).toBe(true);
+  await window.shoot('deploy-risen');
+  await window.checkAccess();
+  await page.getByRole('button', { name: 'Go on at the new price' }).click();
+  await page.waitForSelector('aside button:enabled');
+  // It rises between the last look and the click.
+  window.expectComplaints(/409/);
+  await reprice(3_000_000);
+  await page.getByRole('button', { name: 'Deploy' }).click();
+  await page.waitForSelector('aside >> text=OFFER_TOO_EXPENSIVE');
+  await page.waitForSelector('aside >> text=The price has risen. It was $2.50/h');
+  expect((await renter.api.get<{ items: unknown[] }>('/v1/instances')).items).toEqual([]);
+  // What happens to the organization is seen without waiting.
+  await page.getByRole('button', { name: 'Go on at the new price' }).click();
+  const credit = { amount_micro: 5_000_000, reason: 'test' };
+  await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+  await page.clock.runFor(200);
+  await page.waitForSelector('aside >> text=$15.00');
+  await page.getByRole('button', { name: 'Deploy' }).click();
+  await page.waitForURL('**/instances/*-*');
+});
