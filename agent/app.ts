@@ -11,14 +11,8 @@ import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
 import { agentSocket, dataRootFolder, journalFile, type AgentConfig } from './config.js';
 import { Canary } from './canary/canary.js';
-import { dockerChecks } from './doctor/docker-checks.js';
+import { checksOf } from './doctor/checks.js';
 import type { Check } from './doctor/finding.js';
-import { gpuChecks } from './doctor/gpu-checks.js';
-import { hostChecks } from './doctor/host-checks.js';
-import { leftChecks } from './doctor/left-checks.js';
-import { linkChecks } from './doctor/link-checks.js';
-import { versionChecks } from './doctor/version-checks.js';
-import { vmChecks } from './doctor/vm-checks.js';
 import { describeLeft } from './domain/left-behind.js';
 import { speaksHttp } from './guarded-ports/answers.js';
 import { gpuDriver } from './host/gpus.js';
@@ -187,7 +181,8 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     accessFiles: canaryAccess,
   });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
-  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary };
+  const known = { enforcesQuota: host.hasDiskQuota, vmSupport: support };
+  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary, known };
 }
 
 /**
@@ -258,6 +253,7 @@ export async function createAgent(
         await cache.collect();
       },
     },
+    checks: checksOf(config, clock, gpus, () => agent.snapshot(), made.known),
     dial: dialer(renewed.current),
     clock,
     random: Math.random,
@@ -311,18 +307,10 @@ export async function createAgent(
   return whole;
 }
 
-/** Returns the checks of `gpurent-agent doctor`. */
-export function checksOf(config: AgentConfig, clock: Clock = systemClock): Check[] {
-  const gpus = gpuDriver(config, clock);
-  return [
-    ...linkChecks(config, clock, async () => JSON.parse(await askAgent(agentSocket(config), '/status')) as Snapshot),
-    ...hostChecks(config),
-    ...dockerChecks(config, clock),
-    ...leftChecks(config, clock),
-    ...versionChecks(config, clock),
-    ...gpuChecks(config, gpus, clock),
-    ...vmChecks(config, gpus, clock),
-  ];
+/** Returns the checks of `gpurent-agent doctor`, which asks the running agent how it is connected. */
+export function doctorsChecks(config: AgentConfig, clock: Clock = systemClock): Check[] {
+  const ask = async () => JSON.parse(await askAgent(agentSocket(config), '/status')) as Snapshot;
+  return checksOf(config, clock, gpuDriver(config, clock), ask);
 }
 
 /** Returns a function for Docker's data root. It asks Docker only once, because a heartbeat must not wait for the answer. */

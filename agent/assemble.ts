@@ -4,6 +4,8 @@ import type { Logger } from '../shared/logger.js';
 import { PacedLog } from '../shared/paced-log.js';
 import { VERSION } from '../shared/version.js';
 import type { Canary } from './canary/canary.js';
+import { FindingReports } from './doctor/finding-reports.js';
+import type { Check } from './doctor/finding.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
 import { remedyOf } from './domain/link-remedy.js';
@@ -60,6 +62,8 @@ export interface Parts {
   web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers' | 'hostKeyAt'>;
   /** How the host measures what workloads use; null: it does not. */
   instruments: Instruments | null;
+  /** The doctor's checks, whose findings are reported; none: none are. */
+  checks: readonly Check[];
   /** The upkeep tasks, by the name that log lines show. */
   upkeep: Record<string, () => Promise<void>>;
   /** Prepares the host. Rejects with SetupError if Docker or the GPUs cannot be used; can be repeated if Docker did not answer. */
@@ -107,11 +111,12 @@ export function assembleAgent(parts: Parts): Agent {
   const executor = new Executor(hands, journal, outbox);
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const measurements = new Measurements(() => meantToRun(journal), parts.instruments, gpus, outbox, clock, paced);
+  const findings = new FindingReports(parts.checks, clock);
   const upkeep = new Upkeep(parts.upkeep, clock, paced);
   const counts = countCommands(executor);
   const prepare = () => parts.prepare();
   const bootId = async () => (await parts.boot()).id;
-  const unseen = new UnseenStart({ journal, gpus, clock, dial, random, logger, paced, bootId, prepare });
+  const unseen = new UnseenStart({ journal, gpus, clock, dial, random, logger, paced, bootId, prepare, findings });
   let watcher: Watcher | undefined;
   let link: Link | undefined;
 
@@ -129,9 +134,8 @@ export function assembleAgent(parts: Parts): Agent {
     await watcher.compare();
     guardedPorts.noteAll();
     watcher.start();
-    const { describe, diskFreeGb } = parts;
-    const facts = { bootId: boot.id, describe, diskFreeGb };
-    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs, measurements);
+    const facts = { bootId: boot.id, describe: parts.describe, diskFreeGb: parts.diskFreeGb };
+    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs, measurements, findings);
     link = new Link(dial, session, clock, random, logger, paced);
     link.start();
     upkeep.start();

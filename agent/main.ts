@@ -2,11 +2,12 @@
 import '../shared/require-node.js';
 import { Argument, Command } from 'commander';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../shared/clock.js';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
-import { checksOf, cleanHost, createAgent, createRuntime, describeLeaving, inspectHost } from './app.js';
+import { cleanHost, createAgent, createRuntime, describeLeaving, doctorsChecks, inspectHost } from './app.js';
 import { agentSocket, parseConfig } from './config.js';
 import { OPERATIONS, carryOut, isolatedBy, type Operation } from './isolated.js';
 import { examine, isHealthy, report } from './doctor/doctor.js';
@@ -111,7 +112,7 @@ program
   .description('find faults of this host and say how to repair them')
   .option(...gpuOption)
   .action(async (options: { gpus?: string }) => {
-    const results = await examine(checksOf(parseConfig(readEnvironment(), options)));
+    const results = await examine(doctorsChecks(parseConfig(readEnvironment(), options)), systemClock);
     process.stdout.write(`${report(results)}\n`);
     if (!isHealthy(results)) process.exitCode = 1;
   });

@@ -15,6 +15,7 @@ import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import type { Executor } from './commands/executor.js';
 import type { Dependencies } from './commands/reconcile.js';
+import type { FindingReports } from './doctor/finding-reports.js';
 import { troubleOf } from './domain/failure.js';
 import type { Desired, Journal } from './journal/journal.js';
 import type { Subscriber } from './link/link.js';
@@ -109,6 +110,7 @@ export class Session implements Subscriber {
     private readonly outbox: Outbox,
     private readonly logs: LogStreams,
     private readonly measurements: Measurements,
+    private readonly findings: FindingReports,
   ) {}
 
   /**
@@ -126,6 +128,7 @@ export class Session implements Subscriber {
       ...sight,
       heedsPaidTimes: true,
       answersMeasurementQueries: this.measurements.canAnswer,
+      reportsFindings: this.findings.areMade,
       ...epochOf(this.journal),
     };
   }
@@ -187,7 +190,11 @@ export class Session implements Subscriber {
     ]);
     const dockerAvailable = running !== undefined;
     this.requireSight(dockerAvailable);
-    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle: obstacleOf(this.hands) };
+    const obstacle = obstacleOf(this.hands);
+    this.findings.noteHealth(
+      JSON.stringify([dockerAvailable, obstacle, gpus.map(({ uuid, healthy }) => [uuid, healthy])]),
+    );
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle };
   }
 
   /** Resolves to the result of `look`, or to `otherwise` if `look` fails or takes too long. */
@@ -228,12 +235,14 @@ export class Session implements Subscriber {
     this.outbox.connect(send);
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
     this.measurements.connected(welcome.takesMeasurements);
+    this.findings.connected(welcome.takesFindings, send);
   }
 
   disconnected(): void {
     this.outbox.disconnect();
     this.logs.stopAll();
     this.measurements.disconnected();
+    this.findings.disconnected();
   }
 
   receive({ message }: ControlMessage): void {

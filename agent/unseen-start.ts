@@ -6,6 +6,7 @@ import type { PacedLog } from '../shared/paced-log.js';
 import { PROTOCOL_MAX, PROTOCOL_MIN } from '../shared/protocol.js';
 import { VERSION } from '../shared/version.js';
 import { isDockerAway, troubleOf } from './domain/failure.js';
+import type { FindingReports } from './doctor/finding-reports.js';
 import type { GpuDriver } from './host/gpus/driver.js';
 import type { Journal } from './journal/journal.js';
 import type { Dial } from './link/dial.js';
@@ -24,6 +25,7 @@ export interface UnseenParts {
   random: () => number;
   logger: Logger;
   paced: PacedLog;
+  findings: Pick<FindingReports, 'areMade'>;
   /** Returns the boot id of the host. */
   bootId: () => Promise<string>;
   /** Prepares the host. Rejects while Docker does not answer, and can then be called again. */
@@ -86,6 +88,7 @@ export class UnseenStart implements Subscriber {
       unseen: true,
       heedsPaidTimes: true,
       answersMeasurementQueries: false,
+      reportsFindings: this.parts.findings.areMade,
       ...epochOf(journal),
     };
   }

@@ -7,13 +7,12 @@ import { loadIdentity } from '../link/identity.js';
 import { viewDataRoot, type DataRootView } from '../runtime/docker/data-root-guard.js';
 import { DataRootNotes } from '../runtime/docker/data-root-notes.js';
 import { Engine, requireRuntime } from '../runtime/docker/engine.js';
-import { probeDiskQuota } from '../runtime/docker/quota-probe.js';
 import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 
 const LEAST_FREE_GB = 20;
 
-/** Returns the checks of Docker, its data root and its disk. */
-export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
+/** Returns the checks of Docker, its data root and its disk. `enforcesQuota` tells whether Docker enforces the sizes of disks. */
+export function dockerChecks(config: AgentConfig, clock: Clock, enforcesQuota: () => Promise<boolean>): Check[] {
   const engine = new Engine(config.dockerSocket, clock);
   return [
     {
@@ -55,8 +54,7 @@ export function dockerChecks(config: AgentConfig, clock: Clock): Check[] {
     {
       name: 'disk quota',
       look: async () => {
-        if (await probeDiskQuota(engine, config.guestTools))
-          return [good('Docker limits each disk to the rented size')];
+        if (await enforcesQuota()) return [good('Docker limits each disk to the rented size')];
         const advice =
           'put Docker’s data on XFS mounted with pquota (storage driver overlay2), on btrfs or on ZFS; until then an operator must waive disk quotas for this host';
         return [doubtful('one renter can fill the disk of all', advice)];

@@ -15,7 +15,7 @@ interface Standing {
 }
 
 /** Asks the daemon for its status. Rejects when the daemon does not answer. */
-type AskDaemon = () => Promise<Standing>;
+export type AskDaemon = () => Promise<Standing>;
 
 const SILENT =
   'check that the control plane runs, that a firewall or tunnel lets this host reach it, and that no proxy in between answers for it';

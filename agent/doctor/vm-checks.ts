@@ -1,22 +1,22 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../shared/clock.js';
 import { DAY_MS } from '../../shared/time.js';
 import type { AgentConfig } from '../config.js';
-import type { GpuDriver } from '../host/gpus/driver.js';
 import { DEADLINE_MS, Engine, imageOf } from '../runtime/docker/engine.js';
-import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
-import { VmSupport } from '../runtime/docker/vm/vm-support.js';
+import type { VmSupport } from '../runtime/docker/vm/vm-support.js';
 import { doubtful, good, type Check } from './finding.js';
 
 const OLD_DAYS = 60;
 
-/** Returns the check whether virtual machines run here, which boots a small one. */
-export function vmChecks({ vms, dockerSocket, gpus: source }: AgentConfig, gpus: GpuDriver, clock: Clock): Check[] {
+/** Returns the check whether virtual machines run here; `support` finds out by booting a small one. */
+export function vmChecks(
+  { vms, dockerSocket, gpus: source }: AgentConfig,
+  clock: Clock,
+  support: Pick<VmSupport, 'whyUnsupported'>,
+): Check[] {
   if (vms.accelerator === null) return [];
   const look = async () => {
     const engine = new Engine(dockerSocket, clock);
-    const jobs = new RunnerJobs(engine, randomUUID(), vms.runner);
-    const obstacle = await new VmSupport(engine, jobs, vms, gpus, clock).whyUnsupported();
+    const obstacle = await support.whyUnsupported();
     if (obstacle !== undefined)
       return [
         doubtful(

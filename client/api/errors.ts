@@ -8,6 +8,9 @@ export type ErrorCode = keyof Schemas extends infer Name ? (Name extends `error.
 /** The body of an error with a code. */
 export type ErrorBody<Code extends ErrorCode> = Schemas[`error.${Code}`];
 
+/** The code of what is no error of the API, for example a page of a proxy. */
+export const UNEXPECTED_ANSWER = 'UNEXPECTED_ANSWER';
+
 /** What every error has. */
 interface AnyBody {
   code: string;
@@ -69,7 +72,7 @@ function reasonOf(error: unknown): string {
   return error.cause === undefined ? error.message || error.name : reasonOf(error.cause);
 }
 
-/** Returns the error of an answer. What is not an error of the API, for example a page of a proxy, gets the code UNEXPECTED_ANSWER. */
+/** Returns the error of an answer. What is not an error of the API gets the code UNEXPECTED_ANSWER. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text();
   const seconds = Number(response.headers.get('retry-after') ?? NaN);
@@ -92,7 +95,7 @@ function bodyOf(text: string): AnyBody | undefined {
 
 function unexpected({ status, url, headers }: Response): AnyBody {
   return {
-    code: 'UNEXPECTED_ANSWER',
+    code: UNEXPECTED_ANSWER,
     message: `${new URL(url).origin} has answered ${status} without an error of the API; check that this is the address of a control plane`,
     request_id: headers.get('x-request-id') ?? '',
   };

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { Client } from 'openapi-fetch';
-import { ApiError, EventsExpiredError } from './errors.js';
+import { ApiError, EventsExpiredError, UNEXPECTED_ANSWER } from './errors.js';
 import type { paths } from './gen/schema.js';
 import type { Wait } from './retries.js';
 
@@ -21,6 +21,8 @@ export interface FollowOptions {
 
 const AGAIN_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
+/** A connection that lasts for so long is no failure: where nothing happens, and something on the way ends it, the waits do not grow. */
+const HEALTHY_MS = 5_000;
 /** The control plane sends something every 20 seconds: a connection that is silent for longer than this is lost. */
 const SILENCE_MS = 50_000;
 /** Far more than the control plane ever sends as one event: what goes on for longer is none. */
@@ -28,7 +30,7 @@ const MOST_CHARS = 1_048_576;
 
 /**
  * Yields events as they happen. After a lost connection it goes on where it was, and misses none. Ends when the signal is aborted. Throws
- * EventsExpiredError if events were deleted meanwhile, and ApiError for a credential that has ended.
+ * EventsExpiredError if events were deleted meanwhile, and ApiError for a credential that has ended or an address without a control plane.
  */
 export async function* followEvents(
   api: Client<paths, 'application/json'>,
@@ -36,24 +38,31 @@ export async function* followEvents(
   { after, types, instanceId, signal = new AbortController().signal, onConnection = () => undefined }: FollowOptions,
 ): AsyncGenerator<GpurentEvent, void, undefined> {
   let last = after;
+  let wasReached = false;
   for (let failures = 0; !signal.aborted;) {
+    let openedAt = Infinity;
+    const onOpen = () => {
+      wasReached = true;
+      openedAt = performance.now();
+      onConnection(true);
+    };
     try {
       last ??= await newestId(api, signal);
       const query = {
         ...(types && { type: types.join(',') }),
         ...(instanceId !== undefined && { instance_id: instanceId }),
       };
-      for await (const { id, event } of streamOf(api, query, last, signal, () => onConnection(true))) {
+      for await (const { id, event } of streamOf(api, query, last, signal, onOpen)) {
         failures = 0;
         last = id;
         yield event;
       }
     } catch (error) {
-      const reason = whyItEnds(error);
+      const reason = whyItEnds(error, wasReached);
       if (reason) throw reason;
     }
     onConnection(false);
-    failures += 1;
+    failures = performance.now() - openedAt >= HEALTHY_MS ? 1 : failures + 1;
     await wait(waitAfter(failures), signal).catch(() => undefined);
   }
 }
@@ -64,9 +73,11 @@ function waitAfter(failures: number): number {
 }
 
 /** Returns the error with which nobody can follow the events any more; undefined: a later connection can. */
-function whyItEnds(error: unknown): Error | undefined {
+function whyItEnds(error: unknown, wasReached: boolean): Error | undefined {
   if (error instanceof EventsExpiredError) return error;
   if (!(error instanceof ApiError)) return undefined;
+  // A proxy on the way knows nothing of the events; the address was right before.
+  if (error.code === UNEXPECTED_ANSWER && wasReached) return undefined;
   if (error.is('EVENTS_EXPIRED')) return new EventsExpiredError();
   return error.status < 500 && error.status !== 429 ? error : undefined;
 }

@@ -22,6 +22,7 @@ import { isSuperseded } from '../services/connections/term.js';
 import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
 import { queriesOf } from '../services/measurements/queries.js';
 import { receiveMeasurements } from '../services/reconciler/measurements.js';
+import { recordFindings } from '../services/machines/findings.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -225,7 +226,7 @@ class HostSession implements AgentStream {
     const { connections, term } = this.platform;
     const protocol = Math.min(hello.protocolMax, PROTOCOL_MAX);
     const spread = redialSpreadMs(connections.expected);
-    const takes = { takesUnseen: true, takesMeasurements: true };
+    const takes = { takesUnseen: true, takesMeasurements: true, takesFindings: true };
     this.send({
       message: {
         $case: 'welcome',
@@ -273,6 +274,8 @@ class HostSession implements AgentStream {
         return receiveMeasurements(platform, machineId, message.value);
       case 'measurementAnswer':
         return queriesOf(platform).receive(machineId, message.value);
+      case 'findingReport':
+        return recordFindings(platform, machineId, message.value);
       case 'logChunk':
         return platform.logs.receive(machineId, message.value);
       default:

@@ -44,6 +44,7 @@ import { estimateRoutes } from './routes/estimate.js';
 import { eventRoutes } from './routes/events.js';
 import { factorRoutes } from './routes/factors.js';
 import { healthRoutes } from './routes/health.js';
+import { findingRoutes } from './routes/operator-findings.js';
 import { identityRoutes } from './routes/identities.js';
 import { instanceAccessRoutes } from './routes/instance-access.js';
 import { instanceReadingRoutes } from './routes/instance-reads.js';
@@ -173,6 +174,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     billingSummaryRoutes,
     estimateRoutes,
     ...factorRoutes,
+    findingRoutes,
     identityRoutes,
     instanceAccessRoutes,
     instanceReadingRoutes,

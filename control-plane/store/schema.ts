@@ -219,7 +219,9 @@ export interface Schema {
     away_since: number | null;
     browser_host: Generated<string>;
     noticed_at: number | null;
+    reports_findings: Generated<Flag>;
   };
+  findings: { machine_id: string; reported_at: number; findings: string };
   gpus: {
     machine_id: string;
     uuid: string;
@@ -445,6 +447,7 @@ export interface Schema {
     written_off_micro: Generated<number>;
     after_stop: Generated<Flag>;
     credited_ms: Generated<number>;
+    credited_written_off_micro: Generated<number>;
     run_id: string | null;
     run_began_at: number | null;
   };

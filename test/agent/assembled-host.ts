@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
+import type { Check } from '../../agent/doctor/finding.js';
 import type { Wire } from '../../agent/link/dial.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -47,6 +48,10 @@ export class AssembledHost {
   /** Whether it takes measurements; undefined: it is of the release before, which does not know of them. */
   takesMeasurements: boolean | undefined = true;
   instruments: Instruments | null = null;
+  /** What its doctor checks. */
+  checks: Check[] = [];
+  /** Whether it takes findings; undefined: it is of the release before, which does not know of them. */
+  takesFindings: boolean | undefined = true;
   journal: Journal;
   logger = silentLogger;
   /** Whether nothing answers where its control plane was. */
@@ -62,8 +67,8 @@ export class AssembledHost {
   async start(): Promise<void> {
     const { runtime, gpus, clock, journal, logger } = this;
     const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
-    const { instruments } = this;
-    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb(), instruments };
+    const { instruments, checks } = this;
+    const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb(), instruments, checks };
     this.agent = agentOnFakes(
       { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
       {
@@ -129,6 +134,7 @@ export class AssembledHost {
     const value = {
       ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },
       ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: this.takesUnseen },
+      ...(this.takesFindings === undefined ? {} : { takesFindings: this.takesFindings }),
       ...(this.takesMeasurements === undefined ? {} : { takesMeasurements: this.takesMeasurements }),
     };
     setImmediate(() => wire.emit('data', { message: { $case: 'welcome', value } }));

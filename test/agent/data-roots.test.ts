@@ -252,7 +252,8 @@ it.each(['../identity.json', 'a/b', '', 'a.new', 'x'.repeat(65)])(
 describe('the doctor', () => {
   const look = async (name: string, gpus = 'simulated:1') => {
     const environment = { GPURENT_AGENT_STATE_DIR: folder, GPURENT_AGENT_DOCKER_SOCKET: docker.socket };
-    const check = dockerChecks(parseConfig(environment, { gpus }), systemClock).find((each) => each.name === name);
+    const checks = dockerChecks(parseConfig(environment, { gpus }), systemClock, async () => true);
+    const check = checks.find((each) => each.name === name);
     return check?.look();
   };
   const remapped = { path: '/var/lib/docker/100000.100000', isRemapped: true };

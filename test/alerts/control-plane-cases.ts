@@ -168,7 +168,7 @@ const hostDeleted: AlertCase = {
 
 const stuckDestroy: AlertCase = {
   how: 'a destroy waits for Docker',
-  summary: /^A host has not completed a destroy for 16m 0s$/,
+  summary: /^A host has made no progress with a destroy for 16m 0s$/,
   async provoke(installation) {
     const { agent, renter, id } = await rent(installation.controlPlane);
     agent.automatic = false;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACTS_KEPT, ACTS_KEPT_MS, MOST_ACTS_SCANNED, recordAct } from '../../control-plane/services/system/acts.js';
+import { ACTS_KEPT, ACTS_KEPT_MS, recordAct } from '../../control-plane/services/system/acts.js';
+import { MOST_SCANNED } from '../../control-plane/services/system/log-pages.js';
 import { userActor } from '../../control-plane/domain/act.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
@@ -215,7 +216,7 @@ describe('a search in the audit log', () => {
 
   it('looks at 2,000 entries for a page, and goes on from there', async () => {
     const renter = await world.test.renter(0);
-    write(renter, MOST_ACTS_SCANNED + 10);
+    write(renter, MOST_SCANNED + 10);
     const first = await read('?action=organization.create', renter);
     expect(first.items).toEqual([]);
     const second = await read(`?action=organization.create&cursor=${first.next_cursor}`, renter);
@@ -223,7 +224,7 @@ describe('a search in the audit log', () => {
     const csv = await renter.api.get<string>('/v1/audit-log.csv?action=organization.create');
     expect(csv.trim().split('\n')).toHaveLength(2);
     const whole = await renter.api.get<string>('/v1/audit-log.csv');
-    expect(whole.trim().split('\n')).toHaveLength(MOST_ACTS_SCANNED + 12);
+    expect(whole.trim().split('\n')).toHaveLength(MOST_SCANNED + 12);
     expect(whole).toContain(`${renter.email},127.0.0.1,organization.create,orgs/${renter.organizationId},`);
   });
 });

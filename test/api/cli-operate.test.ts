@@ -60,6 +60,9 @@ it('an operator grants credit, suspends and restores an organization, and reads 
   const log = await run('audit --limit 10');
   expect(log).toContain('suspend');
   expect(log).toContain('operator@example.com');
+  const found = await run(`audit --of ${id} --by OPERATOR@example.com --action organization.restore`);
+  expect(found).toContain('has answered');
+  expect(found).not.toContain('suspend');
 });
 
 it('an operator adopts and removes workloads in quarantine', async () => {

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   ApiError,
   connect,
@@ -332,6 +332,54 @@ describe('events', () => {
     );
     expect(await over).toBeUndefined();
     expect([received, sent < 30]).toEqual([[], true]);
+  });
+
+  /** The waits of a client that gets these answers; a number: a stream in which nothing happens, that is cut after so many ms. */
+  async function waitsAfter(...answers: (number | Response)[]): Promise<{ waits: number[]; error: unknown }> {
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    const quiet = (ms: number) => {
+      let isTold = false;
+      const pull = (stream: ReadableStreamDefaultController<Uint8Array>) => {
+        if (!isTold) stream.enqueue(new TextEncoder().encode('id: 1.1\n\n'));
+        else stream.error(new Error('cut'));
+        if (isTold) now += ms;
+        isTold = true;
+      };
+      return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'text/event-stream' } });
+    };
+    const ending = new AbortController();
+    const waits: number[] = [];
+    const wait = async (ms: number) => {
+      waits.push(ms);
+      if (answers.length === 0) ending.abort();
+    };
+    const fetch = async () => {
+      const answer = answers.shift() ?? 0;
+      return typeof answer === 'number' ? quiet(answer) : answer;
+    };
+    const other = connect({ url: test.url, fetch, wait, attempts: 1 });
+    const error = await following(other.events({ after: '1.1', signal: ending.signal })).over;
+    clock.mockRestore();
+    return { waits, error };
+  }
+
+  it('are waited for longer and longer while connections fail, and not where they are only cut', async () => {
+    const failing = await waitsAfter(0, 10, 0, 10);
+    expect(failing.waits[3]).toBeGreaterThanOrEqual(8_000);
+    const cut = await waitsAfter(0, 0, 15_000, 15_000, 15_000);
+    expect(cut.waits).toHaveLength(5);
+    expect(Math.max(...cut.waits.slice(2))).toBeLessThan(1_500);
+  });
+
+  it('go on after a proxy on the way has led elsewhere, unless it did so from the beginning', async () => {
+    const elsewhere = () => {
+      const answer = new Response('<h1>moved</h1>', { status: 302, headers: { location: '/login' } });
+      return Object.defineProperty(answer, 'url', { value: test.url });
+    };
+    expect(await waitsAfter(15_000, elsewhere(), elsewhere(), 0)).toMatchObject({ error: undefined });
+    const { error } = await waitsAfter(elsewhere(), 0);
+    expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 302 });
   });
 
   it('end when the caller says so, also after a collection of garbage', async () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recoverWrittenOff } from '../../control-plane/store/migrations/0035-credited-stops.js';
+import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -42,6 +44,13 @@ describe('a stop that its host ignores', () => {
         '/v1/operator/ignored-stops',
       )
     ).items.find(({ instance_id }) => instance_id === id);
+  /** What the intervals of an instance with this rate say that its GPU time costs. */
+  const calculated = async (id: string) => {
+    const { items } = await renter.api.get<{ items: { charged_ms: number; uncovered_micro: number }[] }>(
+      `/v1/instances/${id}/meter-intervals`,
+    );
+    return items.reduce((sum, { charged_ms, uncovered_micro }) => sum + 7_000 * charged_ms - uncovered_micro, 0);
+  };
   /** Time passes, in which the host says that the workload is up. */
   const earn = async ({ agent, id }: { agent: FakeAgent; id: string }, minutes: number) => {
     for (let beat = 0; beat < minutes * BEATS; beat++) {
@@ -98,6 +107,31 @@ describe('a stop that its host ignores', () => {
     expect(charged).toBe(7_000 * 80 * MINUTE_MS + 1);
     expect((await ignored(id))?.charged_micro).toBe(charged);
   });
+
+  it('has charges that can still be calculated once they are credited, also by an earlier release', async () => {
+    // 7,000 micro-dollars a millisecond: after seventy minutes of them, 1 is left.
+    renter = await test.renter(7_000 * 70 * MINUTE_MS + 1);
+    const rented = await running(7_000 * 60 * MINUTE_MS);
+    const { agent, id } = rented;
+    agent.automatic = false;
+    await ask('POST', `${id}/stop`);
+    await earn(rented, 102);
+    await eventually('the end of the balance', async () => (await read(id)).status === 'stopping');
+    const path = `/v1/operator/instances/${id}/credit-ignored-stop`;
+    const { amount_micro } = await test.operator.post<{ amount_micro: number }>(path, { reason: 'it was ignored' });
+    const due = (await read(id)).spend_micro;
+    expect(amount_micro % 7_000).toBe(1);
+    expect(await calculated(id)).toBe(due);
+    const { store } = test.core.platform;
+    store.transact((tx) => {
+      const forgotten = query.updateTable('meter_intervals').set({ written_off_micro: 0, credited_written_off_micro: 0 });
+      tx.run(forgotten.where('instance_id', '=', id));
+      tx.run(statement(sql.raw(recoverWrittenOff)));
+    });
+    expect(await calculated(id)).toBe(due);
+    expect((await ignored(id))?.charged_micro ?? 0).toBe(0);
+  });
+
 
   it('is over once its host has confirmed it, if it has cost nothing', async () => {
     // A micro-dollar in a hundred seconds.

@@ -47,7 +47,14 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   await statusIs(renter.api, id, 'running');
-  const gpus = agent.inventory['gpus'] as { healthy: boolean; reason: string; model: string }[];
+  const gpus = agent.inventory['gpus'] as { uuid: string; healthy: boolean; reason: string; model: string }[];
+  const held = (
+    await test.operator.get<{ gpus: { uuid: string; instance_id: string | null }[] }>(
+      `/v1/operator/machines/${agent.hostId}`,
+    )
+  ).gpus.find(({ instance_id }) => instance_id === id);
+  // One that is rented is no less sold.
+  Object.assign(gpus.find(({ uuid }) => uuid === held?.uuid) ?? {}, { healthy: false, reason: 'warm' });
   Object.assign(gpus[3] ?? {}, { healthy: false, reason: 'fell off the bus' });
   agent.beat();
   const gpu_model = gpus[0]?.model;
@@ -131,6 +138,24 @@ it('names commands that wait for longer than the alert allows, and what for', as
   expect(await gauge('gpurent_commands_oldest_seconds{kind="provision"}')).toBeGreaterThan(900);
 });
 
+it('names no deploy that makes progress, by the same rule as the alert and the event', async () => {
+  const agent = await test.host({ name: 'pulls', gpus: 1, automatic: false });
+  const renter = await test.renter();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await eventually('the command', () => agent.held[0]);
+  const stuckSubjects = async () => (await need('command_stuck'))?.items.map(({ subject }) => subject) ?? [];
+  const { store } = test.core.platform;
+  const rest = async (ms: number) => {
+    const amend = query.updateTable('instances').set({ progress_at: test.clock.now() - ms });
+    store.transact((tx) => tx.run(amend.where('id', '=', id)));
+    return stuckSubjects();
+  };
+  test.clock.advance(2 * NEED_AFTER_MS.command_stuck);
+  expect(await rest(NEED_AFTER_MS.command_stuck)).not.toContain(`instances/${id}`);
+  expect(await rest(NEED_AFTER_MS.command_stuck + 1)).toContain(`instances/${id}`);
+});
+
 it('names workloads in quarantine, disputes and suspended organizations', async () => {
   const agent = await test.host({ name: 'restored', gpus: 1 });
   agent.disconnect();
@@ -161,8 +186,11 @@ it('names a worker that fails', async () => {
     workerRuns.record('purge', () => {
       throw new Error('disk I/O error');
     });
+  const since = new Date(test.clock.now()).toISOString();
   expect(fail).toThrow();
-  expect(await need('worker_failing')).toMatchObject({ items: [{ name: 'purge', message: 'disk I/O error' }] });
+  test.clock.advance(HOUR_MS);
+  expect(fail).toThrow();
+  expect(await need('worker_failing')).toMatchObject({ items: [{ name: 'purge', message: 'disk I/O error', since }] });
   expect(await gauge('gpurent_worker_failing{worker="purge"}')).toBe(1);
   workerRuns.record('purge', () => undefined);
   expect(await need('worker_failing')).toBeUndefined();

@@ -180,15 +180,16 @@ it('released GPUs can be rented by others, and then a start says so', async () =
 });
 
 it('tells which agents are older than the control plane', async () => {
-  const hosts = [await test.host({ name: 'old' }), await test.host({ name: 'new' })];
-  await hosts[0]?.claim({ agentVersion: '0.0.9' });
-  await hosts[1]?.claim({ agentVersion: '99.0.0' });
+  const claims = { old: '0.0.9', early: `${VERSION}-rc.1`, new: '99.0.0', same: VERSION, odd: 'of today' };
+  for (const [name, agentVersion] of Object.entries(claims)) await (await test.host({ name })).claim({ agentVersion });
   const named = async (outdated: boolean) =>
     (
       await test.operator.get<{ items: { name: string; upgrade_to: string | null }[] }>(
         `/v1/operator/machines?outdated=${outdated}`,
       )
-    ).items.filter(({ name }) => name === 'old' || name === 'new');
-  expect(await named(true)).toMatchObject([{ name: 'old', upgrade_to: VERSION }]);
-  expect(await named(false)).toMatchObject([{ name: 'new', upgrade_to: null }]);
+    ).items
+      .filter(({ name }) => name in claims)
+      .map(({ name, upgrade_to }): [string, string | null] => [name, upgrade_to]);
+  expect(new Map(await named(true))).toEqual(new Map(['old', 'early'].map((name) => [name, VERSION])));
+  expect(new Map(await named(false))).toEqual(new Map(['new', 'same', 'odd'].map((name) => [name, null])));
 });

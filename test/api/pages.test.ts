@@ -123,6 +123,7 @@ it.each([
   ['/v1/instances', { include_destroyed: true }],
   ['/v1/offers', { sort: 'price_desc' }],
   ['/v1/offers', { sort: 'newest', num_gpus: 1 }],
+  ['/v1/offers', { sort: 'memory_desc' }],
   ['/v1/templates', { tab: 'system' }],
   ['/v1/billing/spend-daily', { days: 7 }],
 ])('%s comes in pages as it is asked for: %j', async (path, query) => {

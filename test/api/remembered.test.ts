@@ -122,9 +122,16 @@ it('a maintenance window is shown until its end', async () => {
 it('the answers that are kept of the market are bounded', () => {
   const market = new Market(test.core.platform);
   const cheapest = () => market.offers({ max_price_per_hour_micro: 1 });
-  const known = cheapest();
-  for (let price = 2; price <= 100; price++) market.offers({ max_price_per_hour_micro: price });
-  expect(cheapest()).toBe(known);
-  market.offers({ max_price_per_hour_micro: 101 });
-  expect(cheapest()).not.toBe(known);
+  const count = () => market.count({ max_price_per_hour_micro: 1 });
+  const [known, counts] = [cheapest(), count()];
+  const askFor = (first: number, most: number) => {
+    for (let price = first; price <= most; price++) {
+      market.offers({ max_price_per_hour_micro: price });
+      market.count({ max_price_per_hour_micro: price });
+    }
+  };
+  askFor(2, 100);
+  expect([cheapest(), count()].every((kept, index) => kept === [known, counts][index])).toBe(true);
+  askFor(101, 200);
+  expect([cheapest() === known, count() === counts]).toEqual([false, false]);
 });

@@ -34,25 +34,6 @@ it('offers of machines that run virtual machines can be asked for', async () => 
   expect(items.map(({ id }) => id)).toEqual([offerId]);
 });
 
-it('offers that can run a template, and the others, can be asked for', async () => {
-  const old = await test.offer(await test.host({ gpus: 1, cudaVersion: '12.9' }));
-  const newer = await test.offer(await test.host({ gpus: 1, cudaVersion: '12.10' }));
-  const idsFor = async (query: string) => {
-    const path = `/v1/offers?sort=newest&${query}`;
-    return (await renter.api.get<{ items: { id: string }[] }>(path)).items.map(({ id }) => id);
-  };
-  const machine = await test.template({ kind: 'vm' });
-  expect(await idsFor(`template_id=${machine}`)).toEqual([offerId]);
-  const upTo12_9 = await test.template({ cuda_max: '12.9' });
-  expect(await idsFor(`template_id=${upTo12_9}&fits=false`)).toEqual([newer]);
-  const fitting = await idsFor(`template_id=${upTo12_9}`);
-  expect(fitting).toEqual(expect.arrayContaining([old, offerId]));
-  expect(fitting).not.toContain(newer);
-  const path = (query: string) => renter.api.request('GET', `/v1/offers?${query}`);
-  expect(await path(`template_id=${offerId}`)).toMatchObject({ status: 404, body: { code: 'TEMPLATE_NOT_FOUND' } });
-  expect(await path('fits=true')).toMatchObject({ status: 422, body: { details: [{ path: 'fits' }] } });
-});
-
 it('a host is told whether it is to run a virtual machine', async () => {
   for (const kind of ['container', 'vm']) {
     const command = await commandFor(await deploy(kind), 'running');

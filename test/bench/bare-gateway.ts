@@ -28,6 +28,7 @@ const about = {
   heartbeatMs: HEARTBEAT_MS,
   takesUnseen: true,
   takesMeasurements: true,
+  takesFindings: true,
 };
 const welcome = { ...about, redialSpreadMs: settings.redialSpreadMs };
 server.addService(AgentServiceService, {

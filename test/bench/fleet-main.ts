@@ -37,6 +37,7 @@ const hosts = file.hosts.map(({ certificate, inventory, run }) => {
       heedsPaidTimes: true,
       unseen: false,
       answersMeasurementQueries: false,
+      reportsFindings: false,
     };
     return encodeMessage({ $case: 'hello', value: { ...about, ...rest } });
   };

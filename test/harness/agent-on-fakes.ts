@@ -31,6 +31,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       answers: async () => true,
     },
     instruments: null,
+    checks: [],
     upkeep: {},
     prepare: async () => {},
     fail: () => undefined,

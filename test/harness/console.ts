@@ -104,6 +104,23 @@ export class ConsoleWindow {
     await this.page.waitForSelector('[data-connection=live]', { state: 'attached' });
   }
 
+  /** Tries what closes other dialogs on one that shows a secret once. Throws unless the secret is still there, and then gone by its button. */
+  async keepSecret(label: string): Promise<string> {
+    const shown = this.page.getByLabel(label, { exact: true });
+    const secret = await shown.innerText();
+    await this.page.keyboard.press('Escape');
+    await this.page.mouse.click(3, 3);
+    // Where the console is left, the browser asks.
+    this.page.once('dialog', (question) => void question.dismiss());
+    await this.page.evaluate('history.back()');
+    // A dialog that closes is gone once it has faded.
+    await this.page.evaluate('Promise.all(document.getAnimations().map((each) => each.finished))');
+    expect(await shown.innerText({ timeout: 2_000 })).toBe(secret);
+    await this.page.getByRole('button', { name: 'I have copied it' }).press('Enter');
+    await shown.waitFor({ state: 'detached' });
+    return secret;
+  }
+
   /** Makes pictures of the page in both themes and three widths, in the folder TEST_SCREENSHOTS; without it, none. */
   async shoot(name: string): Promise<void> {
     const folder = process.env['TEST_SCREENSHOTS'];

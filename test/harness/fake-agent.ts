@@ -453,6 +453,7 @@ export class FakeAgent {
       epoch: 0,
       heedsPaidTimes: true,
       answersMeasurementQueries: true,
+      reportsFindings: true,
       ...this.claimed,
     };
   }

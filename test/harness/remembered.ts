@@ -6,6 +6,7 @@ import {
   liveInstances,
 } from '../../control-plane/services/actions/remembered-instances.js';
 import { revenueDays } from '../../control-plane/services/billing/revenue-days.js';
+import { SORTS } from '../../control-plane/services/catalogue/market-list.js';
 import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
 import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
@@ -46,8 +47,8 @@ function machinesOf(fleet: Fleet): unknown {
 
 /** What renters see of a market; when its hosts were last seen they do not. */
 function sightOf(market: Market): unknown {
-  const lists = (['price_asc', 'price_desc', 'newest'] as const).map((sort) => market.offers({ sort }));
-  const text = JSON.stringify({ lists, status: market.status() }, (key, value: unknown) =>
+  const lists = SORTS.map((sort) => market.offers({ sort }));
+  const text = JSON.stringify({ lists, counts: market.count({}), status: market.status() }, (key, value: unknown) =>
     key === 'last_seen_at' ? undefined : value,
   );
   return JSON.parse(text);

@@ -57,6 +57,8 @@ export interface WireMessage {
     redialSpreadMs?: number;
     /** Missing in protocol 1. */
     takesMeasurements?: boolean;
+    /** Missing in protocol 1. */
+    takesFindings?: boolean;
   };
   command?: WireCommand;
   resultAck?: { commandId: string };

@@ -116,6 +116,7 @@ export class SimHost {
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
       instruments: this.habits ? instrumentsOf(this.docker, this.habits) : null,
+      checks: [],
       upkeep: {},
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },

@@ -112,6 +112,7 @@ it('messages with anything changed in them change nothing of a neighbour', async
         ],
       },
     },
+    { findingReport: { findings: [{ check: 'disk', verdict: 'VERDICT_FAILURE', what: 'it is full', advice: 'x' }] } },
     { measurementAnswer: { queryId: running, points: [{ endedMsAgo: 1, cpuMillis: 5 }] } },
   ].map((message) => Uint8Array.from(encode(message)));
   const changed = fc

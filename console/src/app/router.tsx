@@ -15,6 +15,7 @@ import { instancesSearch } from '../pages/instances/search.js';
 import { marketSearch } from '../pages/market/search.js';
 import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
+import { auditSearch as operatedAuditSearch } from '../pages/operator/audit/search.js';
 import { addMachineSearch } from '../pages/operator/machines/new/search.js';
 import { machinesSearch } from '../pages/operator/machines/search.js';
 import { pricesSearch } from '../pages/operator/offers/prices/search.js';
@@ -206,6 +207,13 @@ const addMachine = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/machines/new/page.js')),
 });
 
+const operatedAudit = createRoute({
+  getParentRoute: () => operator,
+  path: '/audit',
+  validateSearch: only(operatedAuditSearch),
+  component: lazyRouteComponent(() => import('../pages/operator/audit/page.js')),
+});
+
 const operatorPages = [
   operatorPage('/', () => import('../pages/operator/page.js')),
   machines,
@@ -222,7 +230,7 @@ const operatorPages = [
   operatorPage('/ignored-stops', () => import('../pages/operator/ignored-stops/page.js')),
   controlPlane,
   operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),
-  operatorPage('/audit', () => import('../pages/operator/audit/page.js')),
+  operatedAudit,
 ] as const;
 
 const routes = [

@@ -9,13 +9,16 @@ interface DialogProps {
   title: string;
   isOpen: boolean;
   onClose: () => void;
+  /** Set if also Escape does not close it: see `SecretDialog`. */
+  closesByButtonOnly?: boolean;
   children: ReactNode;
 }
 
 /** A dialog for something small that is filled in or shown once: no click beside it loses that. What is a page of its own is no dialog. */
-export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
+export function Dialog({ title, isOpen, onClose, closesByButtonOnly = false, children }: DialogProps) {
+  const dismiss = (open: boolean) => !open && !closesByButtonOnly && onClose();
   return (
-    <BaseDialog.Root disablePointerDismissal open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <BaseDialog.Root disablePointerDismissal open={isOpen} onOpenChange={dismiss}>
       <BaseDialog.Portal>
         <BaseDialog.Backdrop className={styles.backdrop} />
         <BaseDialog.Popup className={styles.popup}>

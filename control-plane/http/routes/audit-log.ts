@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
 import { ACTOR_KINDS, ACTS } from '../../domain/act.js';
-import { listActs, type ActFilter, type ActRow } from '../../services/system/acts.js';
-import type { PageRequest } from '../../services/system/pages.js';
+import { listActs, type ActRow } from '../../services/system/acts.js';
 import { ADMIN, sessionOf } from '../policy.js';
 import { choice, integer, iso, nullable, optional, text, timestamp } from '../schemas.js';
-import { timeOf } from '../times.js';
 import { answerCsv } from './csv.js';
+import { Period, withPeriod } from './period.js';
 import { page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Entry = Type.Object(
@@ -32,9 +31,8 @@ const Entry = Type.Object(
 
 const AuditQuery = Type.Object({
   ...pageFields,
+  ...Period,
   ...optional({
-    since: text('Only what was done at this time or later, in ISO 8601 with a time zone', { format: 'date-time' }),
-    until: text('Only what was done before this time', { format: 'date-time' }),
     actor_kind: choice(ACTOR_KINDS, 'Only what these have done'),
     actor_id: text('Only what the user or API key with this id has done', { maxLength: 64 }),
     action: choice(ACTS, 'Only this action'),
@@ -47,11 +45,6 @@ const FILE = {
 };
 const DESCRIPTION =
   'What members, API keys and operators have done, and what the control plane itself has stopped and destroyed. Entries are kept for 400 days, and a million of an organization. Changes to a person’s own account, such as its password, are not in it.';
-
-interface AuditRequest extends Omit<ActFilter, 'since' | 'until'>, PageRequest {
-  since?: string;
-  until?: string;
-}
 
 /** Routes for admins: what was done in the organization. */
 export const auditLogRoutes: Routes = (app, platform) => {
@@ -67,7 +60,7 @@ export const auditLogRoutes: Routes = (app, platform) => {
         response: { 200: page(Entry) },
       },
     },
-    (request) => viewPage(listActs(platform, sessionOf(request), filterOf(request.query)), entryView),
+    (request) => viewPage(listActs(platform, sessionOf(request), withPeriod(request.query)), entryView),
   );
 
   app.get(
@@ -86,21 +79,13 @@ export const auditLogRoutes: Routes = (app, platform) => {
     (request, reply) =>
       answerCsv(
         reply,
-        filterOf(request.query),
+        withPeriod(request.query),
         FILE,
         (query) => listActs(platform, sessionOf(request), query),
         entryView,
       ),
   );
 };
-
-function filterOf({ since, until, ...rest }: AuditRequest): PageRequest & ActFilter {
-  return {
-    ...rest,
-    ...(since === undefined ? {} : { since: timeOf('since', since) }),
-    ...(until === undefined ? {} : { until: timeOf('until', until) }),
-  };
-}
 
 /** Renters do not learn which operator it was, and so not from where. */
 function entryView({ number, at, organization_id: _, ...row }: ActRow) {

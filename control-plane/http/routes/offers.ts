@@ -1,7 +1,8 @@
 import { HOUR_MS } from '../../../shared/time.js';
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import type { OfferDetails } from '../../services/catalogue/offer-details.js';
-import { catalogStatus, getOffer, listOffers } from '../../services/catalogue/offers.js';
+import { MOST_VALUES, SORTS } from '../../services/catalogue/market-list.js';
+import { catalogStatus, countOffers, getOffer, listOffers } from '../../services/catalogue/offers.js';
 import { callerOf, READ } from '../policy.js';
 import {
   choice,
@@ -9,6 +10,7 @@ import {
   integer,
   iso,
   isoOrNull,
+  list,
   meaning,
   micro,
   nullable,
@@ -67,19 +69,50 @@ export const Offer = Type.Object(
   { title: 'Offer' },
 );
 
+const filterFields = optional({
+  gpu_model: text('Only offers with this GPU model'),
+  num_gpus: integer('Only offers with this number of GPUs', { minimum: 1 }),
+  max_price_per_hour_micro: micro('Only offers with at most this price per hour', { minimum: 0 }),
+  region: text('Only offers in this region'),
+  vm_capable: flag('True: only offers on machines that can run virtual machines; false: only offers on the others'),
+});
+
 const OfferQuery = Type.Object({
   ...pageFields,
+  ...filterFields,
   ...optional({
-    gpu_model: text('Only offers with this GPU model'),
-    num_gpus: integer('Only offers with this number of GPUs', { minimum: 1 }),
-    max_price_per_hour_micro: micro('Only offers with at most this price per hour', { minimum: 0 }),
-    region: text('Only offers in this region'),
-    vm_capable: flag('True: only offers on machines that can run virtual machines; false: only offers on the others'),
-    template_id: uuid('Only offers on machines that can run this template'),
-    fits: flag('With `template_id`; false: only offers on machines that cannot run the template; true if omitted'),
-    sort: choice(['price_asc', 'price_desc', 'newest'], 'The order; `price_asc` if omitted'),
+    sort: choice(
+      SORTS,
+      'The order; `price_asc` if omitted. `memory_desc` is by the memory of all GPUs of the offer, `gpus_desc` by their number; equal ones by price',
+    ),
+    template_id: uuid('The template that is to run: offers whose machines can run it come before all others'),
   }),
 });
+
+const CountQuery = Type.Object({
+  ...filterFields,
+  ...optional({ template_id: uuid('The template that is to run, for `fitting`') }),
+});
+
+const OfferCounts = Type.Object(
+  {
+    offers: integer('The number of offers'),
+    fitting: nullable(integer('How many of them have a machine that can run the template; null: none was named')),
+    gpu_models: countsBy(text('The GPU model'), 'gpu_model'),
+    num_gpus: countsBy(integer('The number of GPUs of an offer'), 'num_gpus'),
+    regions: countsBy(text('The region'), 'region'),
+  },
+  { title: 'OfferCounts' },
+);
+
+/** Describes how many offers have each value of a filter. */
+function countsBy<T extends TSchema>(value: T, filter: string) {
+  return list(
+    Type.Object({ value, offers: integer('The number of offers that have it') }),
+    `The ${MOST_VALUES} most common values among the offers that the filters other than \`${filter}\` leave, the most common first`,
+    { maxItems: MOST_VALUES },
+  );
+}
 
 const ModelStatus = Type.Object(
   {
@@ -112,6 +145,20 @@ export const offerRoutes: Routes = (app, platform) => {
       const page = listOffers(platform, callerOf(request), request.query);
       return sendBody(request.headers, reply, page, () => pageText(page, offerText));
     },
+  );
+
+  app.get(
+    '/v1/offers/counts',
+    {
+      config: { policy: READ, refusals: ['TEMPLATE_NOT_FOUND'] },
+      schema: {
+        operationId: 'getOfferCounts',
+        summary: 'Get how many offers can be rented now, by GPU model, number of GPUs and region',
+        querystring: CountQuery,
+        response: { 200: OfferCounts },
+      },
+    },
+    (request) => countOffers(platform, callerOf(request), request.query),
   );
 
   app.get(

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { adopt } from '../../services/actions/adopt.js';
+import { OPERATOR_ACTS } from '../../domain/operator-act.js';
 import { listAuditLog, type AuditEntry } from '../../services/system/audit.js';
 import { listWorkers, type WorkerState } from '../../services/system/worker-runs.js';
 import { confirmClock, getClockState, type ClockState } from '../../services/reconciler/clock.js';
@@ -22,7 +23,8 @@ import {
 import { Instance, instanceView } from './instance-view.js';
 import { Label } from './instance-settings.js';
 import { DiskGb } from './instances.js';
-import { idOf, NoContent, listOrPage, page, PageQuery, viewPage, type Routes } from './routes.js';
+import { Period, withPeriod } from './period.js';
+import { idOf, NoContent, listOrPage, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 
 const Quarantined = Type.Object(
   {
@@ -69,6 +71,16 @@ const Entry = Type.Object(
   },
   { title: 'AuditEntry' },
 );
+
+const AuditQuery = Type.Object({
+  ...pageFields,
+  ...Period,
+  ...optional({
+    actor_email: text('Only what the operator with this e-mail address has done', { maxLength: 254 }),
+    action: choice(OPERATOR_ACTS, 'Only this action'),
+    subject: text('Only what was done to the object with this id', { maxLength: 64 }),
+  }),
+});
 
 const ClockReading = Type.Object(
   {
@@ -225,12 +237,13 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listAuditEntries',
         summary: 'List what operators have done, newest first',
-        description: 'Returns all entries, unless `limit` or `cursor` asks for a page.',
-        querystring: PageQuery,
+        description:
+          'With two or more of `actor_email`, `action` and `subject`, a page looks at 2,000 entries at most: it can have fewer than `limit` although `next_cursor` is not null.',
+        querystring: AuditQuery,
         response: { 200: page(Entry) },
       },
     },
-    (request) => viewPage(listAuditLog(platform, request.query), entryView),
+    (request) => viewPage(listAuditLog(platform, withPeriod(request.query)), entryView),
   );
 };
 
@@ -242,7 +255,7 @@ function entryView(entry: AuditEntry) {
   return { ...entry, at: iso(entry.at), details: JSON.parse(entry.details) as Record<string, unknown> };
 }
 
-function workerView({ last_run_at, last_failure_at, ...state }: WorkerState) {
+function workerView({ last_run_at, last_failure_at, failing_since: _, ...state }: WorkerState) {
   return { ...state, last_run_at: isoOrNull(last_run_at), last_failure_at: isoOrNull(last_failure_at) };
 }
 

@@ -2,13 +2,13 @@ import { burnPerHourMicro, diskPerHourMicro, fullPerHourMicro, type Rates } from
 import type { Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
+import { needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findAttachableKey } from '../accounts/ssh-keys.js';
 import type { Payer } from '../billing/payer.js';
 import { refusalOfBalance, refusalOfFreeze } from '../billing/payment-check.js';
-import { MACHINE_CHECKS } from '../catalogue/machine-checks.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
 import { findTemplate } from '../catalogue/templates.js';
@@ -16,7 +16,6 @@ import { refusalOfCaps, refusalOfOwnLimit } from '../billing/spend-check.js';
 import type { Platform } from '../system/platform.js';
 
 const INSTANCE_LIMIT = 25;
-const SUPPORTED_ARCH = 'x86_64';
 
 type Template = Row<'templates'>;
 
@@ -137,7 +136,8 @@ const CHECKS: readonly Check[] = [
   ({ offer }) => refusalIn(offer),
   ofOffer(notOnMarket),
   tooExpensive,
-  ...MACHINE_CHECKS.map(ofMachine),
+  ofBoth(notVmCapable),
+  ofBoth(tooNewCuda),
   ofOffer(tooLargeDisk),
   ({ sshKey }) => refusalIn(sshKey),
   ofOffer(inMaintenance),
@@ -177,8 +177,8 @@ function ofOffer(check: (offer: OfferDetails, planned: PlannedDeploy) => Refusal
   return (planned) => (planned.offer instanceof Refusal ? undefined : check(planned.offer, planned));
 }
 
-function ofMachine(check: (typeof MACHINE_CHECKS)[number]): Check {
-  return ofTemplate((template, planned) => ofOffer(({ machine }) => check(template, machine))(planned));
+function ofBoth(check: (template: Template, offer: OfferDetails) => Refusal | undefined): Check {
+  return ofTemplate((template, planned) => ofOffer((offer) => check(template, offer))(planned));
 }
 
 function notPublished({ coming_soon }: Template): Refusal | undefined {
@@ -239,6 +239,23 @@ function tooExpensive(planned: PlannedDeploy): Refusal | undefined {
 
 function offerUnavailable(): Refusal {
   return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another one from GET /v1/offers');
+}
+
+function notVmCapable(template: Template, { machine }: OfferDetails): Refusal | undefined {
+  if (!needsVms(template, machine)) return undefined;
+  return new Refusal(
+    'OFFER_NOT_VM_CAPABLE',
+    'the machine of this offer cannot run virtual machines; choose an offer with vm_capable',
+  );
+}
+
+function tooNewCuda(template: Template, { machine }: OfferDetails): Refusal | undefined {
+  if (!needsOlderCuda(template, machine)) return undefined;
+  const [most, version] = [template.cuda_max, machine.cuda_version];
+  return new Refusal(
+    'TEMPLATE_CUDA_TOO_NEW',
+    `this template supports CUDA up to ${most}, but the machine has ${version}; choose another offer`,
+  );
 }
 
 function tooLargeDisk({ machine }: OfferDetails, { choice }: PlannedDeploy): Refusal | undefined {

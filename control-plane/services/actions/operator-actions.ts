@@ -1,5 +1,6 @@
 import { anOperator } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
+import type { OperatorAct } from '../../domain/operator-act.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
@@ -46,7 +47,7 @@ function getInstance(tx: Tx, id: string): Instance {
   return instance;
 }
 
-function auditInstance(tx: Tx, operator: Operator, action: string, instance: Instance, reason?: string): void {
+function auditInstance(tx: Tx, operator: Operator, action: OperatorAct, instance: Instance, reason?: string): void {
   const { id, organization_id, machine_id, status } = instance;
   const why = reason === undefined ? {} : { reason };
   recordAudit(tx, operator, action, id, { organization_id, machine_id, status, ...why });

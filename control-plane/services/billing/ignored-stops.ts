@@ -32,6 +32,7 @@ interface Sum {
   instance_id: string;
   ms: number;
   credited_ms: number;
+  /** Written off and not yet taken off a credit. */
   written_off_micro: number;
   since: number;
   is_open: number;
@@ -79,7 +80,10 @@ export function creditIgnoredStop(
         'INVALID_STATE',
         'this instance has no charges after an ignored stop that are not yet credited',
       );
-    const credited = { credited_ms: sql<number>`settled_to - opened_at - written_off_ms`, written_off_micro: 0 };
+    const credited = {
+      credited_ms: sql<number>`settled_to - opened_at - written_off_ms`,
+      credited_written_off_micro: sql<number>`written_off_micro`,
+    };
     tx.run(
       query
         .updateTable('meter_intervals')
@@ -108,7 +112,7 @@ function sums() {
       'instance_id',
       sql<number>`sum(settled_to - opened_at - written_off_ms)`.as('ms'),
       sql<number>`sum(credited_ms)`.as('credited_ms'),
-      sql<number>`sum(written_off_micro)`.as('written_off_micro'),
+      sql<number>`sum(written_off_micro - credited_written_off_micro)`.as('written_off_micro'),
       sql<number>`min(opened_at)`.as('since'),
       sql<number>`max(closed_at IS NULL)`.as('is_open'),
     ])

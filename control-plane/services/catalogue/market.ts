@@ -1,26 +1,24 @@
+import { LRUCache } from 'lru-cache';
 import { SortedList } from '../../domain/sorted-list.js';
+import type { TemplateNeeds } from '../../domain/template-fit.js';
 import { oncePer } from '../../store/remembered.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
-import { pageFrom, newestFirst, type ListOrPage, type Order, type PageRequest } from '../system/pages.js';
+import type { ListOrPage } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { canRun, type MachineNeeds } from './machine-checks.js';
+import {
+  countsOf,
+  listOf,
+  ORDERS,
+  SORTS,
+  type OfferCounts,
+  type OfferFilter,
+  type OfferQuery,
+  type Sort,
+} from './market-list.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { isFree } from './offer-obstacle.js';
-
-export interface OfferFilter {
-  gpu_model?: string;
-  num_gpus?: number;
-  max_price_per_hour_micro?: number;
-  region?: string;
-  vm_capable?: boolean;
-  /** Those of machines that can run a template, or those of the others. */
-  fit?: { needs: MachineNeeds; isWanted: boolean };
-  sort?: Sort;
-}
-
-type Sort = 'price_asc' | 'price_desc' | 'newest';
 
 export interface ModelStatus {
   gpu_model: string;
@@ -38,8 +36,9 @@ interface Stall {
   changesAt: number;
 }
 
-/** The answers that are kept until the market changes. */
-const MOST_PAGES = 100;
+/** How much is remembered until the market changes: about 50 MB of answers, and the smallest counts like one with 1,000 offers. */
+const MOST_OFFERS = 100_000;
+const LEAST_OFFERS = 1_000;
 
 /** Returns the market of a control plane, which each change of a row or of a host's connection moves. */
 export const marketOf = oncePer((platform: Platform) => {
@@ -70,13 +69,15 @@ export class Market {
   private touched = new Set<string>();
   /** The earliest `changesAt` of all stalls. */
   private changesAt = Infinity;
-  private pages = new Map<string, ListOrPage<OfferDetails>>();
+  private readonly lists = new LRUCache<string, ListOrPage<OfferDetails>>({
+    maxSize: MOST_OFFERS,
+    sizeCalculation: ({ items }) => Math.max(LEAST_OFFERS, items.length),
+  });
+  private readonly counts = new LRUCache<string, OfferCounts>({ max: MOST_OFFERS / LEAST_OFFERS });
   private models: ModelStatus[] | undefined;
-  private readonly available: Record<Sort, SortedList<OfferDetails>> = {
-    price_asc: new SortedList(orders.price_asc),
-    price_desc: new SortedList(orders.price_desc),
-    newest: new SortedList(orders.newest),
-  };
+  private readonly available = Object.fromEntries(
+    SORTS.map((sort) => [sort, new SortedList(ORDERS[sort])]),
+  ) as Readonly<Record<Sort, SortedList<OfferDetails>>>;
 
   constructor(private readonly platform: Platform) {
     this.touchAll();
@@ -92,20 +93,25 @@ export class Market {
   }
 
   /** Lists the offers that can be rented now; the same object while nothing changes. */
-  offers(filter: OfferFilter & PageRequest): ListOrPage<OfferDetails> {
+  offers(asked: OfferQuery): ListOrPage<OfferDetails> {
     this.refresh();
-    const key = JSON.stringify(filter);
-    const known = this.pages.get(key);
+    const key = JSON.stringify(asked);
+    const known = this.lists.get(key);
     if (known) return known;
-    const { sort = 'price_asc' } = filter;
-    const page = pageFrom(
-      this.available[sort].items.filter((offer) => matches(offer, filter)),
-      filter,
-      positions[sort],
-    );
-    if (this.pages.size >= MOST_PAGES) this.pages.clear();
-    this.pages.set(key, page);
-    return page;
+    const list = listOf(this.available[asked.sort ?? 'price_asc'].items, asked);
+    this.lists.set(key, list);
+    return list;
+  }
+
+  /** Counts the offers that can be rented now. */
+  count(asked: OfferFilter & { needs?: TemplateNeeds | undefined }): OfferCounts {
+    this.refresh();
+    const key = JSON.stringify(asked);
+    const known = this.counts.get(key);
+    if (known) return known;
+    const counts = countsOf(this.available.price_asc.items, asked);
+    this.counts.set(key, counts);
+    return counts;
   }
 
   /** Lists the GPU models of connected machines by name. */
@@ -121,7 +127,8 @@ export class Market {
     if (this.touched.size === 0) return;
     const { touched } = this;
     this.touched = new Set();
-    this.pages = new Map();
+    this.lists.clear();
+    this.counts.clear();
     this.models = undefined;
     store.transact((tx) => {
       for (const machineId of touched) this.replace(machineId, this.read(tx, machineId));
@@ -189,28 +196,3 @@ const NOTHING = { machines_connected: 0, gpus_total: 0, gpus_free: 0, lowest_pri
 const openOffersOf = compileOnce(({ machineId }: { machineId: string }) =>
   query.selectFrom('offers').selectAll().where('machine_id', '=', machineId).where('withdrawn_at', 'is', null),
 );
-
-function matches(offer: OfferDetails, filter: OfferFilter): boolean {
-  return (
-    (filter.gpu_model === undefined || offer.gpu_model === filter.gpu_model) &&
-    (filter.num_gpus === undefined || offer.num_gpus === filter.num_gpus) &&
-    (filter.max_price_per_hour_micro === undefined || offer.price_per_hour_micro <= filter.max_price_per_hour_micro) &&
-    (filter.region === undefined || offer.machine.region === filter.region) &&
-    (filter.vm_capable === undefined || (offer.machine.vm_capable === 1) === filter.vm_capable) &&
-    (filter.fit === undefined || canRun(offer.machine, filter.fit.needs) === filter.fit.isWanted)
-  );
-}
-
-const byId = (a: OfferDetails, b: OfferDetails) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
-const orders: Record<Sort, (a: OfferDetails, b: OfferDetails) => number> = {
-  price_asc: (a, b) => a.price_per_hour_micro - b.price_per_hour_micro || byId(a, b),
-  price_desc: (a, b) => b.price_per_hour_micro - a.price_per_hour_micro || byId(a, b),
-  newest: (a, b) => b.created_at - a.created_at || byId(a, b),
-};
-
-const byPrice = ({ price_per_hour_micro, id }: OfferDetails) => [price_per_hour_micro, id];
-const positions: Record<Sort, Order<OfferDetails>> = {
-  price_asc: { by: { price: 'asc', id: 'asc' }, keyOf: byPrice },
-  price_desc: { by: { price: 'desc', id: 'asc' }, keyOf: byPrice },
-  newest: newestFirst(),
-};

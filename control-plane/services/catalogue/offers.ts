@@ -1,35 +1,48 @@
 import type { Caller, Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { TemplateNeeds } from '../../domain/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import { recordAudit } from '../system/audit.js';
 import { findGpus, findMachine } from '../machines/machines.js';
 import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { marketOf, type ModelStatus, type OfferFilter } from './market.js';
+import type { OfferCounts, OfferFilter, OfferQuery } from './market-list.js';
+import { marketOf, type ModelStatus } from './market.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { gpusOfOffers } from './offer-obstacle.js';
 import { describeForOperator, type OperatedOffer } from './operated-offers.js';
 import { findTemplate } from './templates.js';
 
-/** What a renter looks for: also the id of a template, and whether machines are to be able to run it (true if omitted). */
-export type OfferSearch = Omit<OfferFilter, 'fit'> & { template_id?: string; fits?: boolean };
+/** Of a request, what its template adds: offers whose machines can run it come first. */
+interface ForTemplate {
+  template_id?: string;
+}
 
-/**
- * Lists the offers that can be rented now; the same object while nothing changes. Refuses with TEMPLATE_NOT_FOUND, and with
- * VALIDATION_FAILED if `fits` comes without a template.
- */
+/** Lists the offers that can be rented now; the same object while nothing changes. Refuses with TEMPLATE_NOT_FOUND. */
 export function listOffers(
   platform: Platform,
-  { organizationId }: Caller,
-  { template_id, fits, ...filter }: OfferSearch & PageRequest,
+  caller: Caller,
+  { template_id, ...asked }: Omit<OfferQuery, 'needs'> & ForTemplate,
 ): ListOrPage<OfferDetails> {
-  if (template_id === undefined) {
-    if (fits !== undefined) throw invalidField('fits', 'give the template that is to fit as template_id');
-    return marketOf(platform).offers(filter);
-  }
-  const { kind, cuda_max } = platform.store.transact((tx) => findTemplate(tx, organizationId, template_id));
-  return marketOf(platform).offers({ ...filter, fit: { needs: { kind, cuda_max }, isWanted: fits ?? true } });
+  return marketOf(platform).offers({ ...asked, ...needsOf(platform, caller, template_id) });
+}
+
+/** Counts the offers that can be rented now, by what a person can choose. Refuses with TEMPLATE_NOT_FOUND. */
+export function countOffers(
+  platform: Platform,
+  caller: Caller,
+  { template_id, ...filter }: OfferFilter & ForTemplate,
+): OfferCounts {
+  return marketOf(platform).count({ ...filter, ...needsOf(platform, caller, template_id) });
+}
+
+function needsOf(platform: Platform, caller: Caller, templateId: string | undefined): { needs?: TemplateNeeds } {
+  if (templateId === undefined) return {};
+  const { kind, arch, cuda_max, coming_soon } = platform.store.transact((tx) =>
+    findTemplate(tx, caller.organizationId, templateId),
+  );
+  return { needs: { kind, arch, cuda_max, coming_soon } };
 }
 
 /** Returns an offer in any state. Refuses with OFFER_NOT_FOUND. */

@@ -1,6 +1,7 @@
+import semver from 'semver';
 import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
-import { isNewerVersion } from '../../domain/machine.js';
+import type { OperatorAct } from '../../domain/operator-act.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
@@ -58,8 +59,8 @@ function olderVersions(tx: Tx): string[] {
 
 /** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is known to be older; otherwise null. */
 function upgradeOf(agentVersion: string | null): string | null {
-  const isVersion = agentVersion !== null && /^\d+\.\d+\.\d+/.test(agentVersion);
-  return isVersion && isNewerVersion(VERSION, agentVersion) ? VERSION : null;
+  const isOlder = semver.valid(agentVersion) !== null && semver.lt(agentVersion ?? '', VERSION);
+  return isOlder ? VERSION : null;
 }
 
 /** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
@@ -106,7 +107,7 @@ export function changeMachine(
   platform: Platform,
   operator: Operator,
   id: string,
-  action: string,
+  action: OperatorAct,
   change: (tx: Tx, machine: Row<'machines'>) => Partial<Row<'machines'>>,
 ): MachineDetails {
   return platform.store.transact((tx) => {

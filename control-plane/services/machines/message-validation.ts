@@ -1,16 +1,20 @@
 import { isIP } from 'node:net';
-import type {
-  EarlierHost,
-  Gpu,
-  GpuMeasurement,
-  Heartbeat,
-  Hello,
-  Inventory,
-  Measurement,
-  MeasurementReport,
+import { LONGEST_OF_FINDING, MOST_FINDINGS } from '../../../shared/finding.js';
+import {
+  Verdict,
+  type EarlierHost,
+  type FindingReport,
+  type Gpu,
+  type GpuMeasurement,
+  type Heartbeat,
+  type Hello,
+  type Inventory,
+  type Measurement,
+  type MeasurementReport,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isUuid } from '../../../shared/ids.js';
 import { MEASURED_FIELDS, MEASURED_GPU_FIELDS, type Field, type GpuField } from '../../../shared/measurement.js';
+import { UNPLAIN } from '../../../shared/plain-text.js';
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { invalidField } from '../../domain/refusal.js';
 
@@ -20,8 +24,6 @@ const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
 const MAX_UUID_CHARS = 64;
 export const MAX_RUN_ID_CHARS = 64;
-/** Control characters, and those that reorder the text around them, such as the price beside a model. */
-const UNPLAIN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 const TEXTS = {
   name: 64,
@@ -36,10 +38,7 @@ const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } 
 
 /** Checks the inventory of a host before it is stored. Refuses with VALIDATION_FAILED what no honest agent would send. */
 export function validateInventory(inventory: Inventory): void {
-  for (const [name, longest] of entriesOf(TEXTS)) {
-    if (inventory[name].length > longest) throw invalidField(name, `has more than ${longest} characters`);
-    if (UNPLAIN.test(inventory[name])) throw invalidField(name, 'has characters that are not shown');
-  }
+  validateTexts(inventory, TEXTS);
   for (const [name, highest] of entriesOf(NUMBERS)) {
     if (inventory[name] > highest) throw invalidField(name, `is more than ${highest}`);
   }
@@ -47,6 +46,17 @@ export function validateInventory(inventory: Inventory): void {
     throw invalidField('publicAddress', 'is neither an IP address nor a host name');
   }
   validateGpus(inventory.gpus);
+}
+
+/** Checks texts of a host that are shown to people: each has at most so many characters, and none that is not shown. */
+function validateTexts<Name extends string>(
+  texts: Readonly<Record<NoInfer<Name>, string>>,
+  most: Readonly<Record<Name, number>>,
+) {
+  for (const [name, longest] of entriesOf(most)) {
+    if (texts[name].length > longest) throw invalidField(name, `has more than ${longest} characters`);
+    if (UNPLAIN.test(texts[name])) throw invalidField(name, 'has characters that are not shown');
+  }
 }
 
 export function validateGpus(gpus: readonly Gpu[]): void {
@@ -88,6 +98,15 @@ export function validateHeartbeat({ gpus, running }: Heartbeat): void {
   if (running.length > MAX_INSTANCES) throw invalidField('running', `has more than ${MAX_INSTANCES} runs`);
   if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {
     throw invalidField('running', `has a run id of more than ${MAX_RUN_ID_CHARS} characters`);
+  }
+}
+
+export function validateFindings({ findings }: FindingReport): void {
+  if (findings.length > MOST_FINDINGS) throw invalidField('findings', `has more than ${MOST_FINDINGS} findings`);
+  for (const finding of findings) {
+    validateTexts(finding, LONGEST_OF_FINDING);
+    if (finding.verdict < Verdict.VERDICT_OK || finding.verdict > Verdict.VERDICT_FAILURE)
+      throw invalidField('verdict', 'is not one that this control plane knows');
   }
 }
 

@@ -3,8 +3,8 @@ import type { Use } from '../../../shared/measurement.js';
 import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/measurement.js';
-import { TokenBucket } from '../../domain/token-bucket.js';
 import { oncePer } from '../../store/remembered.js';
+import { ReportBudget } from '../connections/report-budget.js';
 import type { Platform } from '../system/platform.js';
 
 /** How long minutes wait in memory, so that one row is written for many of them. After a restart, agents send the last ones again. */
@@ -15,9 +15,6 @@ const MOST_WAITING = 120;
 const MOST_INSTANCES = 50_000;
 /** A minute that is older is not the present use. */
 const PRESENT_MS = 3 * MINUTE_MS;
-/** An honest agent sends one report a minute, and while it has more to send, one every ten seconds. */
-const REPORTS_BURST = 12;
-const REPORTS_A_SECOND = 0.2;
 
 interface Waiting {
   /** Each is packed: that takes a tenth of the memory. */
@@ -30,15 +27,16 @@ export class MeasurementMemory {
   /** By instance; the one that has waited longest first. */
   private readonly waiting = new Map<string, Waiting>();
   private readonly newest = recent<{ heardAt: number; use: Use }>(MOST_INSTANCES);
-  private readonly budgets = recent<TokenBucket>(MOST_INSTANCES);
 
-  constructor(private readonly clock: Clock) {}
+  private readonly budget: ReportBudget;
+
+  constructor(private readonly clock: Clock) {
+    this.budget = new ReportBudget(clock);
+  }
 
   /** Tells whether a host may send one more report now. */
   admits(machineId: string): boolean {
-    const budget = this.budgets.get(machineId) ?? new TokenBucket(REPORTS_BURST, REPORTS_A_SECOND);
-    this.budgets.set(machineId, budget);
-    return budget.take(1, this.clock.monotonic());
+    return this.budget.admits(machineId);
   }
 
   /** Keeps minutes of an instance until they are written. `now`: milliseconds since 1970. */

@@ -1,6 +1,7 @@
 import { GPU_USES } from '../../domain/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';
 import type { Platform } from '../system/platform.js';
 import { fleetOf, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
 
@@ -11,7 +12,7 @@ export interface Overview {
   gpus: GpuCounts;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
-  /** Open commands by kind, without those of lost machines, and the age of the oldest in milliseconds. */
+  /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
   openCommands: { kind: string; count: number; oldestMs: number }[];
   /** For how many milliseconds the most overdue settlement has been due. */
   settlementLagMs: number;
@@ -79,16 +80,9 @@ export function countDestroyed({ store }: Pick<Platform, 'store'>): number {
 }
 
 function countCommands(tx: Tx): Overview['openCommands'] {
-  const oldest = sql<number>`min(commands.created_at)`.as('oldest');
-  const open = query
-    .selectFrom('commands')
-    .innerJoin('machines', 'machines.id', 'commands.machine_id')
-    .select(['kind', COUNT, oldest])
-    .where('state', '=', sql.lit('open'))
-    .where('machines.lost_at', 'is', null);
-  return tx
-    .all(open.groupBy('kind'))
-    .map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
+  const oldest = sql<number>`min(${RESTS_SINCE})`.as('oldest');
+  const open = openCommands().select(['kind', COUNT, oldest]).groupBy('kind');
+  return tx.all(open).map(({ kind, count, oldest: since }) => ({ kind, count, oldestMs: Math.max(tx.now - since, 0) }));
 }
 
 export function countQuarantined(tx: Tx): number {

@@ -1,6 +1,7 @@
+import { gpuUse } from '../../domain/gpu-use.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findGpus } from '../machines/machines.js';
+import { findGpus, type GpuDetails } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { presenceOf } from './counts.js';
 import type { FleetMachine } from './fleet.js';
@@ -71,12 +72,19 @@ function hasUnhealthy({ models }: FleetMachine): boolean {
 
 function unhealthyNeed(tx: Tx, machines: readonly FleetMachine[]): Need[] {
   const items = firstOf(machines).map((one) => {
-    const sick = findGpus(tx, one.machine.id).filter(({ healthy }) => healthy === 0);
-    const [first] = sick;
-    const since = first?.told_healthy === 0 ? first.told_at : null;
-    return { ...itemOf(one), since, message: `${sick.length} of its GPUs: ${first?.reason ?? 'no reason given'}` };
+    const unhealthy = findGpus(tx, one.machine.id).filter(isUnhealthy);
+    const [first] = oldestFirst(
+      unhealthy.map((gpu) => ({ ...gpu, since: gpu.told_healthy === 0 ? gpu.told_at : null })),
+    );
+    const message = `${unhealthy.length} of its GPUs: ${first?.reason ?? 'no reason given'}`;
+    return { ...itemOf(one), since: first?.since ?? null, message };
   });
   return needOf('gpus_unhealthy', machines.length, items);
+}
+
+function isUnhealthy({ instance_id, quarantine_id, healthy }: GpuDetails): boolean {
+  const [isClaimed, isQuarantined] = [instance_id !== null, quarantine_id !== null];
+  return gpuUse({ isClaimed, isQuarantined, isHealthy: healthy === 1 }) === 'unhealthy';
 }
 
 function limitsNoDisks({ machine: { disk_quota, quota_waived_at } }: FleetMachine): boolean {

@@ -3,6 +3,7 @@ import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { ignoredStops } from '../billing/ignored-stops.js';
+import { stuckCommands } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
 import { COUNT, countQuarantined, oldestMail, settlementLag } from './counts.js';
@@ -50,20 +51,16 @@ function lateNeed(kind: 'backup_overdue' | 'settlement_late' | 'mail_waiting', l
 
 function workerNeed({ workerRuns }: Platform): Need[] {
   const failing = workerRuns.list().filter((worker) => worker.failing);
-  const items = failing.map(({ name, last_failure: message, last_failure_at: since }) => ({ name, message, since }));
+  const items = failing.map(({ name, last_failure: message, failing_since: since }) => ({ name, message, since }));
   return needOf('worker_failing', failing.length, items);
 }
 
 function stuckNeed({ connections }: Platform, tx: Tx): Need[] {
-  const stuck = query
-    .selectFrom('commands')
-    .innerJoin('machines', 'machines.id', 'commands.machine_id')
-    .where('commands.state', '=', sql.lit('open'))
-    .where('commands.created_at', '<', tx.now - NEED_AFTER_MS.command_stuck)
-    .where('machines.lost_at', 'is', null);
+  const stuck = stuckCommands(tx.now);
   const { count = 0 } = tx.get(stuck.select(COUNT)) ?? {};
   const first = stuck
-    .select(['commands.instance_id', 'commands.machine_id', 'kind', 'commands.created_at', 'accepted_at', 'name'])
+    .select(['commands.instance_id', 'commands.machine_id', 'commands.kind', 'accepted_at', 'machines.name'])
+    .select('commands.created_at')
     .orderBy('commands.created_at')
     .limit(MOST_ITEMS);
   const items = tx.all(first).map(({ instance_id, machine_id, kind, created_at, accepted_at, name }) => {

@@ -52,6 +52,7 @@ function noteHello(tx: Tx, machine: Row<'machines'>, hello: Hello): void {
     boot_id: hello.bootId,
     agent_version: hello.agentVersion,
     lost_at: null,
+    reports_findings: hello.reportsFindings ? (1 as const) : (0 as const),
     // A host that cannot see its workloads has not resynced.
     needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
   };

@@ -53,6 +53,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     forgetHost(tx, id);
     tellDisksGone(tx, id, 'removed');
     tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
+    tx.run(query.deleteFrom('findings').where('machine_id', '=', id));
     tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
     recordAudit(tx, operator, 'machine.remove', id);
     tx.nudge('lost-machines');

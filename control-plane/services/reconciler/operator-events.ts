@@ -1,10 +1,10 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { OPERATORS } from '../../domain/event.js';
-import { NEED_AFTER_MS } from '../../domain/need.js';
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
+import { stuckCommands } from '../instances/stuck-commands.js';
 import { nameOfMachine } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { Absences } from './absences.js';
@@ -48,19 +48,10 @@ function tellOfOthers({ store, clockSteps }: Platform): number {
 type Stuck = ReturnType<typeof findStuck>[number];
 
 function findStuck(tx: Tx) {
-  // A deploy that makes progress is not stuck.
-  const cutoff = tx.now - NEED_AFTER_MS.command_stuck;
   return tx.all(
-    query
-      .selectFrom('commands')
-      .innerJoin('machines', 'machines.id', 'commands.machine_id')
-      .leftJoin('instances', 'instances.id', 'commands.instance_id')
+    stuckCommands(tx.now)
       .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind', 'commands.created_at'])
-      .where('commands.state', '=', sql.lit('open'))
       .where('commands.stuck_since', 'is', null)
-      .where('commands.created_at', '<=', cutoff)
-      .where('machines.lost_at', 'is', null)
-      .where((eb) => eb.or([eb('commands.kind', '<>', 'provision'), eb('instances.progress_at', '<=', cutoff)]))
       .orderBy('commands.created_at')
       .limit(MOST.stuck),
   );

@@ -1,10 +1,10 @@
 import { DAY_MS } from '../../../shared/time.js';
 import type { Act, Actor, ActorKind } from '../../domain/act.js';
-import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageOf, restOf, writeCursor, type Page, type PageRequest } from './pages.js';
+import { numbersIn, pageOfMatching, type Period } from './log-pages.js';
+import type { Page, PageRequest } from './pages.js';
 import type { Platform } from './platform.js';
 
 export type ActRow = Row<'organization_acts'>;
@@ -14,8 +14,6 @@ export const ACTS_KEPT_MS = 400 * DAY_MS;
 export const ACTS_KEPT = 1_000_000;
 /** Most acts that one run deletes. */
 export const ACTS_A_RUN = 500;
-/** Most acts that one page looks at to find those of a filter. */
-export const MOST_ACTS_SCANNED = 2_000;
 /** Most characters of what is stored. The longest address of a user has 254, the longest reason 256. */
 const MOST_CHARS = 256;
 
@@ -42,10 +40,7 @@ function cut(text: string): string {
   return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS - 1)}…` : text;
 }
 
-export interface ActFilter {
-  /** Milliseconds since 1970: from then on, and before then. */
-  since?: number;
-  until?: number;
+export interface ActFilter extends Period {
   actor_kind?: ActorKind;
   actor_id?: string;
   action?: Act;
@@ -54,50 +49,31 @@ export interface ActFilter {
 const NEWEST_FIRST = { by: { number: 'desc' }, keyOf: ({ number }: { number: number }) => [number] } as const;
 
 /**
- * Lists what was done in an organization, newest first. With a filter by actor or action, a page looks at no more than
- * {@link MOST_ACTS_SCANNED} acts, so it can have fewer than its limit although it is not the last. Refuses a cursor of another list and
- * times that contradict each other with VALIDATION_FAILED.
+ * Lists what was done in an organization, newest first. A page looks at no more acts than {@link pageOfMatching} does, so with a filter by
+ * actor or action it can have fewer than its limit although it is not the last. Refuses a cursor of another list and times that
+ * contradict each other with VALIDATION_FAILED.
  */
 export function listActs(
   { store }: Platform,
   { organizationId }: { organizationId: string },
-  { since, until, actor_kind, actor_id, action, ...request }: PageRequest & ActFilter,
+  { actor_kind, actor_id, action, ...request }: PageRequest & ActFilter,
 ): Page<ActRow> {
-  if (since !== undefined && until !== undefined && until <= since)
-    throw invalidField('until', 'must be later than since');
   return store.transact((tx) => {
-    const from = since === undefined ? 0 : firstFrom(tx, organizationId, since);
-    const to = until === undefined ? Number.MAX_SAFE_INTEGER : firstFrom(tx, organizationId, until);
+    const { from, to } = numbersIn(request, {
+      newest: () => tx.get(newestOf({ organizationId }))?.number ?? 0,
+      next: (number) => tx.get(nextOf({ organizationId, number })),
+    });
     const all = query.selectFrom('organization_acts').selectAll().where('organization_id', '=', organizationId);
     const inRange = all.where('number', '>=', from).where('number', '<', to);
-    const last = tx.get(
-      restOf(inRange, request, NEWEST_FIRST.by)
-        .offset(sql.lit(MOST_ACTS_SCANNED - 1))
-        .limit(sql.lit(1)),
-    );
-    let matching = inRange.where('number', '>=', last?.number ?? 0);
-    if (actor_kind !== undefined) matching = matching.where('actor_kind', '=', actor_kind);
-    if (actor_id !== undefined) matching = matching.where('actor_id', '=', actor_id);
-    if (action !== undefined) matching = matching.where('action', '=', action);
-    const { items, next_cursor } = pageOf(tx, matching, request, NEWEST_FIRST);
-    return { items, next_cursor: next_cursor ?? (last ? writeCursor(NEWEST_FIRST.keyOf(last)) : null) };
+    const matching = (acts: typeof inRange) => {
+      let some = acts;
+      if (actor_kind !== undefined) some = some.where('actor_kind', '=', actor_kind);
+      if (actor_id !== undefined) some = some.where('actor_id', '=', actor_id);
+      if (action !== undefined) some = some.where('action', '=', action);
+      return some;
+    };
+    return pageOfMatching(tx, inRange, matching, request, NEWEST_FIRST);
   });
-}
-
-/**
- * Returns the number of the first act that is not before a time, or the one after the newest. Reads a few rows: their times rise with
- * their numbers, except where the clock was set back.
- */
-function firstFrom(tx: Tx, organizationId: string, time: number): number {
-  const newest = tx.get(newestOf({ organizationId }))?.number ?? 0;
-  let [before, from] = [0, newest + 1];
-  while (from - before > 1) {
-    const middle = Math.floor((before + from) / 2);
-    const next = tx.get(nextOf({ organizationId, number: middle }));
-    if (!next || next.at >= time) from = middle;
-    else before = next.number;
-  }
-  return from;
 }
 
 /** Deletes acts that are older than 400 days, at most {@link ACTS_A_RUN}. Returns the number. */

@@ -126,7 +126,7 @@ function meterIntervals(reader: Reader, instanceId: string): Fields[] {
     query
       .selectFrom('meter_intervals')
       .select(['id', 'meter', 'opened_at', 'closed_at', 'attested_to', 'settled_to', 'run_id', 'run_began_at'])
-      .select(['written_off_ms', 'written_off_micro', 'after_stop', 'credited_ms'])
+      .select(['written_off_ms', 'written_off_micro', 'after_stop', 'credited_ms', 'credited_written_off_micro'])
       .where('instance_id', '=', instanceId)
       .orderBy('id', 'desc')
       .limit(SHOWN),

@@ -65,7 +65,7 @@ export function pageFrom<Item>(items: Item[], request: PageRequest, { by, keyOf 
   if (!isPaged(request)) return { items };
   if (request.cursor === undefined) return cut(items, request, keyOf);
   const key = readCursor(request.cursor, by);
-  const at = items.findIndex((item) => writeCursor(keyOf(item)) === request.cursor);
+  const at = items.findIndex((item) => keyOf(item).every((value, index) => value === key[index]));
   const next = at >= 0 ? at + 1 : items.findIndex((item) => compare(keyOf(item), key, Object.values(by)) > 0);
   return cut(next >= 0 ? items.slice(next) : [], request, keyOf);
 }

@@ -9,6 +9,8 @@ export interface WorkerState {
   failures: number;
   /** Whether its last run failed. */
   failing: boolean;
+  /** When the first of the failed runs began after which none succeeded. */
+  failing_since: number | null;
   last_run_at: number | null;
   last_run_ms: number | null;
   last_failure_at: number | null;
@@ -17,7 +19,7 @@ export interface WorkerState {
 
 /** Most characters that are kept of a failure's message. */
 const MESSAGE_LENGTH = 500;
-const NEVER = { runs: 0, failures: 0, failing: false, last_run_at: null, last_run_ms: null };
+const NEVER = { runs: 0, failures: 0, failing: false, failing_since: null, last_run_at: null, last_run_ms: null };
 
 /** Records the runs of the workers, so that operators see which one fails. */
 export class WorkerRuns {
@@ -40,9 +42,11 @@ export class WorkerRuns {
     try {
       const report = run();
       state.failing = false;
+      state.failing_since = null;
       return report;
     } catch (error) {
       state.failing = true;
+      state.failing_since ??= state.last_run_at;
       state.failures += 1;
       state.last_failure_at = state.last_run_at;
       state.last_failure = messageOf(error).slice(0, MESSAGE_LENGTH);

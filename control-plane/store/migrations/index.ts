@@ -29,6 +29,9 @@ import { companyAccounts } from './0028-company-accounts.js';
 import { secondFactors } from './0029-second-factors.js';
 import { sshHostKey } from './0030-ssh-host-key.js';
 import { organizationNames } from './0031-organization-names.js';
+import { findings } from './0032-findings.js';
+import { auditFilters } from './0034-audit-filters.js';
+import { creditedStops } from './0035-credited-stops.js';
 
 export interface Migration {
   name: string;
@@ -68,4 +71,7 @@ export const migrations: readonly Migration[] = [
   { name: '0029-second-factors', sql: secondFactors },
   { name: '0030-ssh-host-key', sql: sshHostKey },
   { name: '0031-organization-names', sql: organizationNames },
+  { name: '0032-findings', sql: findings },
+  { name: '0034-audit-filters', sql: auditFilters },
+  { name: '0035-credited-stops', sql: creditedStops },
 ];

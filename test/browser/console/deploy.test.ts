@@ -88,7 +88,6 @@ it('deploys by the keyboard alone, with what was typed', async () => {
 });
 
 it('says every reason for a refusal, with what lifts it, and has no button that leads to an error', async () => {
-  const { page } = window;
   const poor = await test.control.renter(1_000_000);
   const other = await test.open(poor);
   await other.goTo('/market');

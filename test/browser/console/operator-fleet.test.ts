@@ -39,7 +39,7 @@ const path = (agent: FakeAgent) => `/operator/machines/${agent.hostId}`;
 
 it('shows each GPU with who uses it, what the host reports and what has happened, and stops an instance', async () => {
   const agent = await test.control.host({ name: HOSTILE, gpus: 3 });
-  await agent.claim({ agentVersion: '0.0.1' });
+  await agent.claim({ agentVersion: '0.0.1', reportsFindings: false });
   const id = await deploy(await test.control.offer(agent), 'train <b>me</b>');
   test.control.advance(60_000);
   await agent.measure(id, { endedMsAgo: 1, gpus: [{ usePercent: 73 }] });
@@ -67,6 +67,7 @@ it('shows each GPU with who uses it, what the host reports and what has happened
   await gpus.getByRole('listitem').filter({ hasText: 'unhealthy' }).getByText('fallen off the bus').waitFor();
   const findings = page.getByRole('list', { name: 'Findings' });
   await findings.getByText(`Its agent is 0.0.1: upgrade it to ${VERSION}.`).waitFor();
+  await page.getByText('Not reported by this version of its agent').waitFor();
   await page.getByRole('table', { name: 'Events' }).getByText('is unhealthy: Xid 79').waitFor();
   await gpus.getByRole('link', { name: "Renter's organization" }).waitFor();
   await gpus.getByRole('link', { name: 'train <b>me</b>' }).press('Enter');
@@ -112,10 +113,15 @@ it('asks for a proof before it destroys, and keeps what was typed', async () => 
 
 it('schedules maintenance, waives quotas, and revokes the credentials, each with its consequence', async () => {
   const agent = await test.control.host({ name: 'acts', diskQuota: 'none' });
+  agent.say({
+    findingReport: { findings: [{ check: 'disk quota', verdict: 'VERDICT_WARNING', what: 'none', advice: 'use XFS' }] },
+  });
   const { window } = await operatorIn();
   const { page } = window;
   await window.goTo(path(agent));
   await page.getByRole('list', { name: 'Findings' }).getByText('does not limit the disks').waitFor();
+  await page.getByRole('list', { name: 'To mend' }).getByText('use XFS').waitFor();
+  await page.getByText(/^Reported /).waitFor();
 
   await page.getByRole('button', { name: 'Schedule' }).press('Enter');
   const dialog = page.getByRole('dialog');

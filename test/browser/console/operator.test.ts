@@ -55,10 +55,25 @@ it('leads from an empty control plane over one line to a machine that is offered
   await arrived.getByText('Its agent has not connected yet').waitFor();
   await agent.connect();
   await next.getByText('does not limit the disks').waitFor();
+  await next.getByText('The doctor has not reported yet').waitFor();
+  const fine = { check: 'clock', verdict: 'VERDICT_OK', what: 'synchronized' };
+  const slow = { check: 'disk', verdict: 'VERDICT_WARNING', what: 'it is slow', advice: 'buy another' };
+  const full = { check: 'disk', verdict: 'VERDICT_FAILURE', what: HOSTILE, advice: 'make <b>room</b>' };
+  agent.say({ findingReport: { findings: [fine, slow, full] } });
+  const toMend = arrived.getByRole('list', { name: 'To mend' });
+  await toMend.getByRole('listitem').filter({ hasText: 'failure' }).getByText('make <b>room</b>').waitFor();
+  expect(await toMend.getByRole('listitem').allInnerTexts()).toEqual([
+    expect.stringMatching(/^failure\s+disk: <img/),
+    expect.stringMatching(/^warning\s+disk: it is slow/),
+  ]);
+  await arrived.getByText('1 check is fine').click();
+  await arrived.getByText('clock: synchronized').waitFor();
   await window.checkAccess();
   await window.shoot('operator-add');
   await arrived.getByRole('button', { name: 'Waive quotas' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Waive quotas' }).click();
+  await next.getByText('Nothing keeps renters away').waitFor();
+  agent.say({ findingReport: { findings: [fine, slow] } });
   await next.getByRole('link', { name: 'Make an offer' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Price in dollars per hour').fill('1.25');

@@ -108,7 +108,7 @@ it('keeps whom one makes an admin over the proof', async () => {
   expect(await role.inputValue()).toBe('admin');
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
   await page.getByLabel('Link of the invitation').waitFor();
-  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'I have copied it' }).click();
   test.control.advance(STALE_MS);
   await page.getByLabel(`Change role: ${member.email}`).click();
   await role.selectOption('admin');

@@ -1,3 +1,5 @@
+import { dayIn, known, textIn, wordIn } from '../../data/address.js';
+
 export const TABS = ['overview', 'spend', 'transactions'] as const;
 export type Tab = (typeof TABS)[number];
 export const GROUPS = ['instance', 'template', 'api_key', 'member', 'label', 'day'] as const;
@@ -26,26 +28,13 @@ export interface BillingSearch {
 
 /** Reads the address; what it does not know is left out. */
 export function billingSearch(given: Record<string, unknown>): BillingSearch {
-  const { pay } = given;
-  const found = {
-    tab: TABS.find((each) => each === given['tab']),
-    by: GROUPS.find((each) => each === given['by']),
-    kind: KINDS.find((each) => each === given['kind']),
+  return known({
+    tab: wordIn(TABS, given['tab']),
+    by: wordIn(GROUPS, given['by']),
+    kind: wordIn(KINDS, given['kind']),
     ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
     ...{ instance: textIn(given['instance']), cursor: textIn(given['cursor']) },
-    checkout: CHECKOUTS.find((each) => each === given['checkout']),
-    pay: pay === true ? (true as const) : undefined,
-  };
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** Returns a day that there is; the pages calculate with it. */
-function dayIn(value: unknown): string | undefined {
-  return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value))
-    ? value
-    : undefined;
+    checkout: wordIn(CHECKOUTS, given['checkout']),
+    pay: given['pay'] === true ? (true as const) : undefined,
+  });
 }

@@ -1,7 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import { api } from '../../data/api.js';
 import { changedSearch } from '../../data/changed-search.js';
 import { misfitOf } from '../../data/fit.js';
 import type { Offer, Template } from '../../data/models.js';
@@ -10,7 +9,7 @@ import { Field, Select } from '../../parts/field.js';
 import { nameOfOffer, OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Section } from '../../parts/page.js';
 import { Empty, ErrorBox, Skeleton } from '../../parts/states.js';
-import { freeOffers } from './free-offers.js';
+import { freeOffers, gpuModels } from './free-offers.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/deploy');
@@ -107,14 +106,9 @@ function FreeOffer({ offer, misfit }: { offer: Offer; misfit: string | undefined
 /** Which GPUs are looked for. */
 function GpuField({ gpu }: { gpu: string | undefined }) {
   const navigate = route.useNavigate();
-  const { data: models = [] } = useQuery({
-    queryKey: ['offers', 'models'],
-    queryFn: async ({ signal }) => (await api.get('/v1/catalog/status', { signal })).items,
-  });
-  const known = models.map(({ gpu_model, gpus_free }) => ({
-    ...{ value: gpu_model, label: `${gpu_model} (${gpus_free} free)` },
-  }));
-  const isKnown = gpu === undefined || models.some(({ gpu_model }) => gpu_model === gpu);
+  const { data: models = [] } = useQuery(gpuModels);
+  const known = models.map(({ value, offers }) => ({ value, label: `${value} (${offers})` }));
+  const isKnown = gpu === undefined || models.some(({ value }) => value === gpu);
   return (
     <div className={styles.fields}>
       <Field label="GPU">

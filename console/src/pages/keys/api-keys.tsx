@@ -6,11 +6,11 @@ import { me } from '../../data/queries.js';
 import { may, useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
-import { CopyLine } from '../../parts/copy.js';
 import { Dialog } from '../../parts/dialog.js';
 import { Section } from '../../parts/page.js';
+import { SecretDialog } from '../../parts/secret-dialog.js';
 import { CapMeters, CapsForm } from '../../parts/spend-caps.js';
-import { Empty, Loaded, Notice } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
 import { ApiKeyForm } from './api-key-form.js';
@@ -31,6 +31,10 @@ function KeysOfOrganization() {
   const navigate = route.useNavigate();
   const close = () => void navigate({ search: {}, replace: true });
   const [made, setMade] = useState<MadeKey>();
+  const forget = () => {
+    setMade(undefined);
+    close();
+  };
   const createButton = may(user, 'change') ? (
     <LinkButton kind="main" to="/keys" search={{ add: 'api' }}>
       Create an API key
@@ -39,7 +43,6 @@ function KeysOfOrganization() {
   return (
     <Section title="API keys of the organization" actions={query.data?.length !== 0 && createButton}>
       <p className={styles.prose}>A program that has one acts as a member, less what the key is not allowed.</p>
-      {made && <Secret made={made} forget={() => setMade(undefined)} />}
       <Loaded query={query}>
         {(keys) =>
           keys.length === 0 ? (
@@ -51,37 +54,25 @@ function KeysOfOrganization() {
           )
         }
       </Loaded>
-      <Dialog title="Create an API key" isOpen={add === 'api' && may(user, 'change')} onClose={close}>
-        <ApiKeyForm
-          mayMakeTeamKeys={may(user, 'administer')}
-          close={close}
-          onMade={(key) => {
-            setMade(key);
-            close();
-          }}
-        />
+      <Dialog title="Create an API key" isOpen={add === 'api' && !made && may(user, 'change')} onClose={close}>
+        <ApiKeyForm mayMakeTeamKeys={may(user, 'administer')} close={close} onMade={setMade} />
       </Dialog>
       <Dialog title="Caps of the API key" isOpen={caps !== undefined} onClose={close}>
         {caps !== undefined && <KeyCaps id={caps} close={close} />}
       </Dialog>
+      {made && <MadeSecret made={made} onClose={forget} />}
     </Section>
   );
 }
 
-/** The secret of a new key. It stands on the page, so that no click beside it and no Escape loses it. */
-function Secret({ made: { key, secret }, forget }: { made: MadeKey; forget: () => void }) {
+function MadeSecret({ made: { key, secret }, onClose }: { made: MadeKey; onClose: () => void }) {
   return (
-    <Notice kind="warning">
-      <div className={styles.secret}>
-        <p>
-          <strong>Copy the secret of {key.name} now.</strong> Nobody can read it again, neither you nor the operator.
-        </p>
-        <CopyLine label={`The secret of ${key.name}`} text={secret} />
-        <div>
-          <Button onClick={forget}>I have kept it</Button>
-        </div>
-      </div>
-    </Notice>
+    <SecretDialog title="Copy the secret of the API key now" label={`The secret of ${key.name}`} {...{ secret, onClose }}>
+      <p>
+        A program that has this secret acts as <strong className={styles.name}>{key.name}</strong>. Nobody can read it
+        again, neither you nor the operator.
+      </p>
+    </SecretDialog>
   );
 }
 

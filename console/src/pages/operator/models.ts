@@ -13,11 +13,14 @@ export type EnrollmentToken =
   paths['/v1/operator/enrollment-tokens']['post']['responses'][201]['content']['application/json'];
 export type Gpu = Machine['gpus'][number];
 export type MachineUsage = Answer<'/v1/operator/machines/{id}/usage'>['instances'][number];
+export type MachineFindings = Answers['MachineFindings'];
+export type Finding = Answers['Finding'];
 export type MachineEvent = Answer<'/v1/operator/events'>['items'][number];
 export type OperatedOffer = Answers['OperatedOffer'];
 export type OperatedOrganization = Answers['OperatedOrganization'];
 export type OperatedInstance = Answers['OperatedInstance'];
 export type Workload = Answers['QuarantinedWorkload'];
+export type AuditEntry = Answers['AuditEntry'];
 export type Clock = Answers['Clock'];
 export type Worker = Answers['Worker'];
 export type IgnoredStop = Answers['IgnoredStop'];

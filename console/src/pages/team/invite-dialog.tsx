@@ -5,9 +5,9 @@ import { api } from '../../data/api.js';
 import { useDraft } from '../../data/draft.js';
 import type { Role } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
-import { CopyLine } from '../../parts/copy.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
+import { SecretDialog } from '../../parts/secret-dialog.js';
 import { ErrorBox } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 import { RoleField } from './change-role.js';
@@ -18,33 +18,29 @@ type Created = paths['/v1/orgs/current/invites']['post']['responses'][201]['cont
 /** Asks whom to invite, then shows the link, which is shown only once. */
 export function InviteDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<Created>();
+  if (created) return <InviteLink created={created} onClose={onClose} />;
   return (
-    <Dialog title={created ? `${created.invite.email} is invited` : 'Invite somebody'} isOpen onClose={onClose}>
-      {created ? (
-        <InviteLink created={created} close={onClose} />
-      ) : (
-        <InviteForm onCreated={setCreated} close={onClose} />
-      )}
+    <Dialog title="Invite somebody" isOpen onClose={onClose}>
+      <InviteForm onCreated={setCreated} close={onClose} />
     </Dialog>
   );
 }
 
-function InviteLink({ created: { invite, token, mailed }, close }: { created: Created; close: () => void }) {
+function InviteLink({ created: { invite, token, mailed }, onClose }: { created: Created; onClose: () => void }) {
   return (
-    <>
+    <SecretDialog
+      title={`${invite.email} is invited`}
+      label="Link of the invitation"
+      secret={linkOf(token)}
+      onClose={onClose}
+    >
       <p>
         {mailed === true
           ? 'A mail with this link is on its way. You can also give it to them yourself.'
           : 'No mail is sent: give them this link yourself.'}{' '}
         It is shown only now, and works until <At at={invite.expires_at} /> for this address.
       </p>
-      <CopyLine label="Link of the invitation" text={linkOf(token)} />
-      <DialogActions>
-        <Button kind="main" onClick={close}>
-          Done
-        </Button>
-      </DialogActions>
-    </>
+    </SecretDialog>
   );
 }
 

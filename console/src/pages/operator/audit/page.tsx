@@ -1,42 +1,81 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { Page } from '../../../parts/page.js';
 import { Empty } from '../../../parts/states.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
+import type { AuditEntry } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
+import { AuditFilters } from './filters.js';
+import { filterOf, type AuditSearch } from './search.js';
+
+const route = getRouteApi('/operator/audit');
 
 export default function OperatorAuditPage() {
+  const search = route.useSearch();
+  const filter = filterOf(search);
   return (
     <Page title="Audit log" lead="What have operators done?">
+      <AuditFilters key={`${search.by ?? ''} ${search.of ?? ''}`} search={search} />
       <Paged
-        name={['audit-log']}
-        read={(query, signal) => api.get('/v1/operator/audit-log', { params: { query }, signal })}
-        empty={<Empty title="Nothing was done">Here is everything that operators do.</Empty>}
+        name={['audit-log', ...Object.entries(filter).flat()]}
+        read={(query, signal) =>
+          api.get('/v1/operator/audit-log', { params: { query: { ...query, ...filter } }, signal })
+        }
+        empty={<NothingFound isFiltered={Object.keys(filter).length > 0} />}
       >
-        {(deeds) => (
-          <Table
-            label="What operators have done"
-            rows={deeds}
-            keyOf={({ id }) => String(id)}
-            columns={[
-              {
-                title: 'When',
-                cell: ({ at }) => (
-                  <span className={styles.time}>
-                    <At at={at} />
-                  </span>
-                ),
-              },
-              { title: 'Action', cell: ({ action }) => action },
-              { title: 'By', cell: ({ actor_email }) => <span className={styles.text}>{actor_email}</span> },
-              { title: 'To', cell: ({ subject }) => <code className={styles.text}>{subject}</code> },
-              { title: 'Details', cell: ({ details }) => <span className={styles.text}>{wordsOf(details)}</span> },
-            ]}
-          />
-        )}
+        {(entries) => <Entries entries={entries} search={search} />}
       </Paged>
     </Page>
+  );
+}
+
+function NothingFound({ isFiltered }: { isFiltered: boolean }) {
+  if (!isFiltered) return <Empty title="Nothing was done">Here is everything that operators do.</Empty>;
+  return (
+    <p role="status">
+      Operators have done nothing like this. <Link to="/operator/audit">Show everything</Link>
+    </p>
+  );
+}
+
+/** The entries. Who did it and what it was done to lead to everything else by them and to it. */
+function Entries({ entries, search }: { entries: readonly AuditEntry[]; search: AuditSearch }) {
+  return (
+    <Table
+      label="What operators have done"
+      rows={entries}
+      keyOf={({ id }) => String(id)}
+      columns={[
+        {
+          title: 'When',
+          cell: ({ at }) => (
+            <span className={styles.time}>
+              <At at={at} />
+            </span>
+          ),
+        },
+        { title: 'Action', cell: ({ action }) => action },
+        {
+          title: 'By',
+          cell: ({ actor_email }) => (
+            <Link className={styles.text} to="/operator/audit" search={{ ...search, by: actor_email }}>
+              {actor_email}
+            </Link>
+          ),
+        },
+        {
+          title: 'To',
+          cell: ({ subject }) => (
+            <Link className={styles.text} to="/operator/audit" search={{ ...search, of: subject }}>
+              <code>{subject}</code>
+            </Link>
+          ),
+        },
+        { title: 'Details', cell: ({ details }) => <span className={styles.text}>{wordsOf(details)}</span> },
+      ]}
+    />
   );
 }
 

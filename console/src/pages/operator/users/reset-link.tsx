@@ -1,8 +1,6 @@
 import { useState } from 'react';
 import { api } from '../../../data/api.js';
-import { Button } from '../../../parts/button.js';
-import { CopyLine } from '../../../parts/copy.js';
-import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { SecretDialog } from '../../../parts/secret-dialog.js';
 import { Ago } from '../../../parts/time.js';
 import type { OperatedUser } from '../models.js';
 import { ReasonButton } from '../reason-button.js';
@@ -10,7 +8,6 @@ import { ReasonButton } from '../reason-button.js';
 /** Makes a link to a new password, and shows it once: nothing keeps it after the dialog is closed. */
 export function ResetLink({ user: { id, email }, hint }: { user: OperatedUser; hint: string }) {
   const [made, setMade] = useState<{ token: string; expires_at: string }>();
-  const close = () => setMade(undefined);
   return (
     <>
       <ReasonButton
@@ -28,21 +25,18 @@ export function ResetLink({ user: { id, email }, hint }: { user: OperatedUser; h
           is used.
         </p>
       </ReasonButton>
-      <Dialog title={`Pass this link on to ${email}`} isOpen={made !== undefined} onClose={close}>
-        {made && (
-          <>
-            <p>
-              It is shown only here, works once, and expires <Ago at={made.expires_at} />.
-            </p>
-            <CopyLine label="Link to a new password" text={linkOf(made.token)} />
-          </>
-        )}
-        <DialogActions>
-          <Button kind="main" onClick={close}>
-            Done
-          </Button>
-        </DialogActions>
-      </Dialog>
+      {made && (
+        <SecretDialog
+          title={`Pass this link on to ${email}`}
+          label="Link to a new password"
+          secret={linkOf(made.token)}
+          onClose={() => setMade(undefined)}
+        >
+          <p>
+            It is shown only here, works once, and expires <Ago at={made.expires_at} />.
+          </p>
+        </SecretDialog>
+      )}
     </>
   );
 }

@@ -1,12 +1,17 @@
+import { useQuery } from '@tanstack/react-query';
 import { Section } from '../../../../parts/page.js';
+import { Loaded } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
+import { DoctorFindings } from '../doctor-findings.js';
+import { doctorFindings } from '../queries.js';
 import { findingsOf } from './findings.js';
 
-/** What the host has reported that keeps renters away, and where its owner reads the rest. */
+/** What the host has reported that keeps renters away, and what its doctor finds. */
 export function HostReport({ machine }: { machine: Machine }) {
   const findings = findingsOf(machine);
+  const doctor = useQuery(doctorFindings(machine.id));
   return (
     <Section title="What its host reports">
       {findings.length === 0 ? (
@@ -22,10 +27,10 @@ export function HostReport({ machine }: { machine: Machine }) {
           ))}
         </ul>
       )}
-      <p className={styles.note}>
-        {machine.connected ? '' : 'It is away: this is what it last reported. '}
-        On the host, <code>gpurent-agent doctor</code> looks at everything and says how to mend it.
-      </p>
+      {!machine.connected && <p className={styles.note}>It is away: this is what it last reported.</p>}
+      <Loaded query={doctor} rows={2}>
+        {(found) => <DoctorFindings found={found} />}
+      </Loaded>
     </Section>
   );
 }

@@ -7,11 +7,12 @@ import { Marked } from '../../../../parts/status.js';
 import { Steps, type Task } from '../../../../parts/steps.js';
 import { At } from '../../../../parts/time.js';
 import { gpuWords, limitsNoDisks } from '../../machine-state.js';
-import type { Machine, OperatedOffer } from '../../models.js';
+import type { Machine, MachineFindings, OperatedOffer } from '../../models.js';
 import styles from '../../operator.module.css';
+import { DoctorFindings } from '../doctor-findings.js';
 import { Waiver } from '../machine/acts.js';
 import { findingsOf } from '../machine/findings.js';
-import { arrivals } from './queries.js';
+import { arrivals, type Arrival } from './queries.js';
 
 /** The machines that have enrolled since a time, live, until each is on the market. */
 export function Arrivals({ since }: { since: string }) {
@@ -26,8 +27,8 @@ export function Arrivals({ since }: { since: string }) {
             </p>
           ) : (
             <div className={styles.cards}>
-              {arrived.map(({ machine, offers }) => (
-                <Steps key={machine.id} title={machine.name} tasks={tasksOf(machine, offers)} />
+              {arrived.map((arrival) => (
+                <Steps key={arrival.machine.id} title={arrival.machine.name} tasks={tasksOf(arrival)} />
               ))}
             </div>
           )
@@ -38,15 +39,19 @@ export function Arrivals({ since }: { since: string }) {
 }
 
 /** Returns what leads a machine from its enrollment to the market. */
-function tasksOf(machine: Machine, offers: readonly OperatedOffer[]): Task[] {
+function tasksOf({ machine, offers, doctor }: Arrival): Task[] {
   const findings = findingsOf(machine);
   return [
     { title: 'Enrolled', isDone: true, words: <Enrolled machine={machine} /> },
     { title: 'Connected', isDone: machine.connected, words: <Connected machine={machine} /> },
     {
       title: 'Without findings',
-      isDone: machine.connected && findings.length === 0,
-      words: machine.connected ? <Findings findings={findings} /> : 'Its agent looks at the host when it connects.',
+      isDone: machine.connected && findings.length === 0 && !isToMend(doctor),
+      words: machine.connected ? (
+        <Findings findings={findings} doctor={doctor} />
+      ) : (
+        'Its agent looks at the host when it connects.'
+      ),
       ...(limitsNoDisks(machine) ? { button: () => <Waiver machine={machine} /> } : {}),
     },
     {
@@ -80,17 +85,25 @@ function Connected({ machine: { connected, agent_version, last_seen_at } }: { ma
   );
 }
 
-function Findings({ findings }: { findings: readonly string[] }) {
-  if (findings.length === 0) return <>Nothing keeps renters away.</>;
+/** Tells whether the doctor finds that renters cannot be served, or not safely; also while it has yet to report. */
+function isToMend({ supported, reported_at, findings }: MachineFindings): boolean {
+  return supported && (reported_at === null || findings.some(({ verdict }) => verdict === 'failure'));
+}
+
+function Findings({ findings, doctor }: { findings: readonly string[]; doctor: MachineFindings }) {
   return (
-    <ul className={styles.findings}>
-      {findings.map((finding) => (
-        <li key={finding}>{finding}</li>
-      ))}
-      <li>
-        On its host, <code>gpurent-agent doctor</code> says how to mend it.
-      </li>
-    </ul>
+    <>
+      {findings.length === 0 ? (
+        <p>Nothing keeps renters away.</p>
+      ) : (
+        <ul className={styles.findings}>
+          {findings.map((finding) => (
+            <li key={finding}>{finding}</li>
+          ))}
+        </ul>
+      )}
+      <DoctorFindings found={doctor} />
+    </>
   );
 }
 

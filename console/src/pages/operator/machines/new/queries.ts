@@ -1,19 +1,22 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api } from '../../../../data/api.js';
-import type { Machine, OperatedOffer } from '../../models.js';
+import type { Machine, MachineFindings, OperatedOffer } from '../../models.js';
 import { LOOK_AGAIN_MS } from '../../queries.js';
+import { readFindings } from '../queries.js';
 
 const LOOK_MS = 2_000;
 /** A token lets one host in: more are shown only where several operators add machines at a time. */
 const MOST_SHOWN = 10;
 
-interface Arrival {
+export interface Arrival {
   machine: Machine;
+  /** What the doctor finds on its host. */
+  doctor: MachineFindings;
   /** Those that are not withdrawn. */
   offers: OperatedOffer[];
 }
 
-/** The machines that have enrolled since a time, newest first, each with its offers. */
+/** The machines that have enrolled since a time, newest first, each with its offers and what the doctor finds. */
 export const arrivals = (since: string) =>
   queryOptions({
     queryKey: ['operator', 'arrivals', since],
@@ -24,7 +27,11 @@ export const arrivals = (since: string) =>
       return Promise.all(
         arrived.map(async (machine) => {
           const query = { machine_id: machine.id, withdrawn: false, limit };
-          return { machine, offers: (await api.get('/v1/operator/offers', { params: { query }, signal })).items };
+          const [offers, doctor] = await Promise.all([
+            api.get('/v1/operator/offers', { params: { query }, signal }),
+            readFindings(machine.id, signal),
+          ]);
+          return { machine, doctor, offers: offers.items };
         }),
       );
     },
