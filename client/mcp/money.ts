@@ -12,12 +12,15 @@ export function dollars(micro: number): string {
 /** What an organization has, and how long that lasts. */
 export interface Balance {
   balance_micro: number;
-  /** ISO 8601; null: nothing is charged. */
+  /** ISO 8601; null: nothing is charged yet, or it lasts for a century. */
   lasts_until: string | null;
+  /** Absent: the control plane is of an earlier release. */
+  charged_per_hour_micro?: number | null | undefined;
 }
 
 /** Says what a balance covers. */
-export function coverage({ balance_micro, lasts_until }: Balance): string {
-  const until = lasts_until === null ? 'and nothing uses it up' : `which lasts until ${lasts_until}`;
+export function coverage({ balance_micro, lasts_until, charged_per_hour_micro }: Balance): string {
+  const endless = charged_per_hour_micro ? 'which lasts more than 100 years' : 'and nothing uses it up';
+  const until = lasts_until === null ? endless : `which lasts until ${lasts_until}`;
   return `The balance is ${dollars(balance_micro)}, ${until}.`;
 }

@@ -87,6 +87,7 @@ export function templateView(template: Schemas['Template']) {
 
 /** Reads what the organization has, and how long it lasts with what is charged now. */
 export async function balanceOf(gpurent: Gpurent): Promise<Balance & { burn_per_hour_micro: number }> {
-  const { balance_micro, lasts_until, burn_per_hour_micro } = await gpurent.get('/v1/orgs/current');
-  return { balance_micro, lasts_until, burn_per_hour_micro };
+  const organization = await gpurent.get('/v1/orgs/current');
+  const { balance_micro, lasts_until, burn_per_hour_micro, charged_per_hour_micro } = organization;
+  return { balance_micro, lasts_until, burn_per_hour_micro, charged_per_hour_micro };
 }

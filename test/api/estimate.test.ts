@@ -35,7 +35,12 @@ async function estimate(request: object, api = world.admin.api, { test } = world
 }
 const codesOf = ({ refusals }: Estimate) => refusals.map(({ code }) => code);
 const organizationOf = (api: ApiClient) =>
-  api.get<{ balance_micro: number; burn_per_hour_micro: number; lasts_until: string | null }>('/v1/orgs/current');
+  api.get<{
+    balance_micro: number;
+    burn_per_hour_micro: number;
+    charged_per_hour_micro: number;
+    lasts_until: string | null;
+  }>('/v1/orgs/current');
 const change = (text: string) => world.test.core.platform.store.transact((tx) => tx.run(statement(sql.raw(text))));
 const dispute = (method: string, { organizationId }: Renter) =>
   world.test.operator.request(method, `/v1/operator/organizations/${organizationId}/dispute`);
@@ -47,11 +52,13 @@ describe('an estimate of what would be accepted', () => {
     const first = await world.running({ ...body, disk_gb: 30 }, renter.api);
     const said = await estimate({ ...body, disk_gb: 20 }, renter.api);
     const deployed = await world.running({ ...body, disk_gb: 20 }, renter.api);
-    const { balance_micro, burn_per_hour_micro, lasts_until } = await organizationOf(renter.api);
+    const { lasts_until, ...organization } = await organizationOf(renter.api);
+    const { balance_micro, burn_per_hour_micro, charged_per_hour_micro } = organization;
     expect(said).toEqual({
       gpu_per_hour_micro: deployed['price_per_hour_micro'],
       disk_per_hour_micro: 20 * 100,
       burn_per_hour_micro,
+      charged_per_hour_micro,
       required_micro: burn_per_hour_micro,
       balance_micro,
       balance_lasts_until: lasts_until,
@@ -59,6 +66,8 @@ describe('an estimate of what would be accepted', () => {
       warning: null,
     });
     expect(burn_per_hour_micro).toBe(2 * 1_000_000 + 60 * 100);
+    // The disks of the two that run are not charged: 10 GB of the one that is stopped are.
+    expect(charged_per_hour_micro).toBe(2 * 1_000_000 + 10 * 100);
     for (const { id } of [first, deployed]) {
       await renter.api.delete(`/v1/instances/${id}`);
       await statusIs(renter.api, id, 'destroyed');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { recoverWrittenOff } from '../../control-plane/store/migrations/0035-credited-stops.js';
+import { recoverWrittenOff } from '../../control-plane/store/migrations/0034-credited-stops.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
+import { inSight, lastsWith } from '../../console/src/data/times.js';
 import { eventually } from '../../scripts/eventually.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { NOWHERE, World, type Refused } from '../contract/world.js';
@@ -15,7 +16,14 @@ interface Estimate {
   balance_micro: number;
   required_micro: number | null;
   balance_lasts_until: string | null;
+  charged_per_hour_micro: number | null;
   refusals: { code: string; message: string }[];
+}
+
+interface Organization {
+  balance_micro: number;
+  charged_per_hour_micro: number;
+  lasts_until: string | null;
 }
 
 let world: World;
@@ -183,6 +191,7 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
       await heard(agent, one);
       const stop_at = stopInMs === undefined ? null : new Date(world.test.clock.now() + stopInMs).toISOString();
       const asked = { ...request, ...limits, stop_at };
+      const before = await api.get<Organization>('/v1/orgs/current');
       const said = await api.post<Estimate>('/v1/instances/estimate', asked);
       const { status, body } = await api.request<InstanceBody & Refused>('POST', '/v1/instances', asked);
       const [first] = said.refusals;
@@ -192,6 +201,7 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
         expect({ ...body, request_id: undefined }).toEqual({ ...first, request_id: undefined });
       } else {
         expect(status).toBe(201);
+        marketAgrees(one, before, said);
         const isLimited = one.caps !== null || Object.keys(one.limits).length > 0;
         await costs(renter, agent, body.id, { said, isLimited });
       }
@@ -203,6 +213,17 @@ it('an estimate foretells what the deploy answers, and what it costs', { timeout
   expect(seen.get('accepted')).toBeGreaterThan(0);
   expect(seen.size).toBeGreaterThan(2);
 });
+
+/** The market of the console says of the offer what the estimate says: the same charge, and as long. */
+function marketAgrees({ priceMicro }: Case, before: Organization, said: Estimate): void {
+  const charged = before.charged_per_hour_micro + priceMicro;
+  expect(charged).toBe(said.charged_per_hour_micro);
+  const market = lastsWith({ ...before, balance_micro: said.balance_micro }, priceMicro);
+  if (market === undefined || inSight(market).startsWith('more')) return expect(said.balance_lasts_until).toBeNull();
+  const estimated = Date.parse(said.balance_lasts_until ?? '') - world.test.clock.now();
+  // There are three meters at most, and each can hold a part of a micro-dollar that is not charged yet.
+  expect(Math.abs(estimated - market)).toBeLessThanOrEqual(1 + (3 * HOUR_MS) / charged);
+}
 
 /** Until a heartbeat has said that the instance has run up to now, unless a cap has ended the run. Nothing is settled by that. */
 async function attested(id: string): Promise<void> {
@@ -230,7 +251,7 @@ async function costs(
   { said, isLimited }: { said: Estimate; isLimited: boolean },
 ): Promise<void> {
   await statusIs(api, id, 'running');
-  const organization = await api.get<{ balance_micro: number; lasts_until: string | null }>('/v1/orgs/current');
+  const organization = await api.get<Organization>('/v1/orgs/current');
   expect(organization.balance_micro).toBe(said.balance_micro);
   const apart = Date.parse(organization.lasts_until ?? '') - Date.parse(said.balance_lasts_until ?? '');
   expect(organization.lasts_until === said.balance_lasts_until || Math.abs(apart) <= 1).toBe(true);

@@ -67,9 +67,14 @@ it('never says that a duration is longer than it is, or less than half of it', (
 
 it('says how long a balance lasts as the control plane does: never longer than it pays', () => {
   const now = Date.parse('2026-11-24T12:00:00.000Z');
-  expect(lasts(null, now)).toBeNull();
-  expect(lasts('2026-11-24T12:00:00.000Z', now)).toBe('used up');
-  expect(lasts('2026-11-24T18:20:59.000Z', now)).toBe('6 h 20 min');
+  const said = (until: string | null, balanceMicro = 1_000_000, chargedMicro = 500_000) =>
+    lasts({ balanceMicro, chargedMicro, until }, now);
+  expect(said('2026-11-24T12:00:00.000Z')).toBe('used up');
+  expect(said('2026-11-24T18:20:59.000Z')).toBe('6 h 20 min');
+  // Null: nothing is charged, an instance is on its way and not charged yet, or the end is beyond what the control plane looks at.
+  expect(said(null, 1_000_000, 0)).toBe('no charges');
+  expect(said(null)).toBe('2 h');
+  expect(said(null, 10_000_000, 10)).toBe('more than 100 years');
   expect(paysFor(1, 0)).toBeUndefined();
   expect(paysFor(-1, 1)).toBe(0);
   fc.assert(

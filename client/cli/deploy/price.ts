@@ -13,12 +13,13 @@ type Estimate = components['schemas']['Estimate'];
 /** Says what is deployed, what it costs, how long the balance lasts with it, and when it ends by itself. */
 export function priceLines({ offer, template }: Plan, body: DeployBody, estimate: Estimate, now: number): string[] {
   const { gpu_per_hour_micro: gpu, disk_per_hour_micro: disk, balance_micro, balance_lasts_until, warning } = estimate;
+  const lasts = lasting(balance_lasts_until, now, estimate.charged_per_hour_micro);
   const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = body;
   const act = on_limit === 'destroy' ? 'Destroyed' : 'Stopped';
   return [
     `${template.name}, ${wordsOfOffer(offer)}, ${body.disk_gb} GB disk`,
     `${gpu === null ? '?' : dollars(gpu)} an hour while it runs, ${disk === null ? '?' : dollars(disk)} an hour while it is stopped`,
-    `Balance ${dollars(balance_micro)}: ${lasting(balance_lasts_until, now)} with this`,
+    `Balance ${dollars(balance_micro)}: ${lasts} with this`,
     ...(stop_at ? [`${act} at ${minuteOf(stop_at)}`] : []),
     ...(max_charge_micro ? [`${act} when it has cost ${dollars(max_charge_micro)}`] : []),
     ...(idle_stop_minutes ? [`${act} when it was idle for ${idle_stop_minutes} min`] : []),

@@ -29,7 +29,8 @@ export function addCostTool(toolbox: Toolbox): void {
       const balance = await balanceOf(gpurent);
       const { items: sums, left_out } = fitting(items, sumView);
       const more = left_out > 0 || Boolean(next_cursor);
-      const now = `${dollars(balance.burn_per_hour_micro)} per hour for all instances and disks.`;
+      const { charged_per_hour_micro: charged, burn_per_hour_micro: burn } = balance;
+      const now = `${charged == null ? '' : `${dollars(charged)} per hour is charged now. `}A deploy needs a balance that covers ${dollars(burn)}, an hour of all instances and disks.`;
       return answer(`${now} ${coverage(balance)}`, { by, sums, more, balance });
     },
   });

@@ -131,9 +131,9 @@ function estimateView({ warning, refusals: _, ...estimate }: Estimate) {
 }
 
 function priceOf(estimate: Estimate): string {
-  const { gpu_per_hour_micro, disk_per_hour_micro, balance_micro, balance_lasts_until } = estimate;
+  const { gpu_per_hour_micro, disk_per_hour_micro, balance_lasts_until } = estimate;
   const price = `It costs ${dollars(gpu_per_hour_micro ?? 0)} per hour while it runs, and ${dollars(disk_per_hour_micro ?? 0)} per hour while it is stopped.`;
-  return `${price} With it: ${coverage({ balance_micro, lasts_until: balance_lasts_until })}`;
+  return `${price} With it: ${coverage({ ...estimate, lasts_until: balance_lasts_until })}`;
 }
 
 /** Says what a person agrees to: names, price, limits and variables. */

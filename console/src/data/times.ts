@@ -4,6 +4,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** The API looks no further ahead for the end of a balance. */
+const CENTURY = 100 * 365 * DAY;
 
 const UNITS: readonly (readonly [number, string])[] = [
   [DAY, 'd'],
@@ -93,15 +95,35 @@ function partsOf(at: string, timeZone?: string): Record<string, string> {
   return { ...parts, monthName: MONTHS[Number(parts['month']) - 1] ?? '' };
 }
 
-/** Returns how long a balance lasts: `6 h 20 min`, `used up`; null: nothing is charged at present. */
-export function lasts(until: string | null, now: number): string | null {
-  if (until === null) return null;
-  const ms = Date.parse(until) - now;
-  return ms <= 0 ? 'used up' : duration(ms);
+/** A balance, what one hour charges, and when the balance is used up; null: nothing is charged yet, or it lasts for a century. */
+export interface Lasting {
+  balanceMicro: number;
+  chargedMicro: number;
+  until: string | null;
 }
 
-/** Returns for how many milliseconds a balance pays a burn per hour; undefined: for ever. It is never longer than what the money pays. */
-export function paysFor(balanceMicro: number, burnPerHourMicro: number): number | undefined {
-  if (burnPerHourMicro <= 0) return undefined;
-  return balanceMicro <= 0 ? 0 : Number((BigInt(balanceMicro) * BigInt(HOUR)) / BigInt(burnPerHourMicro));
+/** Returns how long a balance lasts: `6 h 20 min`, `used up`, `more than 100 years`, `no charges`. */
+export function lasts({ balanceMicro, chargedMicro, until }: Lasting, now: number): string {
+  const ms = until === null ? paysFor(balanceMicro, chargedMicro) : Date.parse(until) - now;
+  if (ms === undefined) return 'no charges';
+  return ms <= 0 ? 'used up' : inSight(ms);
+}
+
+/** Returns how long a balance lasts that is not used up. */
+export function inSight(ms: number): string {
+  return ms > CENTURY ? 'more than 100 years' : duration(ms);
+}
+
+/** Returns for how many milliseconds an organization's balance pays what it is charged, and `moreMicro` an hour; undefined: for ever. */
+export function lastsWith(
+  organization: { balance_micro: number; charged_per_hour_micro?: number },
+  moreMicro: number,
+): number | undefined {
+  return paysFor(organization.balance_micro, (organization.charged_per_hour_micro ?? 0) + moreMicro);
+}
+
+/** Returns for how many milliseconds a balance pays a charge per hour; undefined: for ever. It is never longer than what the money pays. */
+export function paysFor(balanceMicro: number, perHourMicro: number): number | undefined {
+  if (perHourMicro <= 0) return undefined;
+  return balanceMicro <= 0 ? 0 : Number((BigInt(balanceMicro) * BigInt(HOUR)) / BigInt(perHourMicro));
 }

@@ -25,6 +25,11 @@ const Estimate = Type.Object(
     burn_per_hour_micro: nullable(
       micro(`The cost of one hour of all instances and disks of the organization after the deploy; ${NO_OFFER}`),
     ),
+    ...optional({
+      charged_per_hour_micro: nullable(
+        micro(`What one hour really charges after the deploy, without the disks of instances that run; ${NO_OFFER}`),
+      ),
+    }),
     required_micro: nullable(micro(`The balance that the deploy needs; ${NO_OFFER}`)),
     balance_micro: micro('The balance of the organization, with everything charged up to now'),
     balance_lasts_until: nullable(

@@ -56,7 +56,14 @@ export const organizationFacts = {
 export const Organization = Type.Object(
   {
     ...organizationFacts,
-    burn_per_hour_micro: micro('The cost of one hour of all instances and disks that the organization has now'),
+    burn_per_hour_micro: micro(
+      'The cost of one hour of all instances and disks that the organization has now: what the balance must cover',
+    ),
+    ...optional({
+      charged_per_hour_micro: micro(
+        'What one hour really charges: unlike the burn, it leaves out the disks of instances that run',
+      ),
+    }),
     lasts_until: nullable(
       timestamp(
         'When the balance runs out if the present charges continue; null: nothing is charged, or it lasts for a century',

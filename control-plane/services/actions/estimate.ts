@@ -17,6 +17,7 @@ export interface Estimate {
   /** Charged while the instance is stopped. */
   disk_per_hour_micro: number | null;
   burn_per_hour_micro: number | null;
+  charged_per_hour_micro: number | null;
   required_micro: number | null;
   balance_micro: number;
   /** When the balance is used up if the instance runs, in ms since 1970; null also if it lasts over a century. */
@@ -48,6 +49,7 @@ export function estimate(
       gpu_per_hour_micro: rates?.pricePerHourMicro ?? null,
       disk_per_hour_micro: rates ? diskPerHourMicro(rates) : null,
       burn_per_hour_micro: burn,
+      charged_per_hour_micro: rates ? chargedPerHourMicro([...payer.live, { ...rates, status: 'creating' }]) : null,
       required_micro: burn,
       balance_micro: payer.balanceMicro,
       balance_lasts_until: withThis ? lastsUntil({ ...account, meters: withThis }, tx.now) : null,

@@ -1,4 +1,4 @@
-import { burnPerHourMicro } from '../../domain/burn.js';
+import { burnPerHourMicro, chargedPerHourMicro } from '../../domain/burn.js';
 import { actorOf } from '../../domain/act.js';
 import type { AccountCaller, Caller, SessionCaller } from '../../domain/caller.js';
 import { lastsUntil } from '../../domain/settlement.js';
@@ -13,6 +13,7 @@ import { type OrganizationRow, foundOrganization, getOrganization } from '../acc
 
 export type OrganizationDetails = OrganizationRow & {
   burn_per_hour_micro: number;
+  charged_per_hour_micro: number;
   /**
    * When the balance runs out at the present charges, in ms since 1970; null if nothing is charged or it lasts over a century.
    */
@@ -27,9 +28,11 @@ export function describeOrganization(platform: Platform, caller: Caller): Organi
 /** Returns an organization with its present burn. Refuses with ORGANIZATION_NOT_FOUND. */
 export function describeOrganizationOf(platform: Platform, tx: Tx, id: string): OrganizationDetails {
   const account = loadAccounts(platform, tx, [id]).get(id);
+  const live = findLiveRates(tx, id);
   return {
     ...getOrganization(tx, id),
-    burn_per_hour_micro: burnPerHourMicro(findLiveRates(tx, id)),
+    burn_per_hour_micro: burnPerHourMicro(live),
+    charged_per_hour_micro: chargedPerHourMicro(live),
     lasts_until: account ? lastsUntil(account, tx.now) : null,
   };
 }

@@ -11,8 +11,11 @@ import { reschedule } from './schedule.js';
  * When a delivery is due again whose attempt has no result: a crash has come in between. Longer than an attempt can take.
  */
 const LEASE_MS = MINUTE_MS;
-/** Endpoints that one run looks at. Those that have reached a bound are fewer, so that one that has not is always among them. */
-const ENDPOINTS_A_RUN = 200;
+/**
+ * Endpoints that one run looks at. Those of organizations that have reached their bound are fewer (ten of each that has an attempt under
+ * way), so that one that has not is always among them.
+ */
+const ENDPOINTS_A_RUN = 500;
 /** More than an endpoint can have under way, so that one delivery that is not is among them. */
 const DELIVERIES_AT_ONCE = 3;
 

@@ -2,6 +2,8 @@
 const MOST = 50;
 const MOST_OF_ORGANIZATION = 4;
 const MOST_OF_ENDPOINT = 2;
+/** Of so many attempts each organization has at most one: slow servers of a few leave room for the others. */
+const MANY = 25;
 
 /** Whose attempt it is. */
 export interface Owner {
@@ -40,6 +42,7 @@ export class Flights {
   /** Tells whether one more attempt can be made at an endpoint. */
   allows({ endpointId, organizationId, failures }: Omit<Owner, 'deliveryId'> & { failures: number }): boolean {
     const most = failures > 0 ? 1 : MOST_OF_ENDPOINT;
-    return !this.isFull && this.of(organizationId) < MOST_OF_ORGANIZATION && this.of(endpointId) < most;
+    const mostOfOrganization = this.deliveries.size < MANY ? MOST_OF_ORGANIZATION : 1;
+    return !this.isFull && this.of(organizationId) < mostOfOrganization && this.of(endpointId) < most;
   }
 }

@@ -30,8 +30,8 @@ import { secondFactors } from './0029-second-factors.js';
 import { sshHostKey } from './0030-ssh-host-key.js';
 import { organizationNames } from './0031-organization-names.js';
 import { findings } from './0032-findings.js';
-import { auditFilters } from './0034-audit-filters.js';
-import { creditedStops } from './0035-credited-stops.js';
+import { auditFilters } from './0033-audit-filters.js';
+import { creditedStops } from './0034-credited-stops.js';
 
 export interface Migration {
   name: string;
@@ -72,6 +72,6 @@ export const migrations: readonly Migration[] = [
   { name: '0030-ssh-host-key', sql: sshHostKey },
   { name: '0031-organization-names', sql: organizationNames },
   { name: '0032-findings', sql: findings },
-  { name: '0034-audit-filters', sql: auditFilters },
-  { name: '0035-credited-stops', sql: creditedStops },
+  { name: '0033-audit-filters', sql: auditFilters },
+  { name: '0034-credited-stops', sql: creditedStops },
 ];

@@ -51,7 +51,7 @@ it('shows what the API says to the micro-dollar: balance, days, and a total that
   );
   await window.page.waitForSelector('canvas');
   const figures = await amountsIn(window, 'main dl');
-  expect(figures).toEqual([organization['balance_micro'], organization['burn_per_hour_micro']]);
+  expect(figures).toEqual([organization['balance_micro'], organization['charged_per_hour_micro']]);
   const [gpu, disk] = [sum(items.map((day) => day.gpu_micro)), sum(items.map((day) => day.disk_micro))];
   expect(gpu % 10_000).not.toBe(0);
   await window.page.getByText('Each day in figures').press('Enter');

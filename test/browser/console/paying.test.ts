@@ -63,7 +63,7 @@ it('warns of a low balance, stops what nobody pays for, and says why', async () 
   await page.getByRole('heading', { name: 'Running' }).waitFor();
   expect(await warning.textContent()).toBe('');
   await poor.pass(9 * HOUR_MS);
-  await warning.getByText('Your balance lasts 2 h 59 min at this burn').waitFor();
+  await warning.getByText('Your balance lasts 2 h 59 min at what is charged now').waitFor();
   await window.shoot('low-balance');
   await window.checkAccess();
   await poor.pass(3 * HOUR_MS + 1);

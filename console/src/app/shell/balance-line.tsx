@@ -35,6 +35,6 @@ function warningOf(balanceMicro: number, until: string | null, now: number): str
   const ms = until === null ? Infinity : Date.parse(until) - now;
   if (ms >= SOON_MS) return null;
   return ms > 0 && balanceMicro > 0
-    ? `Your balance lasts ${duration(ms)} at this burn. Running instances are stopped then.`
+    ? `Your balance lasts ${duration(ms)} at what is charged now. Running instances are stopped then.`
     : 'Your balance is used up: running instances are stopped, and none can be started until money is added.';
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { me, organization } from '../../data/queries.js';
 import { Hourly, Money } from '../../parts/money.js';
-import { Lasts } from '../../parts/time.js';
+import { BalanceLasts } from '../../parts/time.js';
 import { OrganizationMenu } from './organization-menu.js';
 import styles from './top-line.module.css';
 
@@ -13,8 +13,8 @@ export function TopLine() {
     <header className={styles.top}>
       <dl className={styles.figures} aria-label="Money">
         <Figure title="Balance">{data && <Money micro={data.balance_micro} />}</Figure>
-        <Figure title="Burn">{data && <Hourly micro={data.burn_per_hour_micro} />}</Figure>
-        <Figure title="Lasts">{data && <Lasts until={data.lasts_until} />}</Figure>
+        <Figure title="Charged">{data && <Hourly micro={data.charged_per_hour_micro ?? 0} />}</Figure>
+        <Figure title="Lasts">{data && <BalanceLasts of={data} />}</Figure>
       </dl>
       {user.data && <OrganizationMenu me={user.data} />}
     </header>

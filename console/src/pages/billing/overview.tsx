@@ -12,7 +12,7 @@ import { Hourly, Money } from '../../parts/money.js';
 import { Section } from '../../parts/page.js';
 import { CapMeters, CapsForm } from '../../parts/spend-caps.js';
 import { Loaded, Notice, Skeleton } from '../../parts/states.js';
-import { At, Lasts } from '../../parts/time.js';
+import { At, BalanceLasts } from '../../parts/time.js';
 import { say } from '../../parts/toast.js';
 import { DaysTable } from './days-table.js';
 import styles from './page.module.css';
@@ -42,11 +42,8 @@ export function Overview() {
   );
 }
 
-function Figures({
-  organization: { balance_micro, burn_per_hour_micro, lasts_until },
-}: {
-  organization: Organization;
-}) {
+function Figures({ organization: data }: { organization: Organization }) {
+  const { balance_micro, burn_per_hour_micro, charged_per_hour_micro = 0, lasts_until } = data;
   return (
     <>
       <dl className={styles.figures}>
@@ -57,21 +54,27 @@ function Figures({
           </dd>
         </div>
         <div>
-          <dt>Burn</dt>
+          <dt>Charged</dt>
           <dd>
-            <Hourly micro={burn_per_hour_micro} />
+            <Hourly micro={charged_per_hour_micro} />
           </dd>
         </div>
         <div>
           <dt>Lasts</dt>
           <dd>
-            <Lasts until={lasts_until} />
+            <BalanceLasts of={data} />
           </dd>
         </div>
       </dl>
       {lasts_until !== null && balance_micro > 0 && (
         <p className={styles.end}>
-          At this burn the balance is zero at <At at={lasts_until} />. Instances are stopped then.
+          At what is charged now, the balance is zero at <At at={lasts_until} />. Instances are stopped then.
+        </p>
+      )}
+      {burn_per_hour_micro !== charged_per_hour_micro && (
+        <p className={styles.end}>
+          A deploy needs a balance that covers an hour of all instances with their disks, which is{' '}
+          <Hourly micro={burn_per_hour_micro} />. The disk of an instance is not charged while it runs.
         </p>
       )}
       {balance_micro <= 0 && burn_per_hour_micro === 0 && (
@@ -92,7 +95,7 @@ function Days({ organization: data }: { organization: Organization | undefined }
             <SpendChart
               days={days}
               balanceMicro={data?.balance_micro ?? 0}
-              burnMicro={data?.burn_per_hour_micro ?? 0}
+              chargedMicro={data?.charged_per_hour_micro ?? 0}
               now={now}
             />
           </Suspense>

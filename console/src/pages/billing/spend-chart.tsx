@@ -11,7 +11,7 @@ import { seriesOf, type Series } from './sums.js';
 interface ChartProps {
   days: readonly DailySpend[];
   balanceMicro: number;
-  burnMicro: number;
+  chargedMicro: number;
   /** Milliseconds since 1970. */
   now: number;
 }
@@ -21,12 +21,12 @@ const HEIGHT = 240;
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment
 const RIGHT: UPlot.Axis.Side = 1;
 
-/** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at this burn. */
-export function SpendChart({ days, balanceMicro, burnMicro, now }: ChartProps) {
+/** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at what is charged now. */
+export function SpendChart({ days, balanceMicro, chargedMicro, now }: ChartProps) {
   const [chosen, setChosen] = useState<number | null>(null);
   const make = useCallback(
-    (look: Look) => plotOf(look, seriesOf(days, balanceMicro, burnMicro, now), setChosen),
-    [days, balanceMicro, burnMicro, now],
+    (look: Look) => plotOf(look, seriesOf(days, balanceMicro, chargedMicro, now), setChosen),
+    [days, balanceMicro, chargedMicro, now],
   );
   const place = usePlot(HEIGHT, make);
   return (
@@ -34,7 +34,7 @@ export function SpendChart({ days, balanceMicro, burnMicro, now }: ChartProps) {
       <figcaption className={styles.legend}>
         <Swatch name="gpu" words="GPU" />
         <Swatch name="disk" words="disk" />
-        <Swatch name="balance" words="balance at this burn (right)" />
+        <Swatch name="balance" words="balance at what is charged now (right)" />
         <Readout day={chosen === null ? undefined : days[chosen]} />
       </figcaption>
       <div ref={place} className={styles.place} aria-hidden="true" />

@@ -19,7 +19,7 @@ export function sumOf(rows: readonly Pick<Sum, 'gpu_micro' | 'disk_micro'>[]): S
   return { gpu_micro, disk_micro, total_micro: gpu_micro + disk_micro };
 }
 
-/** What the chart draws: for each time the total and the disk's part of its day, and the balance at the present burn. */
+/** What the chart draws: for each time the total and the disk's part of its day, and the balance at what is charged now. */
 export interface Series {
   /** Seconds since 1970. */
   at: number[];
@@ -32,16 +32,16 @@ export interface Series {
  * Returns what the chart draws: the days as steps up to now, then the balance in a straight line to zero, or to where the chart ends.
  * Times are milliseconds since 1970.
  */
-export function seriesOf(days: readonly DailySpend[], balanceMicro: number, burnMicro: number, now: number): Series {
+export function seriesOf(days: readonly DailySpend[], balanceMicro: number, chargedMicro: number, now: number): Series {
   const starts = days.map(({ date }) => Date.parse(date));
   const totals = days.map(({ gpu_micro, disk_micro }) => gpu_micro + disk_micro);
   const disks = days.map(({ disk_micro }) => disk_micro);
   const nothing = days.map(() => null);
   // A clock that is behind must not bring the times out of order.
   const present = Math.max(now, (starts.at(-1) ?? now) + 1_000);
-  const lastsMs = Math.min(paysFor(balanceMicro, burnMicro) ?? AHEAD_MS, AHEAD_MS);
-  const atEnd = Math.max(0, balanceMicro - (burnMicro * lastsMs) / 3_600_000);
-  const isDrawn = balanceMicro > 0 && burnMicro > 0 && lastsMs > 0;
+  const lastsMs = Math.min(paysFor(balanceMicro, chargedMicro) ?? AHEAD_MS, AHEAD_MS);
+  const atEnd = Math.max(0, balanceMicro - (chargedMicro * lastsMs) / 3_600_000);
+  const isDrawn = balanceMicro > 0 && chargedMicro > 0 && lastsMs > 0;
   const end = isDrawn ? [present + lastsMs] : [];
   return {
     at: [...starts, present, ...end].map((ms) => ms / 1_000),

@@ -74,14 +74,15 @@ function Risen({ before, onAccept }: { before: Price; onAccept: () => void }) {
 }
 
 /** The summary in a line, which stays in sight where there is no room beside the form. */
-function Brief({ estimate: { gpu_per_hour_micro, balance_lasts_until, refusals } }: { estimate: Estimate }) {
+function Brief({ estimate }: { estimate: Estimate }) {
+  const { gpu_per_hour_micro, refusals } = estimate;
   return (
     <div className={styles.brief}>
       <span>
         {gpu_per_hour_micro !== null && <Hourly micro={gpu_per_hour_micro} />}
-        {balance_lasts_until !== null && (
+        {gpu_per_hour_micro !== null && (
           <>
-            , your balance lasts <Lasts until={balance_lasts_until} />
+            , your balance lasts <EstimateLasts of={estimate} />
           </>
         )}
       </span>
@@ -91,8 +92,7 @@ function Brief({ estimate: { gpu_per_hour_micro, balance_lasts_until, refusals }
 }
 
 function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
-  const { gpu_per_hour_micro, disk_per_hour_micro, burn_per_hour_micro, balance_lasts_until, refusals, warning } =
-    estimate;
+  const { gpu_per_hour_micro, disk_per_hour_micro, burn_per_hour_micro, refusals, warning } = estimate;
   return (
     <>
       <div aria-live="polite">
@@ -111,11 +111,9 @@ function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
             : [['While it is stopped', <Hourly key="disk" micro={disk_per_hour_micro} />] as const]),
           ...(burn_per_hour_micro === null
             ? []
-            : [['All that you have', <Hourly key="burn" micro={burn_per_hour_micro} />] as const]),
+            : [['The balance must cover', <Hourly key="burn" micro={burn_per_hour_micro} />] as const]),
           ['Your balance', <Money key="balance" micro={estimate.balance_micro} />],
-          ...(balance_lasts_until === null
-            ? []
-            : [['It lasts', <LastsUntil key="lasts" until={balance_lasts_until} />] as const]),
+          ...(gpu_per_hour_micro === null ? [] : [['It lasts', <LastsUntil key="lasts" of={estimate} />] as const]),
         ]}
       />
       <p className={styles.since}>
@@ -125,12 +123,22 @@ function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
   );
 }
 
-function LastsUntil({ until }: { until: string }) {
+function LastsUntil({ of }: { of: Estimate }) {
   return (
     <>
-      <Lasts until={until} />, until <At at={until} />
+      <EstimateLasts of={of} />
+      {of.balance_lasts_until !== null && (
+        <>
+          , until <At at={of.balance_lasts_until} />
+        </>
+      )}
     </>
   );
+}
+
+function EstimateLasts({ of }: { of: Estimate }) {
+  const { balance_micro, charged_per_hour_micro, balance_lasts_until } = of;
+  return <Lasts balanceMicro={balance_micro} chargedMicro={charged_per_hour_micro ?? 0} until={balance_lasts_until} />;
 }
 
 function Refusal({ code, message }: { code: string; message: string }) {

@@ -17,6 +17,7 @@ const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeam
 const STATUSES = [
   ...(['creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error'] as const),
 ];
+const MONEY = { balanceMicro: 1_000_000, chargedMicro: 500_000 };
 const EARLIER = new Date(Date.now() - 254_000).toISOString();
 const LATER = new Date(Date.now() + 22_800_000).toISOString();
 
@@ -46,8 +47,8 @@ export default function PartsPage() {
         </Row>
         <Row>
           <Money micro={1_203_400} /> <Money micro={-500_001} /> <Hourly micro={1_200_000} />
-          <Ago at={EARLIER} /> <At at={LATER} /> <Lasts until={LATER} /> <Lasts until={EARLIER} />{' '}
-          <Lasts until={null} />
+          <Ago at={EARLIER} /> <At at={LATER} /> <Lasts {...MONEY} until={LATER} />{' '}
+          <Lasts {...MONEY} until={EARLIER} /> <Lasts {...MONEY} chargedMicro={0} until={null} />
         </Row>
       </Section>
       <Inputs />

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { Offer } from '../../data/models.js';
 import { organization } from '../../data/queries.js';
 import { memory } from '../../data/sizes.js';
-import { duration, paysFor } from '../../data/times.js';
+import { inSight, lastsWith } from '../../data/times.js';
 import { classNames } from '../class-names.js';
 import { Hourly } from '../money.js';
 import { At } from '../time.js';
@@ -70,7 +70,7 @@ export function nameOfOffer({ gpu_model, num_gpus }: Offer): string {
 function BalanceLasts({ more }: { more: number }) {
   const { data } = useQuery(organization);
   if (!data) return null;
-  const ms = paysFor(data.balance_micro, data.burn_per_hour_micro + more);
+  const ms = lastsWith(data, more);
   if (ms === undefined) return <>free of charge</>;
-  return ms === 0 ? <>your balance is used up</> : <>your balance lasts {duration(ms)}</>;
+  return ms === 0 ? <>your balance is used up</> : <>your balance lasts {inSight(ms)}</>;
 }

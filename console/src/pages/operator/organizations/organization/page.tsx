@@ -7,7 +7,7 @@ import { Page } from '../../../../parts/page.js';
 import { Loaded, Notice } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
 import { TabLinks } from '../../../../parts/tab-links.js';
-import { Ago, At, Lasts } from '../../../../parts/time.js';
+import { Ago, At, BalanceLasts } from '../../../../parts/time.js';
 import { InstancesTable } from '../../instances-table.js';
 import type { components } from '../../../../../../client/api/index.js';
 import styles from '../../operator.module.css';
@@ -77,8 +77,9 @@ function Standing({ organization }: { organization: Organization }) {
         facts={[
           ['State', <Marked shape={shape}>{words}</Marked>],
           ['Balance', <Money micro={organization.balance_micro} />],
-          ['Burn', <Hourly micro={organization.burn_per_hour_micro} />],
-          ['Lasts', <Lasts until={organization.lasts_until} />],
+          ['Charged', <Hourly micro={organization.charged_per_hour_micro ?? 0} />],
+          ['Must be covered', <Hourly micro={organization.burn_per_hour_micro} />],
+          ['Lasts', <BalanceLasts of={organization} />],
           ['Created', <At at={organization.created_at} />],
         ]}
       />
