@@ -4,8 +4,8 @@ import { misfitOf } from '../../console/src/data/fit.js';
 import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
 import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
 import { plainLine } from '../../console/src/data/log-text.js';
-import type { Instance } from '../../console/src/data/models.js';
-import { emptyForm } from '../../console/src/pages/deploy/form.js';
+import type { Instance, Template } from '../../console/src/data/models.js';
+import { diskOf, EMPTY_FORM, withoutSecrets } from '../../console/src/pages/deploy/form.js';
 import { chosen, grouped } from '../../console/src/pages/instances/choice.js';
 import { instancesSearch } from '../../console/src/pages/instances/search.js';
 
@@ -82,6 +82,21 @@ it('filters and groups instances: what failed comes first, and each is in exactl
   expect(instancesSearch({ need: 'gone', words: 7, by: 'label', other: 1 })).toEqual({ by: 'label' });
 });
 
-it('proposes a disk that fits: 20 GB, or what is free', () => {
-  expect([500, 20, 15, 3].map((free) => emptyForm(free).disk)).toEqual(['20', '20', '15', '10']);
+it('proposes a disk that fits, 20 GB or what is free, and leaves one that was typed', () => {
+  expect([undefined, 500, 15, 3].map((free) => diskOf(EMPTY_FORM, free))).toEqual(['20', '20', '15', '10']);
+  expect(diskOf({ ...EMPTY_FORM, disk: '500' }, 15)).toBe('500');
+});
+
+it('keeps no secret of a form of a deploy', () => {
+  const env = [
+    { key: 'OPEN', value: null, secret: false },
+    { key: 'HIDDEN', value: null, secret: true },
+  ];
+  const added = [true, false].map((secret, row) => ({ row, key: 'K', value: 'typed', secret }));
+  const form = { ...EMPTY_FORM, label: 'mine', overrides: { OPEN: '1', HIDDEN: '2', OTHER: '3' }, added };
+  const kept = withoutSecrets(form, { env } as Template);
+  expect(kept).toMatchObject({ label: 'mine', overrides: { OPEN: '1' } });
+  expect(kept.overrides).not.toHaveProperty('HIDDEN');
+  expect(kept.overrides).not.toHaveProperty('OTHER');
+  expect(kept.added.map(({ value }) => value)).toEqual(['', 'typed']);
 });

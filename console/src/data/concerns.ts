@@ -7,10 +7,10 @@ const CONCERNS: Readonly<Record<string, readonly Key[]>> = {
   api_key: [['api-keys']],
   member: [['members'], ['invites'], ['me'], ['api-keys']],
   invite: [['invites'], ['members']],
-  billing: [['organization'], ['billing'], ['spend-caps']],
-  organization: [['organization'], ['me'], ['instances'], ['instance']],
+  billing: [['organization'], ['billing'], ['spend-caps'], ['estimate']],
+  organization: [['organization'], ['me'], ['instances'], ['instance'], ['estimate']],
   webhook: [['webhooks']],
-  machine: [['offers'], ['instances'], ['instance']],
+  machine: [['offers'], ['instances'], ['instance'], ['estimate']],
 };
 
 /** What people and programs have done is in the audit log, too. */
@@ -23,5 +23,5 @@ export function concernsOf({ type, subject }: Pick<GpurentEvent, 'type' | 'subje
   const id = subject.replace(/^.*\//, '');
   // Progress changes neither what an instance costs nor what is free.
   if (type === 'instance.progress') return [['instance', id, 'events']];
-  return [['instances'], ['instance', id], ['organization'], ['offers'], ['billing'], ...ACTS];
+  return [['instances'], ['instance', id], ['organization'], ['offers'], ['estimate'], ['billing'], ...ACTS];
 }

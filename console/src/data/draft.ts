@@ -12,16 +12,21 @@ interface Kept {
 
 /**
  * Returns what stands in a form, like `useState`. It is kept in this tab while the reader is at a page of the control plane, such as to
- * prove who they are, and forgotten once the form is closed. Give it no secret.
+ * prove who they are, and forgotten once the form is closed. `keepable` takes out what is secret; without it, give it no secret.
  */
-export function useDraft<T>(form: string, initial: T): [T, Dispatch<SetStateAction<T>>] {
+export function useDraft<T>(
+  form: string,
+  initial: T,
+  keepable: (draft: T) => T = (draft) => draft,
+): [T, Dispatch<SetStateAction<T>>] {
   const key = `${PREFIX}${chosenOrganization() ?? ''}.${form}`;
   const [draft, setDraft] = useState(() => (keptAt(key) as T | undefined) ?? initial);
   useEffect(() => {
-    const keep = () => sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept));
+    const keep = () =>
+      sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft: keepable(draft) } satisfies Kept));
     window.addEventListener('pagehide', keep);
     return () => window.removeEventListener('pagehide', keep);
-  }, [key, draft]);
+  }, [key, draft, keepable]);
   useEffect(() => () => sessionStorage.removeItem(key), [key]);
   return [draft, setDraft];
 }

@@ -12,7 +12,8 @@ export interface Variable {
 /** What a person has chosen and typed. */
 export interface DeployForm {
   label: string;
-  disk: string;
+  /** In GB; undefined: nobody has typed it. */
+  disk?: string;
   /** Empty: nobody can log in by SSH. */
   sshKey: string;
   /** Whether a person has chosen it, or that there is none. */
@@ -28,11 +29,25 @@ export const LEAST_DISK = 10;
 export const MOST_DISK = 20_000;
 const USUAL_DISK = 20;
 
-/** Returns the form of a deploy on a machine with so much disk free, in GB. */
-export function emptyForm(freeDisk: number): DeployForm {
-  const disk = Math.max(LEAST_DISK, Math.min(USUAL_DISK, freeDisk));
+export const EMPTY_FORM: DeployForm = {
+  ...{ label: '', sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+};
+
+/** A form with the size of its disk, typed or not. */
+export type ShownForm = DeployForm & { disk: string };
+
+/** Returns the size of the disk in GB: what was typed, else the usual one or what the machine has free. */
+export function diskOf({ disk }: DeployForm, freeGb = USUAL_DISK): string {
+  return disk ?? String(Math.max(LEAST_DISK, Math.min(USUAL_DISK, freeGb)));
+}
+
+/** Returns what may be kept of a form: no value of a variable that is secret, or that the template does not know. */
+export function withoutSecrets(form: DeployForm, template: Template | undefined): DeployForm {
+  const open = new Set(template?.env.filter(({ secret }) => !secret).map(({ key }) => key));
   return {
-    ...{ label: '', disk: String(disk), sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+    ...form,
+    overrides: Object.fromEntries(Object.entries(form.overrides).filter(([key]) => open.has(key))),
+    added: form.added.map((variable) => (variable.secret ? { ...variable, value: '' } : variable)),
   };
 }
 
@@ -43,7 +58,7 @@ export interface Faults {
 }
 
 /** Returns what is wrong with what was typed, and what to do. What else there is to say, the estimate says. */
-export function faultsOf({ disk, added, limits }: DeployForm): Faults {
+export function faultsOf({ disk, added, limits }: ShownForm): Faults {
   const gigabytes = Number(disk);
   const isDisk = /^\d{1,5}$/.test(disk.trim()) && gigabytes >= LEAST_DISK && gigabytes <= MOST_DISK;
   const unnamed = added.find(({ key, value }) => value !== '' && (key === '' || key.includes('=')));
@@ -59,12 +74,8 @@ export function isFaulty({ disk, added, limits }: Faults): boolean {
 }
 
 /** Returns the deploy as the API takes it; undefined: something is missing or wrong. */
-export function requestOf(
-  form: DeployForm,
-  offer_id: string,
-  template: Template | undefined,
-): DeployRequest | undefined {
-  if (!template || isFaulty(faultsOf(form))) return undefined;
+export function requestOf(form: ShownForm, offer_id: string, template: Template): DeployRequest | undefined {
+  if (isFaulty(faultsOf(form))) return undefined;
   const secrets = new Map(template.env.map(({ key, secret }) => [key, secret]));
   const changed = Object.entries(form.overrides).filter(([key, value]) => secrets.has(key) && value !== '');
   return {

@@ -3,12 +3,13 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Offer } from '../../data/models.js';
 import { offers, templates } from '../../data/queries.js';
+import { useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
+import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { ranked } from './choice.js';
 import { Filters } from './filters.js';
-import { OfferRow } from './offer-row.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/market');
@@ -63,13 +64,21 @@ function Offers({ items }: { items: readonly Offer[] }) {
 
 function Rows({ found, template }: { found: ReturnType<typeof ranked>; template: string | undefined }) {
   const [count, setCount] = useState(ROWS);
+  const mayDeploy = useMay('change');
+  const search = template === undefined ? {} : { template };
   return (
     <>
-      <ul className={styles.list}>
+      <OfferList>
         {found.slice(0, count).map(({ offer, misfit }) => (
-          <OfferRow key={offer.id} offer={offer} misfit={misfit} template={template} />
+          <OfferRow key={offer.id} offer={offer} misfit={misfit} heading="h2">
+            {misfit === undefined && mayDeploy && (
+              <LinkButton kind="main" to="/deploy" search={{ offer: offer.id, ...search }}>
+                Deploy
+              </LinkButton>
+            )}
+          </OfferRow>
         ))}
-      </ul>
+      </OfferList>
       {found.length > count && (
         <p className={styles.more}>
           <Button onClick={() => setCount(count + ROWS)}>Show more</Button>
