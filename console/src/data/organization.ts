@@ -12,9 +12,25 @@ export function chosenOrganization(): string | undefined {
   }
 }
 
+let sent = chosenOrganization();
+
+/** Returns the organization in whose name requests are sent: the chosen one; else that of `/v1/me`, once it is known. */
+export function sentOrganization(): string | undefined {
+  return sent;
+}
+
+export function sendOrganization(id: string | undefined): void {
+  sent = id;
+}
+
 /** Chooses an organization, or none, and begins anew with it: nothing of another one stays in memory. */
 export function chooseOrganization(id: string | undefined, goTo = '/instances'): void {
-  if (id === undefined) localStorage.removeItem(KEY);
+  if (id === undefined) forgetOrganization();
   else localStorage.setItem(KEY, id);
   location.assign(goTo);
+}
+
+/** Forgets which organization was chosen. */
+export function forgetOrganization(): void {
+  localStorage.removeItem(KEY);
 }
