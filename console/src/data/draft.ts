@@ -1,5 +1,6 @@
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState, type Dispatch, type SetStateAction } from 'react';
-import { chosenOrganization } from './organization.js';
+import { me } from './queries.js';
 
 /** A proof holds for so long; a sign-in takes less. */
 const LONGEST_MS = 15 * 60_000;
@@ -12,17 +13,30 @@ interface Kept {
 
 /**
  * Returns what stands in a form, like `useState`. It is kept in this tab while the reader is at a page of the control plane, such as to
- * prove who they are, and forgotten once the form is closed. Give it no secret.
+ * prove who they are, and forgotten once the form is closed, or somebody else is signed in. Give it no secret.
  */
 export function useDraft<T>(form: string, initial: T): [T, Dispatch<SetStateAction<T>>] {
-  const key = `${PREFIX}${chosenOrganization() ?? ''}.${form}`;
-  const [draft, setDraft] = useState(() => (keptAt(key) as T | undefined) ?? initial);
+  const user = useQuery(me).data;
+  const whose = user && `${PREFIX}${user.user.id}.${user.active_organization_id ?? ''}.`;
+  const key = whose && whose + form;
+  const [draft, setDraft] = useState(initial);
+  const [readFrom, setReadFrom] = useState<string>();
+  // While it is not known who the reader is, nothing is theirs.
+  if (whose !== undefined && key !== undefined && readFrom !== key) {
+    setReadFrom(key);
+    forgetDrafts(whose);
+    setDraft((typed) => (keptAt(key) as T | undefined) ?? typed);
+  }
   useEffect(() => {
+    if (key === undefined) return;
     const keep = () => sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept));
     window.addEventListener('pagehide', keep);
     return () => window.removeEventListener('pagehide', keep);
   }, [key, draft]);
-  useEffect(() => () => sessionStorage.removeItem(key), [key]);
+  useEffect(() => {
+    if (key !== undefined) return () => sessionStorage.removeItem(key);
+    return undefined;
+  }, [key]);
   return [draft, setDraft];
 }
 
@@ -33,7 +47,8 @@ function keptAt(key: string): unknown {
   return Date.now() - at <= LONGEST_MS ? draft : undefined;
 }
 
-/** Forgets every draft, before somebody else signs in. */
-export function forgetDrafts(): void {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
+/** Forgets every draft, or those that are not of `whose`. */
+export function forgetDrafts(whose?: string): void {
+  for (const key of Object.keys(sessionStorage))
+    if (key.startsWith(PREFIX) && (whose === undefined || !key.startsWith(whose))) sessionStorage.removeItem(key);
 }

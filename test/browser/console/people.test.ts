@@ -84,3 +84,20 @@ it('leads somebody without an organization to a new one, and claims nothing abou
   await page.waitForSelector(LIVE, { state: 'attached' });
   await window.close();
 });
+
+it('keeps what was typed for whoever has typed it, and for nobody else', async () => {
+  const [bob, cid] = [await test.control.renter(), await test.control.renter()];
+  const window = await test.open(bob);
+  const { page } = window;
+  window.expectComplaints(/ERR_/);
+  const name = page.getByLabel('Name', { exact: true });
+  await window.goTo('/keys?add=api');
+  await name.fill('key of Bob');
+  await window.goTo('/keys?add=api');
+  expect(await name.inputValue()).toBe('key of Bob');
+  await signIn(window, cid);
+  await window.goTo('/keys?add=api');
+  expect(await name.inputValue()).toBe('');
+  expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('key of Bob');
+  await window.close();
+});
