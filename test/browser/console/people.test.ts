@@ -101,3 +101,31 @@ it('keeps what was typed for whoever has typed it, and for nobody else', async (
   expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('key of Bob');
   await window.close();
 });
+
+it('says that a sign-out has failed, and forgets the choice of an organization with one that succeeds', async () => {
+  const window = await test.openFor(ann, ann.organizationId);
+  const { page } = window;
+  window.expectComplaints(/503|401|ERR_/);
+  await window.goTo('/instances');
+  const signOut = async () => {
+    await page.click('header button');
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  };
+  const body = JSON.stringify({ code: 'UNAVAILABLE', message: 'not now', request_id: 'request-1' });
+  await page.route('**/v1/auth/sign-out', (route) =>
+    route.fulfill({ status: 500, contentType: 'application/json', body }),
+  );
+  window.expectComplaints(/500/);
+  await signOut();
+  await page.getByText('You are still signed in: not now').waitFor();
+  await page.unroute('**/v1/auth/sign-out');
+  // Ended elsewhere: signed out all the same.
+  await page.route('**/v1/auth/sign-out', async (route) => {
+    await ann.api.post('/v1/auth/sign-out');
+    await route.continue();
+  });
+  await signOut();
+  await page.waitForURL(/sign-in/);
+  expect(await page.evaluate('localStorage.getItem("gpurent.organization")')).toBeNull();
+  await window.close();
+});

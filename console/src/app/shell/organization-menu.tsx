@@ -1,20 +1,33 @@
-import { api } from '../../data/api.js';
+import { useMutation } from '@tanstack/react-query';
+import { api, isSignedOut } from '../../data/api.js';
 import { forgetDrafts } from '../../data/draft.js';
 import type { Me } from '../../data/models.js';
 import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
+import { say } from '../../parts/toast.js';
 import { MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';
 
+/** Ends the session. It has ended, too, if another tab has ended it. */
 async function signOut(): Promise<void> {
-  await api.post('/v1/auth/sign-out');
+  await api.post('/v1/auth/sign-out').catch((error: unknown) => {
+    if (!isSignedOut(error)) throw error;
+  });
+}
+
+function leave(): void {
   forgetDrafts();
-  location.assign('/sign-in');
+  chooseOrganization(undefined, '/sign-in');
 }
 
 /** The organization for which one acts, the others, and the pages that have no place in the bar of a phone. */
 export function OrganizationMenu({ me }: { me: Me }) {
   const { active_organization_id: active, memberships } = me;
+  const ending = useMutation({
+    mutationFn: signOut,
+    onSuccess: leave,
+    onError: ({ message }) => say(`You are still signed in: ${message}`),
+  });
   const chosen = memberships.find(({ organization_id }) => organization_id === active);
   const choices = memberships.map(({ organization_id, name, role }) => ({
     ...{ value: organization_id, label: `${name} (${role})` },
@@ -39,7 +52,7 @@ export function OrganizationMenu({ me }: { me: Me }) {
         </>
       )}
       <MenuLine />
-      <MenuItem onClick={() => void signOut()}>Sign out</MenuItem>
+      <MenuItem onClick={() => ending.mutate()}>Sign out</MenuItem>
     </Menu>
   );
 }
