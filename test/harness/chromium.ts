@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type LaunchOptions } from 'playwright-core';
 
 /** Starts the Chromium of this machine, or the one at the path in TEST_CHROMIUM. Tests run as root, where it has no sandbox. */
-export function startChromium(): Promise<Browser> {
+export function startChromium(options: LaunchOptions = {}): Promise<Browser> {
   const executablePath =
     process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'], ...options });
 }
 
 /** Returns the cookie of a session at a control plane. Its home is at `localhost`, where browsers take such a cookie without TLS. */

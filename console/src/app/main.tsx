@@ -8,6 +8,7 @@ import '../styles/reset.css';
 import { followLive } from '../data/live.js';
 import { makeQueryClient } from '../data/query-client.js';
 import { Toasts } from '../parts/toast.js';
+import { hideWhenLeft } from './leaving.js';
 import { reloadForNewRelease } from './new-release.js';
 import { router } from './router.js';
 
@@ -17,7 +18,8 @@ reloadForNewRelease();
 void followLive(queries, new AbortController().signal);
 
 const root = document.getElementById('root');
-if (root)
+if (root) {
+  hideWhenLeft(root, queries);
   createRoot(root).render(
     <StrictMode>
       {/* The policy of the page allows no style elements; the few rules that they would have are in styles/reset.css. */}
@@ -29,3 +31,4 @@ if (root)
       </CSPProvider>
     </StrictMode>,
   );
+}

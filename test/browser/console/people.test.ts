@@ -129,3 +129,29 @@ it('says that a sign-out has failed, and forgets the choice of an organization w
   expect(await page.evaluate('localStorage.getItem("gpurent.organization")')).toBeNull();
   await window.close();
 });
+
+it('shows a private page to nobody who goes back after its sign-out', async () => {
+  const dan = await test.control.renter(5_000_000);
+  const browser = await startChromium({ ignoreDefaultArgs: ['--disable-back-forward-cache'] });
+  const context = await browser.newContext({ baseURL: test.home });
+  await context.addCookies([sessionCookie(test.home, dan.api.token ?? '')]);
+  const window = new ConsoleWindow(context, await context.newPage(), test.home);
+  const { page } = window;
+  window.expectComplaints(/401|ERR_/);
+  // A page that shares its events is not kept by every browser; one that cannot is.
+  await page.addInitScript('delete Navigator.prototype.locks');
+  await page.addInitScript(`
+    addEventListener('pageshow', ({ persisted }) => {
+      if (persisted) sessionStorage.seen = document.getElementById('root').innerText;
+    });
+  `);
+  await window.goTo('/profile');
+  await page.click('header button');
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in');
+  await page.goBack({ waitUntil: 'commit' });
+  await page.waitForURL('**/sign-in?return_to=%2Fprofile');
+  expect(await page.evaluate('sessionStorage.seen')).toBe('');
+  await window.close();
+  await browser.close();
+});
