@@ -155,3 +155,13 @@ it('shows a private page to nobody who goes back after its sign-out', async () =
   await window.close();
   await browser.close();
 });
+
+it('leads operators who rent nothing to the pages for operators', async () => {
+  const olga = await test.control.renter(0);
+  test.control.makeOperator(olga.userId);
+  const window = await test.open(olga);
+  await window.page.goto('/');
+  await window.page.waitForURL('**/operator');
+  await window.page.getByRole('heading', { level: 1 }).waitFor();
+  await window.close();
+});
