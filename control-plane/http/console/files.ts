@@ -45,18 +45,19 @@ export function encodedFor(
   file: ConsoleFile,
   accepted: string | undefined,
 ): { body: Buffer; encoding: 'br' | 'gzip' | undefined } {
-  const taken = namesTaken(accepted ?? '');
+  const takes = encodingsIn(accepted ?? '');
   for (const encoding of ['br', 'gzip'] as const) {
     const body = file[encoding];
-    if (body && taken.has(encoding)) return { body, encoding };
+    if (body && takes(encoding)) return { body, encoding };
   }
   return { body: file.plain, encoding: undefined };
 }
 
-/** Returns the encodings that a header names without the weight 0. */
-function namesTaken(header: string): ReadonlySet<string> {
+/** Returns which encodings a header allows: those that it names without the weight 0; `*` stands for those that it does not name. */
+function encodingsIn(header: string): (name: string) => boolean {
   const named = header.split(',').map((each) => each.split(';').map((part) => part.trim().toLowerCase()));
-  return new Set(named.flatMap(([name = '', ...weights]) => (weights.some(isZero) ? [] : [name])));
+  const taken = new Map(named.map(([name = '', ...weights]) => [name, !weights.some(isZero)]));
+  return (name) => taken.get(name) ?? taken.get('*') ?? false;
 }
 
 function isZero(parameter: string): boolean {

@@ -4,15 +4,14 @@ import { notFound, PUBLIC } from '../policy.js';
 import { text } from '../schemas.js';
 import { encodedFor, type ConsoleFile, type ConsoleFiles } from './files.js';
 
-/** The addresses of the console's pages. Each answers the same file, whose script shows the page. */
-const PATHS: readonly string[] = [
-  '/',
-  ...['/market', '/deploy', '/keys', '/profile'],
-  ...['instances', 'templates', 'billing', 'team', 'webhooks', 'operator'].flatMap((name) => [
-    `/${name}`,
-    `/${name}/*`,
-  ]),
+/** What the addresses of the console's pages begin with. */
+const NAMES: readonly string[] = [
+  ...['market', 'deploy', 'instances', 'templates', 'billing'],
+  ...['keys', 'team', 'webhooks', 'profile', 'operator'],
 ];
+
+/** The addresses of the pages. Each answers the same file, whose script shows the page, or that there is none. */
+const PATHS: readonly string[] = ['/', ...NAMES.flatMap((name) => [`/${name}`, `/${name}/*`])];
 
 /** What the console may do: run its own files and send requests to this control plane. */
 export const CONTENT_POLICY = [

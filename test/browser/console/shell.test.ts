@@ -77,23 +77,35 @@ it('can be used by everybody, on a phone, too', async () => {
   await window.close();
 });
 
-it.each(['/', '/instances/x', '/operator', '/market'])('serves %s with its policy, compressed', async (path) => {
-  const ask = (encoding: string) => fetch(test.control.url + path, { headers: { 'Accept-Encoding': encoding } });
-  const answer = await ask('gzip, br;q=0');
-  expect(answer.status).toBe(200);
-  expect(Object.fromEntries(answer.headers)).toMatchObject({
-    'content-security-policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-    'content-encoding': 'gzip',
-    vary: 'Accept-Encoding',
-  });
-  expect(await answer.text()).toContain('<div id="root">');
-  expect((await ask('identity')).headers.get('content-encoding')).toBeNull();
-  expect((await ask('br')).headers.get('content-encoding')).toBe('br');
-});
+it.each(['/', '/instances/x', '/operator', '/market', '/market/', '/deploy/', '/keys/', '/profile/'])(
+  'serves %s with its policy, compressed',
+  async (path) => {
+    const ask = (encoding: string) => fetch(test.control.url + path, { headers: { 'Accept-Encoding': encoding } });
+    const answer = await ask('gzip, br;q=0');
+    expect(answer.status).toBe(200);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'content-encoding': 'gzip',
+      vary: 'Accept-Encoding',
+    });
+    expect(await answer.text()).toContain('<div id="root">');
+    expect((await ask('identity')).headers.get('content-encoding')).toBeNull();
+    for (const [accepted, encoding] of [
+      ...[
+        ['br', 'br'],
+        ['*', 'br'],
+        ['br;q=0, *', 'gzip'],
+        ['gzip, *;q=0', 'gzip'],
+        ['*;q=0', null],
+      ],
+    ] as const)
+      expect((await ask(accepted)).headers.get('content-encoding'), accepted).toBe(encoding);
+  },
+);
 
 it('serves assets for ever, and nothing beside them; what is not there stays an error of the API', async () => {
   const at = (path: string, init?: RequestInit) => fetch(test.control.url + path, init);
