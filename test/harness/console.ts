@@ -35,9 +35,9 @@ export class TestConsole {
 
   /** Opens a window in which a renter is signed in. */
   async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
-    const { width = 1440, height = 900, theme = 'light' } = options;
+    const { width = 1440, height = 900, theme = 'light', timezoneId = 'UTC' } = options;
     const context = await this.browser.newContext({
-      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home },
+      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home, timezoneId },
     });
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
     return new ConsoleWindow(context, await context.newPage(), this.home);
@@ -59,6 +59,7 @@ interface WindowOptions {
   width?: number;
   height?: number;
   theme?: 'light' | 'dark';
+  timezoneId?: string;
 }
 
 /** A window of a browser. It notes what breaks a promise of the console: see {@link ConsoleWindow.close}. */

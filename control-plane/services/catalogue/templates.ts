@@ -30,7 +30,7 @@ export function listTemplates(
     return found.map((row) => ({ row, publisher: names.get(row.id) ?? null }));
   });
   const templates = rows
-    .map(({ row, publisher }) => asSeenBy(caller, describeTemplate(platform, row, publisher)))
+    .map(({ row, publisher }) => asSeenBy(caller, row, describeTemplate(platform, row, publisher)))
     .map((template) => ({ ...template, readme: null, onstart: null }))
     .filter((template) => inTab(template, tab) && (mode === undefined || template.mode.includes(mode)));
   return pageFrom(templates, request, { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }) => [name, id] });
@@ -43,9 +43,10 @@ function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
 
 /** Returns an active template, as {@link listTemplates} shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
-  return platform.store.transact((tx) =>
-    asSeenBy(caller, describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id))),
-  );
+  return platform.store.transact((tx) => {
+    const row = findTemplate(tx, caller.organizationId, id);
+    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
+  });
 }
 
 /**
@@ -64,7 +65,7 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
         .limit(1),
     );
     if (!row) throw templateNotFound();
-    return asSeenBy(caller, describeWithPublisher(platform, tx, row));
+    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
   });
 }
 
@@ -95,7 +96,9 @@ const systemTemplates = query
   .where('visibility', '<>', sql.lit('organization'))
   .where('visibility', '=', sql.lit('system'));
 
-function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
+function asSeenBy(caller: Caller, row: Row<'templates'>, described: TemplateDetails): TemplateDetails {
+  // Not by the name of the organization, which others can have, too.
+  const template = { ...described, is_own: row.organization_id === caller.organizationId };
   return maySeeSecrets(caller) ? template : { ...template, env: withoutValues(template.env) };
 }
 

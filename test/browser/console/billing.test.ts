@@ -162,3 +162,24 @@ it('asks for an amount that can be paid, and says why nothing can be', async () 
   await window.page.waitForSelector('text=CHECKOUT_UNAVAILABLE');
   await window.close();
 });
+
+it('names the days of UTC on the charts, wherever the reader is', async () => {
+  const drawnIn = async (timezoneId: string) => {
+    const window = await test.open(poor.renter, { timezoneId });
+    await window.page.addInitScript(`
+      window.drawn = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (words, x, ...rest) {
+        window.drawn.push(words + ' at ' + Math.round(x));
+        return fillText.call(this, words, x, ...rest);
+      };`);
+    await window.goTo('/billing');
+    await window.page.waitForFunction('window.drawn.length > 3');
+    const drawn = await window.page.evaluate<string[]>('window.drawn.filter((each) => /^\\d+ [A-Z]/.test(each))');
+    await window.close();
+    return [...new Set(drawn)];
+  };
+  const inUtc = await drawnIn('UTC');
+  expect(inUtc.length).toBeGreaterThan(2);
+  expect(await drawnIn('Pacific/Auckland')).toEqual(inUtc);
+});

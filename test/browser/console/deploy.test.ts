@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/eventually.js';
 import { makePublicKey } from '../../harness/keys.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
@@ -41,6 +42,10 @@ it('shows what is free, how long the balance lasts with it, and what does not fi
   await page.selectOption('main >> label:text-is("GPUs") >> xpath=.. >> select', '4');
   await page.waitForURL('**/market?count=4');
   expect(await offers.count()).toBe(1);
+  await page.goBack();
+  await page.waitForURL('**/market');
+  await page.goForward();
+  await page.waitForURL('**/market?count=4');
   await page.selectOption('main >> label:text-is("Template") >> xpath=.. >> select', { label: 'Desktop' });
   await page.waitForSelector('text=Does not fit: the template is a virtual machine, and this machine runs none.');
   expect(await page.locator('main li a').count()).toBe(0);
@@ -109,4 +114,35 @@ it('says every reason for a refusal, with what lifts it, and has no button that 
   await other.close();
   await window.goTo('/deploy');
   await page.waitForSelector('text=Choose a machine first');
+});
+
+it('asks for the same instance again if the answer to a deploy was lost', async () => {
+  const { page } = window;
+  await page.clock.install();
+  const { items: offers } = await renter.api.get<{ items: { id: string }[] }>('/v1/offers');
+  const { items: templates } = await renter.api.get<{ items: { id: string; name: string }[] }>('/v1/templates');
+  const template = templates.find(({ name }) => name === 'vLLM')?.id ?? '';
+  const keys = new Set<string | undefined>();
+  let sent = 0;
+  await page.route('**/v1/instances', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback();
+    keys.add(route.request().headers()['idempotency-key']);
+    sent += 1;
+    if (sent > 4) return route.fallback();
+    await route.fetch();
+    return route.abort('connectionreset');
+  });
+  await window.goTo(`/deploy?offer=${offers[0]?.id}&template=${template}`);
+  const button = page.locator('aside').getByRole('button', { name: 'Deploy' });
+  await page.clock.runFor(1_000);
+  await button.click();
+  const lost = page.getByText('Perhaps it was deployed. The same button asks again, without a second one.');
+  await eventually('the end of the attempts', async () => {
+    await page.clock.runFor(1_000);
+    return lost.isVisible();
+  });
+  await button.click();
+  await page.waitForURL('**/instances/*');
+  expect(await renter.api.get('/v1/instances')).toMatchObject({ items: [{ template_id: template }] });
+  expect([sent, keys.size]).toEqual([5, 1]);
 });

@@ -3,6 +3,7 @@ import { useState, type SyntheticEvent } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { exactMoney, parseMoney } from '../../data/money.js';
+import { useOneRequest } from '../../data/one-request.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
@@ -12,6 +13,8 @@ import styles from './page.module.css';
 const route = getRouteApi('/billing');
 const [LEAST, MOST, CENT] = [1_000_000, 100_000_000_000, 10_000];
 const FAULT = `Give dollars and whole cents, from ${exactMoney(LEAST)} to ${exactMoney(MOST)}.`;
+
+const PERHAPS = 'Perhaps the page to pay was made. The same button asks for it again, without a second one.';
 
 /** Asks how much to pay, then leads to the page of the payment provider. */
 export function TopUp() {
@@ -30,8 +33,12 @@ function TopUpForm({ close }: { close: () => void }) {
   const [isTried, setTried] = useState(false);
   const micro = parseMoney(text) ?? 0;
   const isValid = micro >= LEAST && micro <= MOST && micro % CENT === 0;
+  const once = useOneRequest();
   const paying = useAct(
-    () => api.post('/v1/billing/checkout-session', { body: { amount_micro: micro } }),
+    () => {
+      const body = { amount_micro: micro };
+      return once.send(body, PERHAPS, (headers) => api.post('/v1/billing/checkout-session', { body, headers }));
+    },
     [],
     ({ url }) => location.assign(url),
   );

@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
+import { useOneRequest, type OneRequest } from '../../data/one-request.js';
 import { instance as instanceQuery, instances } from '../../data/queries.js';
 import { remedyOfCode } from '../../data/remedies.js';
 import { Button } from '../../parts/button.js';
@@ -27,9 +28,12 @@ export function Summary({ request, hasTemplate }: { request: DeployRequest | und
     placeholderData: keepPreviousData,
     gcTime: 0,
   });
-  const deploy = useDeploy();
+  const once = useOneRequest();
+  const deploy = useDeploy(once);
   const isCurrent = asked === text && estimate.isSuccess && !estimate.isPlaceholderData;
-  const canDeploy = request !== undefined && isCurrent && estimate.data.refusals.length === 0;
+  // A deploy without an answer is asked again whatever the estimate says: it may be the one that has taken the GPUs.
+  const isUnanswered = request !== undefined && once.isOpen(request);
+  const canDeploy = isUnanswered || (request !== undefined && isCurrent && estimate.data.refusals.length === 0);
   const data = estimate.data;
   return (
     <>
@@ -150,11 +154,14 @@ function useSettled(text: string | undefined): string | undefined {
   return settled;
 }
 
-function useDeploy() {
+const PERHAPS = 'Perhaps it was deployed. The same button asks again, without a second one.';
+
+function useDeploy(once: OneRequest) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   return useMutation({
-    mutationFn: (body: DeployRequest) => api.post('/v1/instances', { body }),
+    mutationFn: (body: DeployRequest) =>
+      once.send(body, PERHAPS, (headers) => api.post('/v1/instances', { body, headers })),
     onSuccess: async (instance, { ssh_key_id }) => {
       keepKey(ssh_key_id);
       queries.setQueryData(instanceQuery(instance.id).queryKey, instance);

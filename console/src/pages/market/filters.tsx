@@ -20,7 +20,7 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => changedSearch(before, changed), replace: true });
+    void navigate({ search: (before) => changedSearch(before, changed) });
   const regions = choicesOf(offers, search, 'region', ({ machine }) => machine.region);
   const counts = choicesOf(offers, search, 'count', ({ num_gpus }) => num_gpus);
   return (

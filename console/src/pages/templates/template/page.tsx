@@ -72,11 +72,10 @@ function TemplateView({ template }: { template: Template }) {
   );
 }
 
-/** What only the organization may do that has made it. The API does not say so of a public template: its publisher's name does. */
-function OwnActs({ template: { id, name, visibility, publisher } }: { template: Template }) {
+/** What only the organization may do that has made it. */
+function OwnActs({ template: { id, name, is_own } }: { template: Template }) {
   const navigate = useNavigate();
-  const own = useQuery(organization).data?.name;
-  if (visibility === 'system' || (visibility === 'public' && publisher !== own)) return null;
+  if (!is_own) return null;
   return (
     <>
       <LinkButton to="/templates/$id/edit" params={{ id }}>
