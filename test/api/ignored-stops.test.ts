@@ -124,14 +124,15 @@ describe('a stop that its host ignores', () => {
     expect(await calculated(id)).toBe(due);
     const { store } = test.core.platform;
     store.transact((tx) => {
-      const forgotten = query.updateTable('meter_intervals').set({ written_off_micro: 0, credited_written_off_micro: 0 });
+      const forgotten = query
+        .updateTable('meter_intervals')
+        .set({ written_off_micro: 0, credited_written_off_micro: 0 });
       tx.run(forgotten.where('instance_id', '=', id));
       tx.run(statement(sql.raw(recoverWrittenOff)));
     });
     expect(await calculated(id)).toBe(due);
     expect((await ignored(id))?.charged_micro ?? 0).toBe(0);
   });
-
 
   it('is over once its host has confirmed it, if it has cost nothing', async () => {
     // A micro-dollar in a hundred seconds.

@@ -58,7 +58,7 @@ describe('a search in the audit log of operators', () => {
       });
   });
 
-  it('comes in pages, whichever of its filters finds least', async () => {
+  it('comes in pages', async () => {
     write(other, 5, 'machine.cordon', 'rack');
     const first = await read('subject=rack&limit=3');
     const second = await read(`subject=rack&limit=3&cursor=${first.next_cursor}`);

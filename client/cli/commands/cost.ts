@@ -33,11 +33,14 @@ export const define: Define = (command, invocation) => {
       const { items } = await gpurent.get('/v1/billing/summary', { params: { query } });
       if (invocation.wantsJson) return invocation.json({ organization, items });
       const { name, balance_micro, burn_per_hour_micro, charged_per_hour_micro, lasts_until } = organization;
-      const lasts = lasting(lasts_until, invocation.terminal.now(), charged_per_hour_micro);
+      const charged = { balanceMicro: balance_micro, chargedMicro: charged_per_hour_micro };
+      const lasts = lasting({ ...charged, until: lasts_until }, invocation.terminal.now());
       invocation.line(`${name}: balance ${dollars(balance_micro)}, ${lasts}`);
       if (charged_per_hour_micro !== undefined)
         invocation.line(`Charged now: ${dollars(charged_per_hour_micro)} an hour.`);
-      invocation.line(`A deploy needs a balance that covers ${dollars(burn_per_hour_micro)}: an hour of all that you have.`);
+      invocation.line(
+        `A deploy needs a balance that covers ${dollars(burn_per_hour_micro)}: an hour of all that you have.`,
+      );
       if (organization.payments_frozen) invocation.line('A payment is disputed: nothing can be deployed or started.');
       if (organization.suspension) invocation.line(`Suspended: ${organization.suspension.reason}`);
       invocation.line();

@@ -13,7 +13,8 @@ type Estimate = components['schemas']['Estimate'];
 /** Says what is deployed, what it costs, how long the balance lasts with it, and when it ends by itself. */
 export function priceLines({ offer, template }: Plan, body: DeployBody, estimate: Estimate, now: number): string[] {
   const { gpu_per_hour_micro: gpu, disk_per_hour_micro: disk, balance_micro, balance_lasts_until, warning } = estimate;
-  const lasts = lasting(balance_lasts_until, now, estimate.charged_per_hour_micro);
+  const charged = { balanceMicro: balance_micro, chargedMicro: estimate.charged_per_hour_micro };
+  const lasts = lasting({ ...charged, until: balance_lasts_until }, now);
   const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = body;
   const act = on_limit === 'destroy' ? 'Destroyed' : 'Stopped';
   return [

@@ -1,11 +1,24 @@
 import { minuteOf, spell } from './times.js';
 
-/**
- * Says how long a balance lasts that is used up `until` then. Null: nothing is charged yet, or it lasts for a century; a control plane of
- * an earlier release does not say what an hour charges.
- */
-export function lasting(until: string | null, now: number, chargedMicro: number | null = 0): string {
-  if (until === null) return chargedMicro ? 'lasts more than 100 years' : 'nothing is charged now';
-  const left = Date.parse(until) - now;
-  return left <= 0 ? 'used up' : `lasts ${spell(left)} (until ${minuteOf(until)})`;
+const HOUR_MS = 3_600_000;
+/** The API looks no further ahead for the end of a balance. */
+const CENTURY_HOURS = 100 * 365 * 24;
+
+/** A balance, what an hour charges (absent or null: not known), and when the balance is used up (null: not in sight). */
+export interface Lasting {
+  balanceMicro: number;
+  chargedMicro?: number | null | undefined;
+  until: string | null;
+}
+
+/** Says how long a balance lasts. What is charged can be known before its end is: no time is metered yet. */
+export function lasting({ balanceMicro, chargedMicro, until }: Lasting, now: number): string {
+  if (until !== null) {
+    const left = Date.parse(until) - now;
+    return left <= 0 ? 'used up' : `lasts ${spell(left)} (until ${minuteOf(until)})`;
+  }
+  if (!chargedMicro) return 'nothing is charged now';
+  const hours = balanceMicro / chargedMicro;
+  if (hours <= 0) return 'used up';
+  return hours > CENTURY_HOURS ? 'lasts more than 100 years' : `lasts ${spell(hours * HOUR_MS)}`;
 }

@@ -59,8 +59,8 @@ function olderVersions(tx: Tx): string[] {
 
 /** Returns the version to which an agent should be upgraded: that of the control plane, if the agent is known to be older; otherwise null. */
 function upgradeOf(agentVersion: string | null): string | null {
-  const isOlder = semver.valid(agentVersion) !== null && semver.lt(agentVersion ?? '', VERSION);
-  return isOlder ? VERSION : null;
+  const version = semver.valid(agentVersion);
+  return version !== null && semver.lt(version, VERSION) ? VERSION : null;
 }
 
 /** Returns a machine for an operator. Refuses with MACHINE_NOT_FOUND. */
