@@ -67,7 +67,11 @@ export class Metrics {
       'worker',
     ),
     openCommands: this.gauge('commands_open', 'Commands that hosts have not finished', 'kind'),
-    oldestCommand: this.gauge('commands_oldest_seconds', 'How long an open command has made no progress, at most', 'kind'),
+    oldestCommand: this.gauge(
+      'commands_oldest_seconds',
+      'How long an open command has made no progress, at most',
+      'kind',
+    ),
     settlementLag: this.gauge('settlement_lag_seconds', 'How long the most overdue settlement has been due'),
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations whose balance is exhausted'),
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),

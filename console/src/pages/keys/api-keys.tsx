@@ -67,7 +67,11 @@ function KeysOfOrganization() {
 
 function MadeSecret({ made: { key, secret }, onClose }: { made: MadeKey; onClose: () => void }) {
   return (
-    <SecretDialog title="Copy the secret of the API key now" label={`The secret of ${key.name}`} {...{ secret, onClose }}>
+    <SecretDialog
+      title="Copy the secret of the API key now"
+      label={`The secret of ${key.name}`}
+      {...{ secret, onClose }}
+    >
       <p>
         A program that has this secret acts as <strong className={styles.name}>{key.name}</strong>. Nobody can read it
         again, neither you nor the operator.

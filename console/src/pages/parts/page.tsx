@@ -47,8 +47,8 @@ export default function PartsPage() {
         </Row>
         <Row>
           <Money micro={1_203_400} /> <Money micro={-500_001} /> <Hourly micro={1_200_000} />
-          <Ago at={EARLIER} /> <At at={LATER} /> <Lasts {...MONEY} until={LATER} />{' '}
-          <Lasts {...MONEY} until={EARLIER} /> <Lasts {...MONEY} chargedMicro={0} until={null} />
+          <Ago at={EARLIER} /> <At at={LATER} /> <Lasts {...MONEY} until={LATER} /> <Lasts {...MONEY} until={EARLIER} />{' '}
+          <Lasts {...MONEY} chargedMicro={0} until={null} />
         </Row>
       </Section>
       <Inputs />
