@@ -60,6 +60,8 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
 
   await click('link', 'See what is free');
   await click('link', 'Deploy');
+  // The market has a choice of a template, too, and stays until this page is loaded.
+  await page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
   await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample' });
   await page.getByLabel('Size in GB', { exact: true }).fill('10');
   await click('button', 'Deploy');

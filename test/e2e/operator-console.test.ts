@@ -86,6 +86,8 @@ class Person {
   async deploy(): Promise<string> {
     await this.link('Market');
     await this.link('Deploy');
+    // The market has a choice of a template, too, and stays until this page is loaded.
+    await this.page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
     await this.page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample' });
     await this.page.getByLabel('Size in GB', { exact: true }).fill('10');
     await this.button('Deploy');
