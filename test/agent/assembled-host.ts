@@ -92,6 +92,13 @@ export class AssembledHost {
     this.wire?.emit('end');
   }
 
+  /** The control plane is replaced by one that takes an unseen hello for a seen one, and the agent has read its welcome. */
+  async meetOlderControlPlane(): Promise<void> {
+    this.takesUnseen = false;
+    this.cut();
+    await this.inTime('the welcome of the older control plane', () => this.journal.meta('takes_unseen') === 'no');
+  }
+
   send(message: NonNullable<ControlMessage['message']>): void {
     this.wire?.emit('data', { message });
   }

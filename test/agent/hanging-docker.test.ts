@@ -93,9 +93,7 @@ describe('a host whose Docker does not answer while it has to connect', () => {
   );
 
   it('waits where its control plane would take that for seen', async () => {
-    host.takesUnseen = false;
-    host.cut();
-    await host.inTime('a second hello', () => host.hellos[1]);
+    await host.meetOlderControlPlane();
     await withInstances();
     const answer = host.runtime.hold('list');
     host.cut();
@@ -152,9 +150,7 @@ describe('an agent that starts while Docker does not answer', () => {
   });
 
   it('ends where its control plane would take that for seen', async () => {
-    host.takesUnseen = false;
-    host.cut();
-    await host.inTime('a second hello', () => host.hellos[1]);
+    await host.meetOlderControlPlane();
     host.prepare = silent;
     await expect(host.restart()).rejects.toThrow('Docker did not answer');
   });
