@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { useDraft } from '../../../data/draft.js';
 import type { WebhookEndpoint } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
@@ -33,9 +34,14 @@ export function SendTest({ endpoint: { id, enabled } }: { endpoint: WebhookEndpo
 /** Changes where an endpoint is and which events it gets. */
 export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
   const { id, url, description, types, instance_id } = endpoint;
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useDraft(`webhook-open.${id}`, false);
   const change = useAct(
-    (body: Given) => api.patch('/v1/webhook-endpoints/{id}', { params: { path: { id } }, body }),
+    // Setting the address needs a proof of who it is, the rest does not.
+    ({ url: typed, ...rest }: Given) =>
+      api.patch('/v1/webhook-endpoints/{id}', {
+        params: { path: { id } },
+        body: typed === url ? rest : { ...rest, url: typed },
+      }),
     OLD,
     () => setOpen(false),
   );
@@ -51,7 +57,8 @@ export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
       {isOpen && (
         <Dialog title="Change the endpoint" isOpen onClose={close}>
           <EndpointForm
-            {...{ before, verb: 'Change', isBusy: change.isPending, error: change.error, onClose: close }}
+            {...{ draft: `webhook.${id}`, before, verb: 'Change', isBusy: change.isPending }}
+            {...{ error: change.error, onClose: close }}
             onSubmit={change.mutate}
           />
         </Dialog>
