@@ -92,7 +92,7 @@ export class AssembledHost {
     this.wire?.emit('end');
   }
 
-  /** The control plane is replaced by one that takes an unseen hello for a seen one, and the agent has read its welcome. */
+  /** Connects the agent to a control plane that takes an unseen hello for a seen one; waits until it has read the welcome. */
   async meetOlderControlPlane(): Promise<void> {
     this.takesUnseen = false;
     this.cut();
