@@ -20,7 +20,7 @@ import { OPERATOR, accountOf } from '../policy.js';
 import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
 import { timeOf } from '../times.js';
 import { machineFacts } from './offers.js';
-import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(
   {
@@ -45,6 +45,13 @@ const NewToken = Type.Intersect([
     ),
   }),
 ]);
+
+const TokenQuery = Type.Object({
+  ...pageFields,
+  ...optional({
+    usable: flag('True: only tokens with which a host can still enroll, those that expire first first; false: all'),
+  }),
+});
 
 const Maintenance = Type.Object(
   { starts_at: timestamp('When the window starts'), ends_at: timestamp('When the window ends') },
@@ -137,7 +144,7 @@ export const enrollmentTokenRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listEnrollmentTokens',
         summary: 'List the enrollment tokens, newest first',
-        querystring: PageQuery,
+        querystring: TokenQuery,
         response: { 200: page(Token) },
       },
     },

@@ -53,10 +53,33 @@ export function createEnrollmentToken(
   });
 }
 
-/** Lists the enrollment tokens for an operator, newest first. */
-export function listEnrollmentTokens(platform: Platform, request: PageRequest): Page<Row<'enrollment_tokens'>> {
+/**
+ * Lists the enrollment tokens for an operator, newest first. `usable`: only those with which a host can still enroll, the one that expires
+ * first first.
+ */
+export function listEnrollmentTokens(
+  platform: Platform,
+  { usable = false, ...request }: PageRequest & { usable?: boolean },
+): Page<Row<'enrollment_tokens'>> {
   const all = query.selectFrom('enrollment_tokens').selectAll();
-  return platform.store.transact((tx) => pageOf(tx, all, request, newestFirst()));
+  return platform.store.transact((tx) =>
+    usable ? pageOf(tx, usableTokens(tx.now), request, BY_EXPIRY) : pageOf(tx, all, request, newestFirst()),
+  );
+}
+
+export const BY_EXPIRY = {
+  by: { expires_at: 'asc', id: 'asc' },
+  keyOf: ({ expires_at, id }: Row<'enrollment_tokens'>) => [expires_at, id],
+} as const;
+
+/** Returns a query for the tokens with which a host can enroll at a time. */
+export function usableTokens(now: number) {
+  return query
+    .selectFrom('enrollment_tokens')
+    .selectAll()
+    .where('expires_at', '>', now)
+    .where('revoked_at', 'is', null)
+    .whereRef('uses', '<', 'max_uses');
 }
 
 /** Revokes an enrollment token for an operator. Hosts that enrolled with it stay. Refuses with NOT_FOUND. */
@@ -136,15 +159,7 @@ function belongingsOf({ inventory, earlier }: Newcomer): Belongings {
 }
 
 function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
-  const found = tx.get(
-    query
-      .selectFrom('enrollment_tokens')
-      .selectAll()
-      .where('token_hash', '=', hashToken(token))
-      .where('expires_at', '>', tx.now)
-      .where('revoked_at', 'is', null)
-      .whereRef('uses', '<', 'max_uses'),
-  );
+  const found = tx.get(usableTokens(tx.now).where('token_hash', '=', hashToken(token)));
   if (found) return found;
   throw new Refusal(
     'TOKEN_INVALID',

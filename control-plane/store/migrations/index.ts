@@ -32,6 +32,7 @@ import { organizationNames } from './0031-organization-names.js';
 import { findings } from './0032-findings.js';
 import { auditFilters } from './0033-audit-filters.js';
 import { creditedStops } from './0034-credited-stops.js';
+import { usableTokens } from './0035-usable-tokens.js';
 
 export interface Migration {
   name: string;
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
   { name: '0032-findings', sql: findings },
   { name: '0033-audit-filters', sql: auditFilters },
   { name: '0034-credited-stops', sql: creditedStops },
+  { name: '0035-usable-tokens', sql: usableTokens },
 ];

@@ -4,7 +4,7 @@ import { eventually } from '../../../scripts/eventually.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
-import type { FakeAgent } from '../../harness/fake-agent.js';
+import { FakeAgent } from '../../harness/fake-agent.js';
 import { addApp } from '../../harness/second-factors.js';
 
 const HOSTILE = `<img src=x onerror=alert(1)> "quoted" ${'W'.repeat(20)}`;
@@ -155,5 +155,21 @@ it('schedules maintenance, waives quotas, and revokes the credentials, each with
   await question.getByRole('button', { name: 'Revoke credentials' }).click();
   await page.getByText('away', { exact: true }).first().waitFor();
   await expect(agent.connect()).rejects.toThrow(/revoked/);
+
+  await page.getByRole('button', { name: 'Enroll it again' }).click();
+  await page.getByLabel('Address that hosts dial').fill(test.control.grpcAddress);
+  const line = await page.getByLabel('Line to paste').innerText();
+  const [, address = '', token = ''] = /--control-plane (\S+) --token (enr_\S+) --again$/.exec(line) ?? [];
+  expect(await page.getByLabel('Line for a host that has lost its state').innerText()).toBe(
+    line.replace(' --again', ''),
+  );
+  await window.checkAccess();
+  await window.shoot('operator-enroll-again');
+  // Its GPUs are those of the machine, and would be refused to any other.
+  const again = await FakeAgent.enroll(address, token, { name: 'acts', diskQuota: 'none' });
+  test.control.agents.push(again);
+  await again.connect();
+  expect(again.hostId).toBe(agent.hostId);
+  await page.getByText('connected, it does not limit').waitFor();
   await window.close();
 });

@@ -47,6 +47,8 @@ it('leads from an empty control plane over one line to a machine that is offered
   const line = await page.getByLabel('Line to paste').innerText();
   const [, address = '', token = ''] = /--control-plane (\S+) --token (enr_\S+)$/.exec(line) ?? [];
   await page.getByText('Waiting for the host').waitFor();
+  const tokens = page.getByRole('table', { name: 'Tokens that are not used yet' });
+  await tokens.getByRole('row').filter({ hasText: 'any host' }).getByText('0 of 1').waitFor();
   const agent = await FakeAgent.enroll(address, token, {
     ...{ name: HOSTILE, diskQuota: 'none', now: () => test.control.clock.monotonic() },
   });
@@ -97,6 +99,12 @@ it('leads from an empty control plane over one line to a machine that is offered
   await page.goBack();
   await arrived.getByText('1 × Fake GPU for $1.333333/h').waitFor();
   await next.waitFor({ state: 'detached' });
+  await page.getByText('There is none: no host can enroll.').waitFor();
+  await page.getByRole('button', { name: 'Make another line' }).click();
+  await tokens.getByRole('button', { name: 'Revoke' }).click();
+  await window.checkAccess();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('There is none: no host can enroll.').waitFor();
   await window.close();
 });
 

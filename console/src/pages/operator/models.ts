@@ -11,6 +11,7 @@ type Answer<Path extends keyof paths> = paths[Path] extends {
 export type Machine = Answers['OperatedMachine'];
 export type EnrollmentToken =
   paths['/v1/operator/enrollment-tokens']['post']['responses'][201]['content']['application/json'];
+export type ListedToken = Answer<'/v1/operator/enrollment-tokens'>['items'][number];
 export type Gpu = Machine['gpus'][number];
 export type MachineUsage = Answer<'/v1/operator/machines/{id}/usage'>['instances'][number];
 export type MachineFindings = Answers['MachineFindings'];

@@ -15,7 +15,6 @@ export function MachineActs({ machine }: { machine: Machine }) {
         {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
         <Notice machine={machine} />
         {machine.disk_quota === 'none' && <Waiver machine={machine} />}
-        <Revoke machine={machine} />
         {!machine.lost && !machine.connected && <Lose machine={machine} />}
         <Remove machine={machine} />
       </div>
@@ -78,22 +77,6 @@ export function Waiver({ machine }: { machine: Machine }) {
       old={OPERATED}
     >
       <p>One renter can fill the disk that all renters of the machine share.</p>
-    </ConfirmButton>
-  );
-}
-
-function Revoke({ machine }: { machine: Machine }) {
-  return (
-    <ConfirmButton
-      label="Revoke credentials"
-      title={`Revoke the credentials of ${machine.name} and disconnect it`}
-      act={() => api.delete('/v1/operator/machines/{id}/credentials', at(machine))}
-      old={OPERATED}
-    >
-      <p>
-        Its workloads keep running, and nobody can stop them from here. It comes back with a new token for this machine:
-        see “A host that you no longer trust” in the operator’s guide.
-      </p>
     </ConfirmButton>
   );
 }

@@ -10,6 +10,7 @@ import { machineState } from '../../machine-state.js';
 import type { Machine } from '../../models.js';
 import { machine } from '../../queries.js';
 import { MachineActs } from './acts.js';
+import { Credentials } from './credentials.js';
 import { MachineEvents } from './events.js';
 import { MachineFacts } from './facts.js';
 import { GpuGrid } from './gpu-grid.js';
@@ -47,6 +48,7 @@ export default function MachinePage() {
             </Section>
             <Maintenance machine={shown} />
             <MachineActs machine={shown} />
+            <Credentials key={id} machine={shown} />
             <MachineEvents id={id} />
           </>
         )}

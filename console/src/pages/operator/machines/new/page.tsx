@@ -5,8 +5,10 @@ import { Button } from '../../../../parts/button.js';
 import { Page } from '../../../../parts/page.js';
 import { ErrorBox } from '../../../../parts/states.js';
 import styles from '../../operator.module.css';
+import { Enrollment } from '../enrollment.js';
+import { OPERATED } from '../../queries.js';
 import { Arrivals } from './arrivals.js';
-import { Enrollment } from './enrollment.js';
+import { UsableTokens } from './usable-tokens.js';
 
 const route = getRouteApi('/operator/machines/new');
 
@@ -15,7 +17,7 @@ export default function AddMachinePage() {
   const navigate = route.useNavigate();
   const make = useAct(
     () => api.post('/v1/operator/enrollment-tokens', { body: {} }),
-    [],
+    OPERATED,
     // So that the machine is still followed after a visit to another page.
     ({ created_at }) => void navigate({ search: { since: created_at }, replace: true }),
   );
@@ -33,6 +35,7 @@ export default function AddMachinePage() {
         </>
       )}
       {since !== undefined && <Arrivals since={since} />}
+      <UsableTokens />
     </Page>
   );
 }

@@ -1,25 +1,30 @@
 import { useState } from 'react';
-import { useAct } from '../../../../data/act.js';
-import { api } from '../../../../data/api.js';
-import { Button } from '../../../../parts/button.js';
-import { CopyLine } from '../../../../parts/copy.js';
-import { Field, Input } from '../../../../parts/field.js';
-import { Section } from '../../../../parts/page.js';
-import { ErrorBox } from '../../../../parts/states.js';
-import { At } from '../../../../parts/time.js';
-import type { EnrollmentToken } from '../../models.js';
-import styles from '../../operator.module.css';
+import { useAct } from '../../../data/act.js';
+import { api } from '../../../data/api.js';
+import { Button } from '../../../parts/button.js';
+import { CopyLine } from '../../../parts/copy.js';
+import { Field, Input } from '../../../parts/field.js';
+import { Section } from '../../../parts/page.js';
+import { ErrorBox } from '../../../parts/states.js';
+import { At } from '../../../parts/time.js';
+import type { EnrollmentToken } from '../models.js';
+import styles from '../operator.module.css';
+import { OPERATED } from '../queries.js';
 
 /** Where the control plane listens for hosts unless its settings name another port. */
 const GRPC_PORT = 8090;
 
-/** The line that enrolls a host with a token. Where the control plane does not know its own address, the operator corrects a guess. */
+/**
+ * The line that enrolls a host with a token; of a machine, also the line for a host that does not know any more which machine it is. Where the
+ * control plane does not know its own address, the operator corrects a guess.
+ */
 export function Enrollment({ token }: { token: EnrollmentToken }) {
   const [address, setAddress] = useState(token.grpc_address ?? `${location.hostname}:${GRPC_PORT}`);
   const revoke = useAct(
     () => api.delete('/v1/operator/enrollment-tokens/{id}', { params: { path: { id: token.id } } }),
-    [],
+    OPERATED,
   );
+  const line = `scripts/install-agent --control-plane ${shellWord(address.trim())} --token ${token.token}`;
   if (revoke.isSuccess) return <p>The token is revoked: no host can enroll with it.</p>;
   return (
     <Section title="Paste this on the host, as root, in the folder of the unpacked release">
@@ -33,10 +38,13 @@ export function Enrollment({ token }: { token: EnrollmentToken }) {
           </Field>
         </div>
       )}
-      <CopyLine
-        label="Line to paste"
-        text={`scripts/install-agent --control-plane ${shellWord(address.trim())} --token ${token.token}`}
-      />
+      <CopyLine label="Line to paste" text={token.machine_id === null ? line : `${line} --again`} />
+      {token.machine_id !== null && (
+        <>
+          <p className={styles.note}>If the host has lost /var/lib/gpurent-agent:</p>
+          <CopyLine label="Line for a host that has lost its state" text={line} />
+        </>
+      )}
       <p className={styles.note}>
         It works until <At at={token.expires_at} />, and is shown only now. It checks the host before it sends the
         token, and says what to mend.
