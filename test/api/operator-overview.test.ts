@@ -69,7 +69,8 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   expect((await overview()).gpus).toMatchObject([{ sold: 1, free: 0, held_back: 2, unhealthy: 1 }]);
   agent.disconnect();
   await eventually('its absence', async () => (await overview()).machines.away === 1);
-  expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, away: 4 }]);
+  // Who rents one has it, and pays, also while its machine is away.
+  expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, sold: 1, away: 3 }]);
 });
 
 it('names a machine that is away, until it is lost and removed', async () => {
@@ -250,3 +251,21 @@ describe('the limits are those of the alerts', () => {
     expect(expression).toBe(`${metric} > ${afterMs / 1_000}`);
   });
 });
+
+it('counts no GPU of a lost machine as sold: what ran there has ended', async () => {
+  const agent = await test.host({ name: 'gone', gpus: 1 });
+  const renter = await test.renter();
+  const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  agent.disconnect();
+  await eventually('its absence', async () => !(await isConnected(agent.hostId)));
+  const sums = async () => (await overview()).gpus.map(({ sold, away }) => ({ sold, away }))[0];
+  const before = await sums();
+  await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
+  expect(await sums()).toEqual({ sold: (before?.sold ?? NaN) - 1, away: (before?.away ?? NaN) + 1 });
+});
+
+async function isConnected(id: string): Promise<boolean> {
+  return (await test.operator.get<{ connected: boolean }>(`/v1/operator/machines/${id}`)).connected;
+}

@@ -17,12 +17,12 @@ const GpuSum = Type.Object(
   {
     gpu_model: nullable(text('The model; null in the last row: all further models')),
     total: count('The number of present GPUs of machines that are not removed: the sum of the fields below'),
-    sold: count('Held by an instance'),
+    sold: count('Held by an instance, also while its machine is not connected'),
     free: count('Healthy and held by nobody; they can be rented where there is an offer'),
     held_back: count('The same, but on a machine that takes no new instances now'),
     unhealthy: count('Held by nobody, and not healthy'),
     quarantined: count('Held by a workload in quarantine'),
-    away: count('On a machine that is not connected, whatever holds them'),
+    away: count('Not rented, on a machine that is not connected; all of a machine that is lost'),
   },
   { title: 'GpuSum' },
 );

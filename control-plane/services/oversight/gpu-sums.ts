@@ -7,7 +7,7 @@ import type { FleetMachine, GpuCounts } from './fleet.js';
 /** Hosts name their models, so their number has a bound: all further models are one row. */
 export const MOST_MODELS = 50;
 
-/** How many GPUs of a model are what; each counts once, those of machines that are not connected as `away`. */
+/** How many GPUs of a model are what; each counts once. `away`: not sold, on a machine that is not connected, or whatever holds it on a lost one. */
 export type GpuSum = GpuCounts & { gpu_model: string | null; total: number; away: number; held_back: number };
 
 /**
@@ -24,7 +24,8 @@ export function sumGpus({ connections }: Platform, fleet: readonly FleetMachine[
       sums.set(model, sum);
       for (const use of GPU_USES) {
         sum.total += counts[use];
-        sum[isAway ? 'away' : use === 'free' && isClosed ? 'held_back' : use] += counts[use];
+        const isSold = use === 'sold' && machine.lost_at === null;
+        sum[isAway && !isSold ? 'away' : use === 'free' && isClosed ? 'held_back' : use] += counts[use];
       }
     }
   }

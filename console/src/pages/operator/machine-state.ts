@@ -5,11 +5,16 @@ type GpuState = 'away' | 'unhealthy' | 'quarantine' | 'sold' | 'held back' | 'fr
 
 /** Returns what a GPU is: `held back`: nobody has rented it, and its machine takes no instances at present. */
 export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
-  if (machine.lost || !machine.connected) return 'away';
+  if (!machine.connected) return isSold(machine, gpu) ? 'sold' : 'away';
   if (!gpu.healthy) return 'unhealthy';
   if (gpu.quarantine_id !== null) return 'quarantine';
   if (gpu.instance_id !== null) return 'sold';
   return whyClosed(machine, now) === undefined ? 'free' : 'held back';
+}
+
+/** Tells whether a GPU is rented, also while its machine is away or the GPU is unhealthy. What ran on a lost machine has ended. */
+export function isSold({ lost }: Machine, { instance_id }: Gpu): boolean {
+  return !lost && instance_id !== null;
 }
 
 /** Returns why a connected machine takes no new instances; undefined: it takes them. */

@@ -8,7 +8,7 @@ import { Marked } from '../../../parts/status.js';
 import { TabLinks } from '../../../parts/tab-links.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
-import { gpuState, gpuWords, machineState } from '../machine-state.js';
+import { gpuWords, isSold, machineState } from '../machine-state.js';
 import type { Machine } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
@@ -52,8 +52,7 @@ export default function MachinesPage() {
 }
 
 function Machines({ machines }: { machines: readonly Machine[] }) {
-  const now = useNow(10_000);
-  const sold = (machine: Machine) => machine.gpus.filter((gpu) => gpuState(machine, gpu, now) === 'sold').length;
+  const sold = (machine: Machine) => machine.gpus.filter((gpu) => isSold(machine, gpu)).length;
   return (
     <Table
       label="Machines"
