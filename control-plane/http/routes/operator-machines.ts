@@ -96,6 +96,10 @@ const Machine = Type.Object(
 const MachineQuery = Type.Object({
   ...pageFields,
   ...optional({
+    name: text('The beginning of the name; upper and lower case of A to Z are the same', {
+      minLength: 1,
+      maxLength: 64,
+    }),
     outdated: flag('True: only machines whose agent is older than the control plane; false: only the others'),
   }),
 });
@@ -204,6 +208,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'listMachines',
         summary: 'List the machines, newest first',
+        description: 'Those that are looked for by `name` are in the order of their names.',
         querystring: MachineQuery,
         response: { 200: page(Machine) },
       },

@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
+import { endOf, newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import type { OrganizationRow } from './organizations.js';
 
@@ -27,9 +27,6 @@ export function listOrganizations(
     return pageOf(tx, query.selectFrom('organizations').selectAll(), request, newestFirst());
   });
 }
-
-/** No text that begins with the prefix comes after it with the last character of Unicode behind it. */
-const endOf = (prefix: string) => `${prefix}\u{10ffff}`;
 
 function withName(tx: Tx, prefix: string, request: PageRequest): Page<OrganizationRow> {
   // As in the index: upper and lower case of A to Z are the same.

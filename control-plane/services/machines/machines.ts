@@ -1,13 +1,14 @@
+import type { SelectQueryBuilder } from 'kysely';
 import semver from 'semver';
 import { VERSION } from '../../../shared/version.js';
 import type { Operator } from '../../domain/caller.js';
 import type { OperatorAct } from '../../domain/operator-act.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { Row } from '../../store/schema.js';
+import type { Row, Schema } from '../../store/schema.js';
 import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
-import { pageOf, type Page, type PageRequest } from '../system/pages.js';
+import { endOf, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
 export type GpuDetails = Row<'gpus'> & {
@@ -26,13 +27,16 @@ export type MachineDetails = Row<'machines'> & {
   gpus: GpuDetails[];
 };
 
-/**
- * Lists, for an operator, every machine that was not removed, newest first. `outdated`: only those whose agent is older than the control
- * plane, or only the others.
- */
+/** What an operator looks for: the beginning of a name; machines whose agent is older than the control plane, or only the others. */
+export interface MachineFilter {
+  name?: string;
+  outdated?: boolean;
+}
+
+/** Lists, for an operator, machines that were not removed, newest first; those that were looked for by a name in the order of that. */
 export function listMachines(
   platform: Platform,
-  { outdated, ...request }: PageRequest & { outdated?: boolean },
+  { name, outdated, ...request }: PageRequest & MachineFilter,
 ): Page<MachineDetails> {
   let all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
   return platform.store.transact((tx) => {
@@ -43,12 +47,28 @@ export function listMachines(
         return outdated ? isOlder : eb.not(isOlder);
       });
     }
-    const { items, ...rest } = pageOf(tx, all, request, {
-      by: { enrolled_at: 'desc', id: 'asc' },
-      keyOf: ({ enrolled_at, id }) => [enrolled_at, id],
-    });
+    const { items, ...rest } =
+      name === undefined
+        ? pageOf(tx, all, request, NEWEST_FIRST)
+        : pageOf(tx, whereNameBegins(all, name), request, BY_NAME);
     return { ...rest, items: items.map((machine) => describeMachine(platform, tx, machine)) };
   });
+}
+
+const NEWEST_FIRST = {
+  by: { enrolled_at: 'desc', id: 'asc' },
+  keyOf: ({ enrolled_at, id }: Row<'machines'>) => [enrolled_at, id],
+} as const;
+
+export const BY_NAME = {
+  by: { folded_name: 'asc', id: 'asc' },
+  keyOf: ({ folded_name, id }: { folded_name: string; id: string }) => [folded_name, id],
+} as const;
+
+/** Keeps the machines whose name begins with a text. As in the index, upper and lower case of A to Z are the same. */
+export function whereNameBegins<Item>(machines: SelectQueryBuilder<Schema, 'machines', Item>, prefix: string) {
+  const folded = sql<string>`machines.name COLLATE NOCASE`;
+  return machines.select(folded.as('folded_name')).where(folded, '>=', prefix).where(folded, '<', endOf(prefix));
 }
 
 /** Returns the versions of agents of present machines that are older than the control plane. */

@@ -36,6 +36,9 @@ export function newestFirst<Item extends { created_at: number; id: string }>(): 
   return { by: { created_at: 'desc', id: 'asc' }, keyOf: ({ created_at, id }) => [created_at, id] };
 }
 
+/** Returns a text that comes after every text that begins with a prefix: the prefix with the last character of Unicode behind it. */
+export const endOf = (prefix: string): string => `${prefix}\u{10ffff}`;
+
 /**
  * Returns one page of a query, in order, of 100 rows if the request has no limit. A row that is added or removed between two
  * requests moves no other row to another page. Refuses a cursor of another list with VALIDATION_FAILED.

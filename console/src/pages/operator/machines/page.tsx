@@ -1,5 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
+import { changedSearch } from '../../../data/changed-search.js';
 import { useNow } from '../../../data/clock.js';
 import { LinkButton } from '../../../parts/button.js';
 import { Page } from '../../../parts/page.js';
@@ -8,16 +9,22 @@ import { Marked } from '../../../parts/status.js';
 import { TabLinks } from '../../../parts/tab-links.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
+import { FindForm } from '../find-form.js';
+import { isId } from '../ids.js';
 import { gpuWords, isSold, machineState } from '../machine-state.js';
 import type { Machine } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { AgentVersion } from './agent-version.js';
+import { filterOf, type MachinesSearch } from './search.js';
 
 const route = getRouteApi('/operator/machines');
 
 export default function MachinesPage() {
-  const { outdated = false } = route.useSearch();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { find = '', outdated = false } = search;
+  const filter = filterOf(search);
   const add = (
     <LinkButton kind="main" to="/operator/machines/new">
       Add a machine
@@ -28,27 +35,50 @@ export default function MachinesPage() {
       <TabLinks
         label="Machines"
         tabs={[
-          { title: 'All', isActive: !outdated, to: '/operator/machines', search: {} },
-          { title: 'With an old agent', isActive: outdated, to: '/operator/machines', search: { outdated: true } },
+          {
+            ...{ title: 'All', isActive: !outdated, to: '/operator/machines' },
+            search: changedSearch(search, { outdated: undefined }),
+          },
+          {
+            ...{ title: 'With an old agent', isActive: outdated, to: '/operator/machines' },
+            search: changedSearch(search, { outdated: true }),
+          },
         ]}
       />
+      <FindForm
+        key={find}
+        label="Name or id"
+        hint="The beginning of the name, or the whole id."
+        value={find}
+        onFind={(text) =>
+          void (isId(text)
+            ? navigate({ to: '/operator/machines/$id', params: { id: text } })
+            : navigate({ search: changedSearch(search, { find: text === '' ? undefined : text }) }))
+        }
+      />
       <Paged
-        name={['machines', ...(outdated ? ['outdated'] : [])]}
+        name={['machines', ...Object.entries(filter).flat().map(String)]}
         read={(query, signal) =>
-          api.get('/v1/operator/machines', { params: { query: { ...query, ...(outdated && { outdated }) } }, signal })
+          api.get('/v1/operator/machines', { params: { query: { ...query, ...filter } }, signal })
         }
-        empty={
-          outdated ? (
-            <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>
-          ) : (
-            <Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>
-          )
-        }
+        empty={<NoneFound search={search} />}
       >
         {(machines) => <Machines machines={machines} />}
       </Paged>
     </Page>
   );
+}
+
+function NoneFound({ search: { find, outdated } }: { search: MachinesSearch }) {
+  if (find !== undefined)
+    return (
+      <p role="status">
+        {outdated ? 'No machine with an old agent has a name that begins' : 'No name begins'} with “{find}”.{' '}
+        <Link to="/operator/machines">Show all machines</Link>
+      </p>
+    );
+  if (outdated) return <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>;
+  return <Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>;
 }
 
 function Machines({ machines }: { machines: readonly Machine[] }) {

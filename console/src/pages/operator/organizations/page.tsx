@@ -7,6 +7,7 @@ import { Marked } from '../../../parts/status.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
 import { FindForm } from '../find-form.js';
+import { isId } from '../ids.js';
 import type { OperatedOrganization } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
@@ -14,13 +15,12 @@ import { filterOf, type OrganizationsSearch } from './search.js';
 import { standing } from './standing.js';
 
 const route = getRouteApi('/operator/organizations');
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export default function OrganizationsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const look = (find: string) =>
-    void (ID.test(find)
+    void (isId(find)
       ? navigate({ to: '/operator/organizations/$id', params: { id: find } })
       : navigate({ search: find === '' ? {} : { find } }));
   const filter = filterOf(search);
