@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { api } from '../../../../data/api.js';
 import { exactMoney, parseMoney } from '../../../../data/money.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
+import { LinkButton } from '../../../../parts/button.js';
 import { Section } from '../../../../parts/page.js';
 import type { OperatedOrganization } from '../../models.js';
 import styles from '../../operator.module.css';
@@ -11,9 +12,14 @@ type Shown = Pick<OperatedOrganization, 'id' | 'name' | 'suspension' | 'payments
 
 /** What an operator can do with an organization. */
 export function OrganizationActs({ organization }: { organization: Shown }) {
-  const { suspension, payments_frozen } = organization;
+  const { id, suspension, payments_frozen } = organization;
+  const log = (
+    <LinkButton to="/operator/audit" search={{ of: id }}>
+      What operators have done
+    </LinkButton>
+  );
   return (
-    <Section title="Acts">
+    <Section title="Acts" actions={log}>
       <div className={styles.acts}>
         <Credit organization={organization} />
         {suspension === null ? <Suspend organization={organization} /> : <Restore organization={organization} />}
@@ -34,7 +40,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
   return (
     <ReasonButton
       label="Credit"
-      title={`Credit ${name}${micro === undefined ? '' : ` with ${exactMoney(micro)}`}`}
+      title={titleOf(name, way, micro)}
       hint="Its members read it in the transactions."
       isComplete={micro !== undefined}
       act={(reason) =>
@@ -43,6 +49,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
           .then(() => setText(''))
       }
     >
+      {way === 'take back' && <p>If its balance is then zero or below, its running instances are stopped.</p>}
       <Field label="What to do">
         {(tied) => (
           <Select
@@ -68,6 +75,13 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
       </Field>
     </ReasonButton>
   );
+}
+
+/** Says what a credit does; an amount that is taken back is said without its sign. */
+function titleOf(name: string, way: 'grant' | 'take back', micro = 0): string {
+  const amount = micro === 0 ? undefined : exactMoney(Math.abs(micro));
+  if (way === 'take back') return `Take ${amount ?? 'credit'} back from ${name}`;
+  return amount === undefined ? `Credit ${name}` : `Credit ${name} with ${amount}`;
 }
 
 function Suspend({ organization: { id, name } }: { organization: Shown }) {
