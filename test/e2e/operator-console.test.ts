@@ -207,5 +207,33 @@ it('suspends an organization with all that it runs, and restores it', async () =
   await renter.statusIs('stopped');
   await renter.button('Start Sample');
   await renter.statusIs('running');
+});
+
+it('declares a machine lost, which ends what ran on it, and has it back with the disks that are still there', async () => {
+  // One instance runs, the other one is stopped.
+  const id = new URL(renter.page.url()).pathname.split('/').at(-1) ?? '';
+  const isUp = async () => (await containersOf(id)).some(({ State }) => State === 'running');
+  await real.killAgent();
+  await eventually('the control plane to notice', async () => !(await real.isConnected()));
+  await operator.lookAgain();
+  await operator.sees(`${HOST} is away`);
+  await operator.link('Look at the machine');
+  await operator.statusIs('away');
+  await operator.act('Declare lost');
+  await operator.statusIs('lost');
+  await renter.statusIs('error');
+  // Nobody can tell the host.
+  expect(await isUp()).toBe(true);
+
+  await real.startAgent();
+  await eventually('the host', () => real.isConnected(), 60_000);
+  await operator.statusIs('connected, cordoned');
+  await eventually('the workload to be stopped', async () => !(await isUp()), 90_000);
+  await operator.act('Uncordon');
+  await operator.statusIs('connected');
+  await renter.link('Instances');
+  await renter.page.locator(`main a[href^="/instances/"]:not([href*="${id}"])`).first().click();
+  await renter.button('Start Sample');
+  await renter.statusIs('running');
   await Promise.all([operator.leave(), renter.leave()]);
 });
