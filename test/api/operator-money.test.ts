@@ -174,6 +174,7 @@ describe('A payout of Stripe', () => {
     ]);
     expect(items[0]).toMatchObject({
       organization_id: renter.organizationId,
+      organization_name: "Renter's organization",
       amount_micro: 20 * DOLLAR,
       fee_micro: 590_000,
     });
@@ -183,7 +184,7 @@ describe('A payout of Stripe', () => {
     const { items: payments } = await test.operator.get<{ items: object[] }>('/v1/operator/payments?limit=3');
     expect(payments).toMatchObject([
       { id: 'pi_c', provider: 'stripe', paid_micro: 20 * DOLLAR, credited_micro: 20 * DOLLAR },
-      { id: 'pi_b', dispute_debited_micro: 20 * DOLLAR },
+      { id: 'pi_b', dispute_debited_micro: 20 * DOLLAR, organization_name: "Renter's organization" },
       { id: 'pi_a', organization_id: renter.organizationId, refund_debited_micro: 5 * DOLLAR },
     ]);
   });

@@ -26,6 +26,7 @@ const Payment = Type.Object(
     organization_id: nullable(
       uuid('The organization that paid; null while the provider has sent only a refund or dispute'),
     ),
+    organization_name: nullable(text('The name of that organization; null: as `organization_id`')),
     paid_micro: micro('The amount paid'),
     credited_micro: micro('The amount that the ledger has credited for the payment'),
     refund_debited_micro: micro('The amount that the ledger has debited for refunds'),
@@ -44,6 +45,7 @@ const PayoutEntry = Type.Object(
     organization_id: nullable(
       uuid('The organization that made that payment; null: the payment does not belong to this marketplace'),
     ),
+    organization_name: nullable(text('The name of that organization; null: as `organization_id`')),
     amount_micro: micro('The amount before the fee of the provider; negative for an outgoing movement'),
     fee_micro: micro('The fee of the provider'),
     in_ledger: nullable(

@@ -69,16 +69,17 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
   });
 }
 
-export type PaymentDetails = Payment & { position: number };
+export type PaymentDetails = Payment & { position: number; organization_name: string | null };
 
 /** Lists payments for an operator, newest first, each with the amounts that the provider reported and those in the ledger. */
 export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
   return platform.store.transact((tx) => {
     const rows = query
       .selectFrom('payments')
-      .selectAll()
-      .select(sql<number>`rowid`.as('position'));
-    return pageOf(tx, rows, request, { by: { rowid: 'desc' }, keyOf: ({ position }) => [position] });
+      .leftJoin('organizations', 'organizations.id', 'payments.organization_id')
+      .selectAll('payments')
+      .select(['organizations.name as organization_name', sql<number>`payments.rowid`.as('position')]);
+    return pageOf(tx, rows, request, { by: { 'payments.rowid': 'desc' }, keyOf: ({ position }) => [position] });
   });
 }
 

@@ -2,6 +2,7 @@ import type { PayoutEntry } from '../../domain/payment.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { getOrganization } from '../accounts/organizations.js';
 import type { Page, PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 
@@ -9,6 +10,7 @@ import type { Platform } from '../system/platform.js';
 export interface ReconciledEntry extends PayoutEntry {
   /** The organization that paid; null if the entry belongs to no known payment. */
   organization_id: string | null;
+  organization_name: string | null;
   /** Whether the ledger has the entry, too; null if it belongs to no known payment. */
   in_ledger: boolean | null;
 }
@@ -35,12 +37,14 @@ function reconcile(tx: Tx, entry: PayoutEntry): ReconciledEntry {
     entry.paymentId === null
       ? undefined
       : tx.get(query.selectFrom('payments').selectAll().where('id', '=', entry.paymentId));
-  if (!payment?.organization_id || entry.kind === 'other') return { ...entry, organization_id: null, in_ledger: null };
+  if (!payment?.organization_id || entry.kind === 'other')
+    return { ...entry, organization_id: null, organization_name: null, in_ledger: null };
+  const organization_id = payment.organization_id;
   const in_ledger =
     entry.kind === 'payment'
       ? payment.credited_micro === entry.amountMicro
       : isKnown(tx, entry, payment.refunded_micro);
-  return { ...entry, organization_id: payment.organization_id, in_ledger };
+  return { ...entry, organization_id, organization_name: getOrganization(tx, organization_id).name, in_ledger };
 }
 
 /** Tells whether the ledger has an entry of a refund or dispute. It has the money of a dispute only once that is decided. */
