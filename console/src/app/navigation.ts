@@ -25,12 +25,13 @@ export const MORE_PAGES = [
 export const OPERATOR_PAGES = [
   { to: '/operator', title: 'Overview', isExact: true },
   { to: '/operator/machines', title: 'Machines', isExact: false },
+  { to: '/operator/instances', title: 'All instances', isExact: false },
   { to: '/operator/offers', title: 'Offers', isExact: false },
   { to: '/operator/templates', title: 'System templates', isExact: false },
   { to: '/operator/organizations', title: 'Organizations', isExact: false },
   { to: '/operator/users', title: 'Users', isExact: false },
+  { to: '/operator/money', title: 'Money', isExact: false },
   { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
-  { to: '/operator/ignored-stops', title: 'Ignored stops', isExact: false },
   { to: '/operator/control-plane', title: 'Control plane', isExact: false },
   { to: '/operator/audit', title: 'Audit log', isExact: false },
 ] as const;

@@ -17,6 +17,9 @@ import { billingSearch } from '../pages/billing/search.js';
 import { keysSearch } from '../pages/keys/search.js';
 import { auditSearch as operatedAuditSearch } from '../pages/operator/audit/search.js';
 import { addMachineSearch } from '../pages/operator/machines/new/search.js';
+import { payoutsSearch } from '../pages/operator/money/payouts/search.js';
+import { revenueSearch } from '../pages/operator/money/revenue/search.js';
+import { operatedInstancesSearch } from '../pages/operator/instances/search.js';
 import { machinesSearch } from '../pages/operator/machines/search.js';
 import { pricesSearch } from '../pages/operator/offers/prices/search.js';
 import { controlPlaneSearch } from '../pages/operator/control-plane/search.js';
@@ -165,6 +168,13 @@ const machines = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/machines/page.js')),
 });
 
+const operatedInstances = createRoute({
+  getParentRoute: () => operator,
+  path: '/instances',
+  validateSearch: only(operatedInstancesSearch),
+  component: lazyRouteComponent(() => import('../pages/operator/instances/page.js')),
+});
+
 const prices = createRoute({
   getParentRoute: () => operator,
   path: '/offers/prices',
@@ -193,6 +203,20 @@ const users = createRoute({
   component: lazyRouteComponent(() => import('../pages/operator/users/page.js')),
 });
 
+const payouts = createRoute({
+  getParentRoute: () => operator,
+  path: '/money/payouts',
+  validateSearch: only(payoutsSearch),
+  component: lazyRouteComponent(() => import('../pages/operator/money/payouts/page.js')),
+});
+
+const machineRevenue = createRoute({
+  getParentRoute: () => operator,
+  path: '/money/revenue',
+  validateSearch: only(revenueSearch),
+  component: lazyRouteComponent(() => import('../pages/operator/money/revenue/page.js')),
+});
+
 const controlPlane = createRoute({
   getParentRoute: () => operator,
   path: '/control-plane',
@@ -219,6 +243,7 @@ const operatorPages = [
   machines,
   addMachine,
   operatorPage('/machines/$id', () => import('../pages/operator/machines/machine/page.js')),
+  operatedInstances,
   operatedOffers,
   prices,
   operatorPage('/templates', () => import('../pages/operator/templates/page.js')),
@@ -227,6 +252,12 @@ const operatorPages = [
   operatedOrganizations,
   operatedOrganization,
   users,
+  operatorPage('/users/sign-ins', () => import('../pages/operator/users/sign-ins/page.js')),
+  operatorPage('/users/sign-ins/new', () => import('../pages/operator/users/sign-ins/new/page.js')),
+  operatorPage('/users/sign-ins/$id', () => import('../pages/operator/users/sign-ins/sign-in/page.js')),
+  operatorPage('/money', () => import('../pages/operator/money/page.js')),
+  payouts,
+  machineRevenue,
   operatorPage('/ignored-stops', () => import('../pages/operator/ignored-stops/page.js')),
   controlPlane,
   operatorPage('/quarantine', () => import('../pages/operator/quarantine/page.js')),

@@ -65,7 +65,8 @@ it('reads a bounded part of a marketplace of any size for each page', async () =
   const rail = await Promise.all(links.map((link) => link.getAttribute('href')));
   expect(rail).toContain('/operator/machines');
   const details = [`/operator/machines/${MACHINE_ID}`, `/operator/organizations/${ORGANIZATION_ID}`];
-  for (const path of [...rail, '/operator/machines/new', ...details]) {
+  const lists = ['/operator/machines/new', '/operator/ignored-stops', '/operator/money/revenue'];
+  for (const path of [...rail, ...lists, ...details]) {
     const reads = await readsOf(window, path ?? '');
     const bytes = reads.reduce((sum, text) => sum + text.length, 0);
     const rows = Math.max(...reads.map((text) => longestList(JSON.parse(text || 'null'))));

@@ -16,13 +16,15 @@ interface Props<Item> {
   /** The key of the query, after `operator`. */
   name: readonly string[];
   read: (query: Asked, signal: AbortSignal) => Promise<{ items: Item[]; next_cursor?: string | null }>;
+  /** It is read only once: each look asks somebody else. */
+  isReadOnce?: boolean;
   /** What stands in the place of an empty list. */
   empty: ReactNode;
   children: (items: Item[]) => ReactNode;
 }
 
 /** A list of the API, page by page, looked at again every few seconds. */
-export function Paged<Item>({ name, read, empty, children }: Props<Item>) {
+export function Paged<Item>({ name, read, isReadOnce = false, empty, children }: Props<Item>) {
   const query = useInfiniteQuery({
     queryKey: ['operator', ...name],
     queryFn: ({ signal, pageParam }) =>
@@ -30,7 +32,7 @@ export function Paged<Item>({ name, read, empty, children }: Props<Item>) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: LOOK_AGAIN_MS,
+    ...(isReadOnce ? { staleTime: Infinity } : { refetchInterval: LOOK_AGAIN_MS }),
   });
   return (
     <Loaded query={query} rows={4}>

@@ -7,6 +7,7 @@ import { Marked } from '../../../parts/status.js';
 import { Table } from '../../../parts/table.js';
 import { say } from '../../../parts/toast.js';
 import { Ago } from '../../../parts/time.js';
+import { InstanceTabs } from '../instance-tabs.js';
 import type { IgnoredStop } from '../models.js';
 import { MachineLink, OrganizationLink } from '../links.js';
 import styles from '../operator.module.css';
@@ -16,6 +17,7 @@ import { ReasonButton } from '../reason-button.js';
 export default function IgnoredStopsPage() {
   return (
     <Page title="Ignored stops" lead="Who was charged after a stop that a host did not carry out?">
+      <InstanceTabs shown="ignored stops" />
       <p className={styles.prose}>
         When a host has not confirmed a stop for 30 minutes, the instance is charged again, because it may still be
         used. Credit what its renter did not want to use.

@@ -1,8 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api } from '../../../data/api.js';
 import { Field, Select } from '../../../parts/field.js';
+import { MachineFilter } from '../machine-filter.js';
 import styles from '../operator.module.css';
-import { machine as machineQuery } from '../queries.js';
 
 const models = queryOptions({
   queryKey: ['operator', 'models'],
@@ -21,7 +21,6 @@ export function OfferFilter({ chosen, onChoose }: { chosen: Chosen; onChoose: (c
   const known = useQuery(models).data ?? [];
   // Of a model of which no machine is connected, only the address tells.
   const names = model === undefined || known.includes(model) ? known : [model, ...known];
-  const name = useQuery({ ...machineQuery(machine ?? ''), enabled: machine !== undefined }).data?.name;
   return (
     <div className={styles.filter}>
       <Field label="GPU model">
@@ -34,21 +33,7 @@ export function OfferFilter({ chosen, onChoose }: { chosen: Chosen; onChoose: (c
           />
         )}
       </Field>
-      {machine !== undefined && (
-        <Field label="Machine">
-          {(tied) => (
-            <Select
-              {...tied}
-              choices={[
-                { value: machine, label: name ?? machine },
-                { value: '', label: 'all' },
-              ]}
-              value={machine}
-              onChoose={(value) => onChoose({ ...(value && { machine: value }), ...(model && { model }) })}
-            />
-          )}
-        </Field>
-      )}
+      {machine !== undefined && <MachineFilter id={machine} onTakeAway={() => onChoose({ ...(model && { model }) })} />}
     </div>
   );
 }

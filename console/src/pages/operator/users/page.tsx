@@ -9,6 +9,7 @@ import { UserLink } from '../links.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { Removals } from './removals.js';
+import { UserTabs } from './tabs.js';
 import { OneUser } from './user.js';
 
 const route = getRouteApi('/operator/users');
@@ -18,6 +19,7 @@ export default function UsersPage() {
   const navigate = route.useNavigate();
   return (
     <Page title="Users" lead="Who signs in, and who cannot?">
+      <UserTabs shown="users" />
       <FindForm
         key={email ?? ''}
         label="E-mail address"

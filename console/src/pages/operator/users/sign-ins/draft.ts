@@ -1,0 +1,32 @@
+import type { Issuer } from '../../models.js';
+
+export type DomainDraft = Issuer['domains'][number];
+
+/** What stands in the form of a company's sign-in, but for the secret: a draft is kept in the tab. */
+export interface SignInDraft {
+  id: string;
+  name: string;
+  issuer: string;
+  client_id: string;
+  listed: boolean;
+  domains: DomainDraft[];
+}
+
+export const NEW_DOMAIN: DomainDraft = { domain: '', organization_id: null, role: 'member', passwords_off: false };
+
+/** Returns the form of a company's sign-in as it is; undefined: of a new one. */
+export function draftOf(issuer: Issuer | undefined): SignInDraft {
+  if (issuer === undefined)
+    return { id: '', name: '', issuer: '', client_id: '', listed: false, domains: [NEW_DOMAIN] };
+  const { id, name, client_id, listed, domains } = issuer;
+  return { id, name, issuer: issuer.issuer, client_id, listed, domains };
+}
+
+/** Returns what to send of it. Lines without a domain are left out. */
+export function bodyOf({ name, issuer, client_id, listed, domains }: SignInDraft) {
+  const given = domains.map((line) => ({ ...line, domain: line.domain.trim().toLowerCase() }));
+  return {
+    ...{ name: name.trim(), issuer: issuer.trim(), client_id: client_id.trim(), listed },
+    domains: given.filter(({ domain }) => domain !== ''),
+  };
+}

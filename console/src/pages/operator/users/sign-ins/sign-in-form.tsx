@@ -1,0 +1,125 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState, type SyntheticEvent } from 'react';
+import { useAct } from '../../../../data/act.js';
+import { useDraft } from '../../../../data/draft.js';
+import { Button, LinkButton } from '../../../../parts/button.js';
+import { CopyLine } from '../../../../parts/copy.js';
+import { CheckBox, Field, Input } from '../../../../parts/field.js';
+import { Section } from '../../../../parts/page.js';
+import { ErrorBox, Notice } from '../../../../parts/states.js';
+import type { Issuer } from '../../models.js';
+import styles from '../../operator.module.css';
+import { OPERATED } from '../../queries.js';
+import { DomainFields } from './domain-fields.js';
+import { draftOf, type SignInDraft } from './draft.js';
+
+const LIST = '/operator/users/sign-ins';
+
+interface Props {
+  /** The sign-in that is changed; without it, a new one. */
+  issuer?: Issuer;
+  verb: string;
+  /** `secret` is empty where none was typed. */
+  save: (draft: SignInDraft, secret: string) => Promise<unknown>;
+}
+
+/** The form of a company's sign-in. All but its secret is kept over the proof that the control plane asks for. */
+export function SignInForm({ issuer, verb, save }: Props) {
+  const [draft, setDraft] = useDraft(`issuer.${issuer?.id ?? ''}`, draftOf(issuer));
+  const [secret, setSecret] = useState('');
+  const navigate = useNavigate();
+  const saving = useAct(
+    () => save(draft, secret),
+    OPERATED,
+    () => void navigate({ to: LIST }),
+  );
+  const change = (fields: Partial<SignInDraft>) => setDraft((before) => ({ ...before, ...fields }));
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    saving.mutate();
+  };
+  const textField = (name: 'name' | 'issuer' | 'client_id', label: string, hint: string, maxLength: number) => (
+    <Field label={label} hint={hint}>
+      {(tied) => (
+        <Input
+          {...tied}
+          required
+          maxLength={maxLength}
+          spellCheck={false}
+          value={draft[name]}
+          onChange={({ target }) => change({ [name]: target.value })}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <form onSubmit={submit}>
+      <Notice kind="warning">
+        <p>
+          Whoever runs this sign-in can sign in here as everybody with an address at its domains. Add only domains that
+          belong to the company, never one of a provider of mail for everybody.
+        </p>
+      </Notice>
+      <div className={styles.narrow}>
+        {issuer === undefined && (
+          <Field label="Word for the company" hint="Small letters, digits and hyphens, such as acme. It stays.">
+            {(tied) => (
+              <Input
+                {...tied}
+                required
+                maxLength={32}
+                pattern="[a-z0-9]([a-z0-9\-]{0,30}[a-z0-9])?"
+                spellCheck={false}
+                value={draft.id}
+                onChange={({ target }) => change({ id: target.value })}
+              />
+            )}
+          </Field>
+        )}
+        {textField('name', 'Name', 'As people see it.', 64)}
+        {textField('issuer', 'Issuer', 'Its https address, as in its metadata.', 512)}
+        {textField('client_id', 'Client id', 'What the issuer knows this control plane by.', 256)}
+        <Field
+          label="Client secret"
+          hint={issuer?.has_client_secret ? 'Leave it empty to keep the one that is set.' : 'No page shows it again.'}
+        >
+          {(tied) => (
+            <Input
+              {...tied}
+              type="password"
+              autoComplete="new-password"
+              required={issuer?.has_client_secret !== true}
+              maxLength={1_024}
+              value={secret}
+              onChange={({ target }) => setSecret(target.value)}
+            />
+          )}
+        </Field>
+        <CheckBox
+          label="The page to sign in names the company to everybody"
+          checked={draft.listed}
+          onChange={({ target }) => change({ listed: target.checked })}
+        />
+      </div>
+      {draft.id !== '' && (
+        <Section title="Redirect address: the company registers it at its sign-in">
+          <CopyLine label="Redirect address" text={`${location.origin}/sign-in/company/${draft.id}/return`} />
+          <p className={styles.note}>
+            At the address in GPURENT_PUBLIC_URL. A confidential web client, the code flow with PKCE, and the scopes
+            openid, email and profile. The company must send email, and email_verified as true.
+          </p>
+        </Section>
+      )}
+      <Section title="Domains">
+        <DomainFields domains={draft.domains} change={(domains) => change({ domains })} />
+      </Section>
+      {saving.error && <ErrorBox error={saving.error} />}
+      <div className={styles.acts}>
+        <Button kind="main" type="submit" isBusy={saving.isPending}>
+          {verb}
+        </Button>
+        <LinkButton to={LIST}>Cancel</LinkButton>
+      </div>
+    </form>
+  );
+}
