@@ -104,12 +104,14 @@ const filters = {
 
 const OF_SENDING: RefusalCode[] = ['WEBHOOK_DISABLED', 'LIMIT_REACHED'];
 
+const setsUrl = ({ url }: { url?: string }) => url !== undefined;
+
 /** Routes for admins: where the events of their organization are delivered. */
 export const webhookEndpointRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/webhook-endpoints',
     {
-      config: { policy: ADMIN, refusals: ['INSTANCE_NOT_FOUND', 'LIMIT_REACHED'] },
+      config: { policy: ADMIN, proof: true, refusals: ['INSTANCE_NOT_FOUND', 'LIMIT_REACHED'] },
       schema: {
         operationId: 'createWebhookEndpoint',
         summary: 'Create a webhook endpoint',
@@ -158,7 +160,7 @@ export const webhookEndpointRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/webhook-endpoints/:id',
     {
-      config: { policy: ADMIN, refusals: ['WEBHOOK_ENDPOINT_NOT_FOUND', 'INSTANCE_NOT_FOUND'] },
+      config: { policy: ADMIN, proof: setsUrl, refusals: ['WEBHOOK_ENDPOINT_NOT_FOUND', 'INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'updateWebhookEndpoint',
         summary: 'Change a webhook endpoint',
@@ -195,7 +197,7 @@ export const webhookEndpointRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/webhook-endpoints/:id/rotate-secret',
     {
-      config: { policy: ADMIN, refusals: ['WEBHOOK_ENDPOINT_NOT_FOUND'] },
+      config: { policy: ADMIN, proof: true, refusals: ['WEBHOOK_ENDPOINT_NOT_FOUND'] },
       schema: {
         operationId: 'replaceWebhookSecret',
         summary: 'Make a new secret for a webhook endpoint',
