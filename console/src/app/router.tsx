@@ -34,6 +34,7 @@ import { LinkButton } from '../parts/button.js';
 import { teamSearch } from '../pages/team/search.js';
 import { auditSearch } from '../pages/team/audit/search.js';
 import { endpointSearch } from '../pages/webhooks/endpoint/search.js';
+import { webhooksSearch } from '../pages/webhooks/search.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -129,6 +130,13 @@ const billing = createRoute({
   path: '/billing',
   validateSearch: only(billingSearch),
   component: lazyRouteComponent(() => import('../pages/billing/page.js')),
+});
+
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: '/webhooks',
+  validateSearch: only(webhooksSearch),
+  component: lazyRouteComponent(() => import('../pages/webhooks/page.js')),
 });
 
 const keys = createRoute({
@@ -278,7 +286,7 @@ const routes = [
   keys,
   team,
   auditLog,
-  page('/webhooks', () => import('../pages/webhooks/page.js')),
+  webhooks,
   webhook,
   page('/profile', () => import('../pages/profile/page.js')),
   operator.addChildren(operatorPages),

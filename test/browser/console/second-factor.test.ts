@@ -122,3 +122,34 @@ it('keeps whom one makes an admin over the proof', async () => {
   await page.getByRole('row').filter({ hasText: member.email }).getByText('admin', { exact: true }).waitFor();
   await window.close();
 });
+
+it('keeps a new webhook endpoint, and a changed address, over the proof', async () => {
+  const { renter, app, window } = await openWithApp();
+  const { page } = window;
+  window.expectComplaints(/403|ERR_/);
+  test.control.advance(STALE_MS);
+  await window.goTo('/webhooks?add=true');
+  const address = page.getByLabel('Address', { exact: true });
+  await address.fill('https://hooks.example/one');
+  const create = page.getByRole('button', { name: 'Create', exact: true });
+  await create.click();
+  await prove(window, app);
+  await page.waitForURL('**/webhooks?add=true');
+  expect(await address.inputValue()).toBe('https://hooks.example/one');
+  await create.click();
+  await page.getByRole('heading', { name: 'The endpoint is on' }).waitFor();
+  const [endpoint] = (await renter.api.get<{ items: { id: string }[] }>('/v1/webhook-endpoints')).items;
+  test.control.advance(STALE_MS);
+  await window.goTo(`/webhooks/${endpoint?.id}`);
+  await page.getByRole('link', { name: 'Change', exact: true }).click();
+  await address.fill('https://hooks.example/other');
+  const change = page.getByRole('dialog').getByRole('button', { name: 'Change', exact: true });
+  await change.click();
+  await prove(window, app);
+  await page.waitForURL(`**/webhooks/${endpoint?.id}?change=true`);
+  expect(await address.inputValue()).toBe('https://hooks.example/other');
+  await change.click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByText('https://hooks.example/other', { exact: true }).waitFor();
+  await window.close();
+});

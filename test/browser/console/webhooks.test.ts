@@ -22,7 +22,7 @@ it('leads an endpoint from its creation over its deliveries to its end', async (
   await window.goTo('/webhooks');
   await window.shoot('webhooks-empty');
   await window.checkAccess();
-  await page.getByRole('button', { name: 'Add an endpoint' }).click();
+  await page.getByRole('link', { name: 'Add an endpoint' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Address').fill(receiver.url());
   await dialog.getByLabel('What it is for').fill(HOSTILE);
@@ -83,7 +83,7 @@ it('keeps what was typed when it is refused', async () => {
   const { page } = window;
   window.expectComplaints(/422/);
   await window.goTo('/webhooks');
-  await page.getByRole('button', { name: 'New endpoint' }).click();
+  await page.getByRole('link', { name: 'New endpoint' }).click();
   await page.getByLabel('Address').fill('http://plain.example/hooks');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('dialog').getByRole('alert').waitFor();

@@ -13,7 +13,8 @@ export function EndpointDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New endpoint" isOpen onClose={onClose}>
       <EndpointForm
-        {...{ before: NOTHING, verb: 'Create', isBusy: create.isPending, error: create.error, onClose }}
+        {...{ draft: 'webhook', before: NOTHING, verb: 'Create', isBusy: create.isPending }}
+        {...{ error: create.error, onClose }}
         onSubmit={create.mutate}
       />
     </Dialog>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useDraft } from '../../data/draft.js';
 import { nameOf } from '../../data/instances.js';
 import type { WebhookRequest } from '../../data/models.js';
 import { instances } from '../../data/queries.js';
@@ -14,6 +15,8 @@ import styles from './page.module.css';
 export type Given = Required<Omit<WebhookRequest, 'types'>> & { types: EventType[] | null };
 
 interface Props {
+  /** Under which name what was typed is kept while the reader proves who they are. */
+  draft: string;
   before: Given;
   verb: string;
   isBusy: boolean;
@@ -23,8 +26,8 @@ interface Props {
 }
 
 /** The fields of an endpoint. What was typed stays if it is refused. */
-export function EndpointForm({ before, verb, isBusy, error, onSubmit, onClose }: Props) {
-  const [given, setGiven] = useState(before);
+export function EndpointForm({ draft, before, verb, isBusy, error, onSubmit, onClose }: Props) {
+  const [given, setGiven] = useDraft(draft, before);
   const set = (changed: Partial<Given>) => setGiven((old) => ({ ...old, ...changed }));
   const [isEmpty, setEmpty] = useState(false);
   const submit = () => {

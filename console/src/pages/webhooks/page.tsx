@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { Link, getRouteApi } from '@tanstack/react-router';
 import type { WebhookEndpoint } from '../../data/models.js';
 import { me } from '../../data/queries.js';
 import { roleOf } from '../../data/role.js';
-import { Button } from '../../parts/button.js';
+import { LinkButton } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded, Notice } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -13,9 +12,13 @@ import { EndpointDialog } from './endpoint-dialog.js';
 import styles from './page.module.css';
 import { endpoints } from './queries.js';
 
+const route = getRouteApi('/webhooks');
+
 export default function WebhooksPage() {
   const user = useQuery(me);
-  const [isOpen, setOpen] = useState(false);
+  const { add = false } = route.useSearch();
+  const navigate = route.useNavigate();
+  const close = () => void navigate({ search: {}, replace: true });
   const isAdmin = user.data !== undefined && roleOf(user.data) === 'admin';
   return (
     <Page
@@ -23,16 +26,16 @@ export default function WebhooksPage() {
       lead="Which of my programs are told what happens, and have they heard it?"
       actions={
         isAdmin && (
-          <Button kind="main" onClick={() => setOpen(true)}>
+          <LinkButton kind="main" to="/webhooks" search={{ add: true }}>
             New endpoint
-          </Button>
+          </LinkButton>
         )
       }
     >
       <Loaded query={user}>
         {() =>
           isAdmin ? (
-            <Endpoints onCreate={() => setOpen(true)} />
+            <Endpoints />
           ) : (
             <Notice>
               <p>Only admins of the organization see and change its webhooks.</p>
@@ -40,18 +43,25 @@ export default function WebhooksPage() {
           )
         }
       </Loaded>
-      {isOpen && <EndpointDialog onClose={() => setOpen(false)} />}
+      {add && isAdmin && <EndpointDialog onClose={close} />}
     </Page>
   );
 }
 
-function Endpoints({ onCreate }: { onCreate: () => void }) {
+function Endpoints() {
   const query = useQuery(endpoints);
   return (
     <Loaded query={query}>
       {(items) =>
         items.length === 0 ? (
-          <Empty title="No program is told" action={<Button onClick={onCreate}>Add an endpoint</Button>}>
+          <Empty
+            title="No program is told"
+            action={
+              <LinkButton to="/webhooks" search={{ add: true }}>
+                Add an endpoint
+              </LinkButton>
+            }
+          >
             An endpoint is an https address of yours. It gets a signed message for each event: an instance that has
             stopped, a balance that runs low, a member who has joined.
           </Empty>

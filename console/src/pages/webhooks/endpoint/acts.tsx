@@ -1,8 +1,9 @@
+import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import type { WebhookEndpoint } from '../../../data/models.js';
-import { Button } from '../../../parts/button.js';
+import { Button, LinkButton } from '../../../parts/button.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { Dialog } from '../../../parts/dialog.js';
 import { ErrorBox } from '../../../parts/states.js';
@@ -12,6 +13,8 @@ import type { EventType } from '../event-types.js';
 import { Secret } from '../secret.js';
 
 const OLD = [['webhooks'], ['audit-log']];
+
+const route = getRouteApi('/webhooks/$id');
 
 /** Sends a test message; the deliveries show how it went. */
 export function SendTest({ endpoint: { id, enabled } }: { endpoint: WebhookEndpoint }) {
@@ -33,25 +36,35 @@ export function SendTest({ endpoint: { id, enabled } }: { endpoint: WebhookEndpo
 /** Changes where an endpoint is and which events it gets. */
 export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
   const { id, url, description, types, instance_id } = endpoint;
-  const [isOpen, setOpen] = useState(false);
+  const { change: isOpen = false, ...search } = route.useSearch();
+  const navigate = route.useNavigate();
+  const leave = () => void navigate({ search, replace: true });
   const change = useAct(
-    (body: Given) => api.patch('/v1/webhook-endpoints/{id}', { params: { path: { id } }, body }),
+    // Setting the address needs a proof of who it is, the rest does not.
+    ({ url: typed, ...rest }: Given) =>
+      api.patch('/v1/webhook-endpoints/{id}', {
+        params: { path: { id } },
+        body: typed === url ? rest : { ...rest, url: typed },
+      }),
     OLD,
-    () => setOpen(false),
+    leave,
   );
   const close = () => {
     change.reset();
-    setOpen(false);
+    leave();
   };
   // A filter has only types that this release knows.
   const before: Given = { url, description, types: types as EventType[] | null, instance_id };
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Change</Button>
+      <LinkButton to="/webhooks/$id" params={{ id }} search={{ ...search, change: true }}>
+        Change
+      </LinkButton>
       {isOpen && (
         <Dialog title="Change the endpoint" isOpen onClose={close}>
           <EndpointForm
-            {...{ before, verb: 'Change', isBusy: change.isPending, error: change.error, onClose: close }}
+            {...{ draft: `webhook.${id}`, before, verb: 'Change', isBusy: change.isPending }}
+            {...{ error: change.error, onClose: close }}
             onSubmit={change.mutate}
           />
         </Dialog>
