@@ -203,6 +203,14 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 422,
     meaning: "The template is a virtual machine, and the offer's machine cannot run those.",
   },
+  OFFER_TOO_EXPENSIVE: {
+    status: 409,
+    meaning: 'The offer costs more than max_gpu_per_hour_micro or max_disk_per_hour_micro allows.',
+    extra: {
+      gpu_per_hour_micro: micro('What an hour of its GPUs costs'),
+      disk_per_hour_micro: micro('What an hour of the disk costs while the instance is stopped'),
+    },
+  },
   OFFER_UNAVAILABLE: { status: 409, meaning: 'The offer is unknown, withdrawn or not available now.' },
   ORG_MISMATCH: { status: 403, meaning: 'X-Org-Id names an organization that the credential does not belong to.' },
   ORGANIZATION_NOT_FOUND: { status: 404, meaning: 'No organization has this id.' },

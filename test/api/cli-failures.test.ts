@@ -40,6 +40,9 @@ const DEPLOY = 'deploy --gpus 1 --template PyTorch --no-ssh-key --yes';
 const run = (line: string, options?: RunOptions) => person.run(line.split(' '), options);
 const instances = async () => (await renter.api.get<{ items: { id: string; label: string }[] }>('/v1/instances')).items;
 
+const reprice = (price_per_hour_micro: number) =>
+  test.operator.request('PATCH', `/v1/operator/offers/${machine}`, { price_per_hour_micro });
+
 /** A server that answers like a proxy before the control plane. */
 async function serve(listener: RequestListener): Promise<string> {
   server = createServer(listener);
@@ -131,6 +134,20 @@ describe('each class of failures has its exit code, the reason, and what to do',
     expect(await run('ls', { env: { GPURENT_URL: url } })).toMatchObject({ code: 6 });
   });
 
+  it('a price that has risen since it was shown: 3, and nothing is deployed', async () => {
+    const url = await serve((request, response) =>
+      passOn(request, (status, text) => {
+        const answer = () => response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);
+        if (request.url === '/v1/instances/estimate') void reprice(1_000_001).then(answer);
+        else answer();
+      }),
+    );
+    const { code, stderr } = await run(DEPLOY, { env: { GPURENT_URL: url } });
+    await reprice(1_000_000);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Its price has risen') as string });
+    expect(await instances()).toEqual([]);
+  });
+
   it('an instance that fails: 8, with its reason', async () => {
     agent.automatic = false;
     const { running, output } = person.begin([...DEPLOY.split(' '), '--wait']);
@@ -220,7 +237,10 @@ describe('Ctrl-C in the middle of a deploy', () => {
     expect(cut.output.stderr).toContain('gpurent deploy --resume');
     isCut = false;
     test.clock.advance(1_000);
+    // Another price makes no other deploy of it.
+    await reprice(1_100_000);
     const again = await run(line, { env });
+    await reprice(1_000_000);
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('going on with it') as string });
     expect(await instances()).toHaveLength(1);
     expect(readdirSync(folder)).toEqual([]);

@@ -98,6 +98,22 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
     });
   });
 
+  it('at a price above the one that it accepts', async () => {
+    const { body } = await deployable();
+    const costs = { gpu_per_hour_micro: 1_000_000, disk_per_hour_micro: 1_000 };
+    for (const most of [{ max_gpu_per_hour_micro: 999_999 }, { max_disk_per_hour_micro: 999 }]) {
+      const accepting = { max_gpu_per_hour_micro: 1_000_000, max_disk_per_hour_micro: 1_000, ...most };
+      expect(await refusalOf({ ...body, ...accepting })).toMatchObject({
+        ...{ status: 409, code: 'OFFER_TOO_EXPENSIVE' },
+        ...costs,
+      });
+    }
+    const accepted = { ...body, max_gpu_per_hour_micro: 1_000_000, max_disk_per_hour_micro: 1_000 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', accepted);
+    await renter.api.delete(`/v1/instances/${id}`);
+    await statusIs(renter.api, id, 'destroyed');
+  });
+
   it("with another's SSH key", async () => {
     const { body } = await deployable();
     const other = await test.renter();

@@ -201,13 +201,15 @@ describe('an estimate of what would be refused', () => {
     await world.test.operator.post(`${organization}/suspend`, { reason: 'abuse' });
     const ssh_key_id = await world.sshKey(world.stranger);
     const offer_id = await world.test.offer(agent, 1, 3_000_000);
-    const said = await estimate({ offer_id, template_id, disk_gb: 50, ssh_key_id }, renter.api);
+    const asked = { max_gpu_per_hour_micro: 2_999_999 };
+    const said = await estimate({ ...asked, offer_id, template_id, disk_gb: 50, ssh_key_id }, renter.api);
     expect(said.refusals).toMatchObject([
       { code: 'ORGANIZATION_SUSPENDED', reason: 'abuse' },
       { code: 'TEMPLATE_COMING_SOON' },
       { code: 'TEMPLATE_ARCH_UNSUPPORTED' },
       { code: 'TEMPLATE_REQUIRES_OWNER' },
       { code: 'OFFER_UNAVAILABLE' },
+      { code: 'OFFER_TOO_EXPENSIVE', gpu_per_hour_micro: 3_000_000, disk_per_hour_micro: 5_000 },
       { code: 'OFFER_NOT_VM_CAPABLE' },
       { code: 'TEMPLATE_CUDA_TOO_NEW' },
       { code: 'DISK_TOO_LARGE', max_disk_gb: 40 },

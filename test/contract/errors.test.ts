@@ -157,6 +157,9 @@ describe('Errors: deploy refusals', () => {
     request['template_id'] = await template({ cuda_max: '11.8', kind: 'vm' });
     expect(await code()).toBe('OFFER_UNAVAILABLE');
     request['offer_id'] = offerId;
+    request['max_gpu_per_hour_micro'] = 1;
+    expect(await code()).toBe('OFFER_TOO_EXPENSIVE');
+    delete request['max_gpu_per_hour_micro'];
     expect(await code()).toBe('OFFER_NOT_VM_CAPABLE');
     request['template_id'] = await template({ cuda_max: '11.8' });
     expect(await code()).toBe('TEMPLATE_CUDA_TOO_NEW');

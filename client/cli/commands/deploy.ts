@@ -3,7 +3,7 @@ import type { Gpurent } from '../../api/index.js';
 import { choosePlan } from '../deploy/choose.js';
 import { asksForTheSame, PendingDeploys, type Pending } from '../deploy/pending.js';
 import { bodyOf, type DeployBody } from '../deploy/plan.js';
-import { priceLines, refuseWhatCannotBe } from '../deploy/price.js';
+import { atMostFor, priceLines, refuseWhatCannotBe } from '../deploy/price.js';
 import { send } from '../deploy/send.js';
 import type { Wishes } from '../deploy/wishes.js';
 import { usageError } from '../errors/cli-error.js';
@@ -73,7 +73,7 @@ async function planned(
   for (const line of priceLines(plan, body, estimate, terminal.now())) invocation.note(line);
   refuseWhatCannotBe(estimate);
   await confirm(invocation, wishes.yes, 'Deploy it');
-  return pendingOf(invocation, pendings, body);
+  return pendingOf(invocation, pendings, atMostFor(body, estimate));
 }
 
 /** Returns the deploy to send: one whose answer was lost, if it has asked for the same. */

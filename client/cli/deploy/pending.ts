@@ -77,9 +77,12 @@ export class PendingDeploys {
   }
 }
 
-/** Tells whether two deploys ask for the same, apart from the moment that --for counts from. */
+/** What can differ between two deploys that ask for the same: the moment that --for counts from, and the price that was shown. */
+const OF_THEIR_TIME = { stop_at: null, max_gpu_per_hour_micro: null, max_disk_per_hour_micro: null };
+
+/** Tells whether two deploys ask for the same. */
 export const asksForTheSame = (one: DeployBody, other: DeployBody): boolean =>
-  isDeepStrictEqual({ ...one, stop_at: null }, { ...other, stop_at: null }) &&
+  isDeepStrictEqual({ ...one, ...OF_THEIR_TIME }, { ...other, ...OF_THEIR_TIME }) &&
   Boolean(one.stop_at) === Boolean(other.stop_at);
 
 function isAlive(pid: number): boolean {

@@ -28,6 +28,11 @@ export function priceLines({ offer, template }: Plan, body: DeployBody, estimate
   ];
 }
 
+/** Returns a deploy that accepts the price that was shown, and no higher one. */
+export function atMostFor(body: DeployBody, { gpu_per_hour_micro, disk_per_hour_micro }: Estimate): DeployBody {
+  return { ...body, max_gpu_per_hour_micro: gpu_per_hour_micro, max_disk_per_hour_micro: disk_per_hour_micro };
+}
+
 const NO_MONEY = ['INSUFFICIENT_BALANCE', 'PAYMENTS_FROZEN', 'SPEND_LIMIT_REACHED'];
 
 /** Throws the first error that the deploy would meet, as the deploy itself would. */

@@ -21,6 +21,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   OFFER_NOT_FOUND: OTHER_OFFER,
   OFFER_NOT_PINNABLE: OTHER_OFFER,
   OFFER_NOT_VM_CAPABLE: 'Choose an offer that can run virtual machines: gpurent offers --vm',
+  OFFER_TOO_EXPENSIVE: 'Its price has risen: deploy again to see it, or choose another offer with gpurent offers',
   OFFER_UNAVAILABLE: OTHER_OFFER,
   ORG_MISMATCH: 'Choose an organization of yours: gpurent context org ORGANIZATION',
   PAYMENTS_FROZEN: 'A payment of your organization is disputed: ask your operator.',

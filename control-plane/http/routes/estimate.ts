@@ -73,22 +73,8 @@ export const estimateRoutes: Routes = (app, platform) => {
       },
     },
     (request) => {
-      const {
-        offer_id,
-        template_id,
-        disk_gb,
-        ssh_key_id = null,
-        stop_at = null,
-        max_charge_micro = null,
-      } = limitsFrom(request.body);
-      const { refusals, balance_lasts_until, ...rest } = estimate(platform, callerOf(request), {
-        offer_id,
-        template_id,
-        disk_gb,
-        ssh_key_id,
-        stop_at,
-        max_charge_micro,
-      });
+      const choice = { ssh_key_id: null, stop_at: null, ...limitsFrom(request.body) };
+      const { refusals, balance_lasts_until, ...rest } = estimate(platform, callerOf(request), choice);
       return {
         ...rest,
         balance_lasts_until: isoOrNull(balance_lasts_until),

@@ -4,7 +4,7 @@ import { destroy } from '../../services/actions/destroy.js';
 import { start } from '../../services/actions/start.js';
 import { stop } from '../../services/actions/stop.js';
 import { MEMBER, callerOf } from '../policy.js';
-import { IdempotencyHeaders, body, integer, list, nullable, optional, text, uuid } from '../schemas.js';
+import { IdempotencyHeaders, body, integer, list, micro, nullable, optional, text, uuid } from '../schemas.js';
 import { Label, limitFields, limitsFrom } from './instance-settings.js';
 import { Instance, instanceView } from './instance-view.js';
 import { idOf, type Routes } from './routes.js';
@@ -31,6 +31,16 @@ export const DeployBody = body({
       ),
     ),
     ...limitFields,
+    max_gpu_per_hour_micro: nullable(
+      micro('What an hour of the GPUs may cost: the `gpu_per_hour_micro` of the estimate; null: whatever it is', {
+        minimum: 0,
+      }),
+    ),
+    max_disk_per_hour_micro: nullable(
+      micro('What an hour of the disk may cost: the `disk_per_hour_micro` of the estimate; null: whatever it is', {
+        minimum: 0,
+      }),
+    ),
   }),
   env_overrides: list(
     EnvVariable,
@@ -50,6 +60,7 @@ export const DEPLOY_REFUSALS: readonly RefusalCode[] = [
   'TEMPLATE_REQUIRES_OWNER',
   'OFFER_UNAVAILABLE',
   'OFFER_NOT_PINNABLE',
+  'OFFER_TOO_EXPENSIVE',
   'OFFER_NOT_VM_CAPABLE',
   'TEMPLATE_CUDA_TOO_NEW',
   'DISK_TOO_LARGE',

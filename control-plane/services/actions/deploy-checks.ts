@@ -1,4 +1,4 @@
-import { burnPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/burn.js';
+import { burnPerHourMicro, diskPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -27,6 +27,9 @@ export interface DeployChoice {
   ssh_key_id: string | null;
   stop_at?: number | null;
   max_charge_micro?: number | null;
+  /** The highest prices that the caller accepts; null: any. */
+  max_gpu_per_hour_micro?: number | null;
+  max_disk_per_hour_micro?: number | null;
 }
 
 /** A choice with everything that its checks look at. What the caller cannot use is the refusal that says so. */
@@ -132,6 +135,7 @@ const CHECKS: readonly Check[] = [
   ...TEMPLATE_CHECKS.map((check) => ofTemplate((template, { organizationId }) => check(template, organizationId))),
   ({ offer }) => refusalIn(offer),
   ofOffer(notOnMarket),
+  tooExpensive,
   ofBoth(notVmCapable),
   ofBoth(tooNewCuda),
   ofOffer(tooLargeDisk),
@@ -218,6 +222,19 @@ function notOnMarket({ machine, state }: OfferDetails): Refusal | undefined {
     );
   }
   return state === 'available' ? undefined : offerUnavailable();
+}
+
+function tooExpensive(planned: PlannedDeploy): Refusal | undefined {
+  const rates = ratesOf(planned);
+  if (!rates) return undefined;
+  const { max_gpu_per_hour_micro: mostGpu, max_disk_per_hour_micro: mostDisk } = planned.choice;
+  const [gpu_per_hour_micro, disk_per_hour_micro] = [rates.pricePerHourMicro, diskPerHourMicro(rates)];
+  if (gpu_per_hour_micro <= (mostGpu ?? Infinity) && disk_per_hour_micro <= (mostDisk ?? Infinity)) return undefined;
+  return new Refusal(
+    'OFFER_TOO_EXPENSIVE',
+    'this offer costs more by the hour than this deploy accepts; look at its price again, or choose another offer',
+    { gpu_per_hour_micro, disk_per_hour_micro },
+  );
 }
 
 function offerUnavailable(): Refusal {

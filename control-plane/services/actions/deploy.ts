@@ -22,6 +22,8 @@ export interface DeployRequest extends Partial<InstanceLimits> {
   label: string | null;
   ssh_key_id: string | null;
   env_overrides: EnvEntry[];
+  max_gpu_per_hour_micro?: number | null;
+  max_disk_per_hour_micro?: number | null;
 }
 
 /**
