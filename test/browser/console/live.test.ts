@@ -1,4 +1,6 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/eventually.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole } from '../../harness/console.js';
 import { statusIs } from '../../harness/control-plane.js';
@@ -107,5 +109,73 @@ it('draws what an instance has used, and has it as a table', async () => {
   await window.page.waitForSelector('td:text-is("87 %") >> nth=1');
   await window.shoot('instance-usage');
   await window.checkAccess();
+  await window.close();
+});
+
+it('seven tabs of one browser share one stream of events, which another follows once the first is closed', async () => {
+  const renter = await test.control.renter(5_000_000);
+  const window = await test.open(renter);
+  const streams: string[] = [];
+  window.context.on('request', (request) => {
+    if (request.headers()['accept'] === 'text/event-stream') streams.push(request.url());
+  });
+  await window.goTo('/instances');
+  const tabs = [window.page];
+  while (tabs.length < 7) {
+    const tab = await window.context.newPage();
+    await tab.goto('/instances');
+    await tab.waitForSelector('[data-connection=live]', { state: 'attached' });
+    tabs.push(tab);
+  }
+  expect(streams.length).toBe(1);
+  const credits = `/v1/operator/organizations/${renter.organizationId}/credits`;
+  const shownIn = (pages: Page[], text: string) =>
+    Promise.all(pages.map((tab) => tab.waitForSelector(`header >> text=${text}`)));
+  await test.control.operator.post(credits, { amount_micro: 1_000_000, reason: 'more' });
+  await shownIn(tabs, '$6.00');
+  await window.page.close();
+  await eventually('another tab to follow', () => Promise.resolve(streams.length === 2));
+  await test.control.operator.post(credits, { amount_micro: 1_000_000, reason: 'more' });
+  await shownIn(tabs.slice(1), '$7.00');
+  await window.close();
+});
+
+it('takes over from a tab that the browser has put to sleep', async () => {
+  const renter = await test.control.renter(5_000_000);
+  const window = await test.open(renter);
+  await window.goTo('/instances');
+  await window.page.evaluate('BroadcastChannel.prototype.postMessage = () => undefined');
+  const tab = await window.context.newPage();
+  await tab.clock.install();
+  await tab.goto('/instances');
+  await tab.waitForSelector('header >> text=$5.00');
+  await tab.clock.runFor(60_000);
+  await tab.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await window.close();
+});
+
+it('follows events once a role allows it, and notices an end of the session also without events', async () => {
+  const [owner, member] = [await test.control.renter(), await test.control.renter(0)];
+  const invite = { email: member.email, role: 'billing' };
+  const { token } = await owner.api.post<{ token: string }>('/v1/orgs/current/invites', invite);
+  await member.api.post(`/v1/invites/${token}/accept`);
+  const window = await test.openFor(member, owner.organizationId);
+  const { page } = window;
+  await page.clock.install();
+  window.expectComplaints(/401|403|ERR_/);
+  const become = async (role: string) => {
+    const path = `/v1/orgs/current/members/${member.userId}`;
+    expect((await owner.api.request('PATCH', path, { role })).status).toBe(200);
+  };
+  await page.goto('/team');
+  await page.waitForSelector('[data-connection=off]', { state: 'attached' });
+  await become('viewer');
+  await page.clock.runFor(30_000);
+  await page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await become('billing');
+  await page.waitForSelector('[data-connection=off]', { state: 'attached' });
+  await member.api.post('/v1/auth/sign-out');
+  await page.clock.runFor(30_000);
+  await page.waitForURL('**/sign-in?return_to=%2Fteam');
   await window.close();
 });

@@ -1,4 +1,4 @@
-import { useConnection } from '../../data/live.js';
+import { useConnection } from '../../data/connection.js';
 import { Notice } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 
