@@ -73,3 +73,12 @@ export function Loaded<T>({
 export function Notice({ kind = 'note', children }: { kind?: 'note' | 'warning'; children: ReactNode }) {
   return <div className={kind === 'note' ? styles.note : styles.warning}>{children}</div>;
 }
+
+/** Says beside the button of an act that its answer was lost, and that the button does it once. */
+export function Unanswered() {
+  return (
+    <Notice kind="warning">
+      No answer came, so perhaps this is done. The same button asks again, and nothing is done twice.
+    </Notice>
+  );
+}

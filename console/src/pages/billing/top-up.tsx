@@ -3,10 +3,11 @@ import { useState, type SyntheticEvent } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { exactMoney, parseMoney } from '../../data/money.js';
+import { useOneRequest } from '../../data/one-request.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
-import { ErrorBox } from '../../parts/states.js';
+import { ErrorBox, Unanswered } from '../../parts/states.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/billing');
@@ -30,8 +31,10 @@ function TopUpForm({ close }: { close: () => void }) {
   const [isTried, setTried] = useState(false);
   const micro = parseMoney(text) ?? 0;
   const isValid = micro >= LEAST && micro <= MOST && micro % CENT === 0;
+  const body = { amount_micro: micro };
+  const { send, isUnanswered } = useOneRequest<typeof body>('top-up');
   const paying = useAct(
-    () => api.post('/v1/billing/checkout-session', { body: { amount_micro: micro } }),
+    () => send(body, (headers) => api.post('/v1/billing/checkout-session', { body, headers })),
     [],
     ({ url }) => location.assign(url),
   );
@@ -52,6 +55,7 @@ function TopUpForm({ close }: { close: () => void }) {
         )}
       </Field>
       {paying.error && <ErrorBox error={paying.error} />}
+      {!paying.isPending && isUnanswered(body) && <Unanswered />}
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={paying.isPending || paying.isSuccess}>

@@ -3,12 +3,13 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
+import { useOneRequest } from '../../data/one-request.js';
 import { instance as instanceQuery, instances } from '../../data/queries.js';
 import { remedyOfCode } from '../../data/remedies.js';
 import { Button } from '../../parts/button.js';
 import { Facts } from '../../parts/facts.js';
 import { Hourly, Money } from '../../parts/money.js';
-import { ErrorBox, Notice, Skeleton } from '../../parts/states.js';
+import { ErrorBox, Notice, Skeleton, Unanswered } from '../../parts/states.js';
 import { At, Lasts } from '../../parts/time.js';
 import { keepKey } from './last-key.js';
 import styles from './page.module.css';
@@ -27,9 +28,11 @@ export function Summary({ request, hasTemplate }: { request: DeployRequest | und
     placeholderData: keepPreviousData,
     gcTime: 0,
   });
-  const deploy = useDeploy();
+  const { deploy, isUnanswered } = useDeploy();
   const isCurrent = asked === text && estimate.isSuccess && !estimate.isPlaceholderData;
-  const canDeploy = request !== undefined && isCurrent && estimate.data.refusals.length === 0;
+  // Whatever the estimate says: perhaps it is this deploy that has taken the GPUs.
+  const isAgain = request !== undefined && isUnanswered(request);
+  const canDeploy = isAgain || (request !== undefined && isCurrent && estimate.data.refusals.length === 0);
   const data = estimate.data;
   return (
     <>
@@ -40,6 +43,7 @@ export function Summary({ request, hasTemplate }: { request: DeployRequest | und
         {estimate.error && <ErrorBox error={estimate.error} />}
         {data ? <Figures estimate={data} /> : asked && !estimate.error && <Skeleton rows={3} />}
         {deploy.error && <ErrorBox error={deploy.error} />}
+        {isAgain && !deploy.isPending && <Unanswered />}
         <Button
           kind="main"
           disabled={!canDeploy}
@@ -153,8 +157,9 @@ function useSettled(text: string | undefined): string | undefined {
 function useDeploy() {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  return useMutation({
-    mutationFn: (body: DeployRequest) => api.post('/v1/instances', { body }),
+  const { send, isUnanswered } = useOneRequest<DeployRequest>('deploy');
+  const deploy = useMutation({
+    mutationFn: (body: DeployRequest) => send(body, (headers) => api.post('/v1/instances', { body, headers })),
     onSuccess: async (instance, { ssh_key_id }) => {
       keepKey(ssh_key_id);
       queries.setQueryData(instanceQuery(instance.id).queryKey, instance);
@@ -162,4 +167,5 @@ function useDeploy() {
       await navigate({ to: '/instances/$id', params: { id: instance.id } });
     },
   });
+  return { deploy, isUnanswered };
 }
