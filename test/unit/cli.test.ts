@@ -17,7 +17,7 @@ import { table, type Column } from '../../client/cli/output/table.js';
 import { ago, durationOf, spell } from '../../client/cli/output/times.js';
 import { createProgram } from '../../client/cli/program.js';
 import { hostNameOf, sshTarget } from '../../client/cli/ssh/ssh-target.js';
-import { jsonText, plain, programOutput } from '../../client/cli/terminal/plain-text.js';
+import { jsonText, plain, ProgramOutput } from '../../client/cli/terminal/plain-text.js';
 import type { Terminal } from '../../client/cli/terminal/terminal.js';
 import { VERSION as RELEASE } from '../../shared/version.js';
 
@@ -134,16 +134,24 @@ describe('text of strangers', () => {
     ['a reset', 'a\u001bcb', 'ab'],
     ['lines and tabs', 'a\r\nb\tc', 'a b c'],
     ['bells and backspaces', 'a\u0007\u0008\u007fb', 'ab'],
-    ['a turned direction', 'a\u202eb\u2066c\u200f', 'abc'],
+    ['a turned direction', 'a\u202eb\u2066c\u200f', 'a\\u{202e}b\\u{2066}c\\u{200f}'],
+    ['an invisible letter', 'a\u200bb', 'a\\u{200b}b'],
     ['a sequence within one', 'a\u001b[\u001b[2J31mb', 'a31mb'],
   ])('%s have no effect', (_name, text, shown) => expect(plain(text)).toBe(shown));
 
   it('of a workload keeps its colours, where there are any, and nothing else', () => {
-    expect(programOutput('\u001b[1;31mred\u001b[K\u001b[0m\u0007', true)).toBe('\u001b[1;31mred\u001b[0m\u001b[0m');
-    expect(programOutput('\u001b[1;31mred\u001b[0m', false)).toBe('red');
-    expect(programOutput('a\tb\u001b]52;c;evil\u0007', true)).toBe('a\tb');
-    expect(programOutput('10 %\r20 %\r', false)).toBe('10 %\n20 %\n');
-    expect(programOutput('a\u001b', true)).toBe('a');
+    const output = (line: string, withColour: boolean) => new ProgramOutput(withColour).line(line);
+    expect(output('\u001b[1;31mred\u001b[K\u001b[0m\u0007', true)).toBe('\u001b[1;31mred\u001b[0m\u001b[0m');
+    expect(output('\u001b[1;31mred\u001b[0m', false)).toBe('red');
+    expect(output('a\tb\u001b]52;c;evil\u0007', true)).toBe('a\tb');
+    expect(output('10 %\r20 %\r', false)).toBe('10 %\n20 %\n');
+    expect(output('a\u001b', true)).toBe('a');
+    expect(output('\u001b[32mab\u202e', true)).toBe('\u001b[32mab\\u{202e}\u001b[0m');
+  });
+
+  it('of a workload has no effect either where a sequence goes over several lines', () => {
+    const output = new ProgramOutput(true);
+    expect(['a\u001bPq', 'pixels', '\u001b\\b', 'c'].map((line) => output.line(line))).toEqual(['a', '', 'b', 'c']);
   });
 
   it('in JSON is escaped, and means the same', () => {

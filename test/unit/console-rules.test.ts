@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { misfitOf } from '../../console/src/data/fit.js';
 import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
 import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
-import { plainLine } from '../../console/src/data/log-text.js';
+import { LogText } from '../../console/src/data/log-text.js';
 import type { Instance } from '../../console/src/data/models.js';
 import { emptyForm } from '../../console/src/pages/deploy/form.js';
 import { chosen, grouped } from '../../console/src/pages/instances/choice.js';
@@ -32,6 +32,7 @@ it('opens only web addresses, whatever a host reports', () => {
 });
 
 it('shows output as plain text, without what moves a terminal or turns the text', () => {
+  const plainLine = (line: string) => new LogText().line(line);
   expect(plainLine('\u001b[1;31mred\u001b[0m \u001b]0;title\u0007<b>')).toBe('red <b>');
   expect(plainLine(' 10 %\r 50 %\r')).toBe(' 50 %');
   fc.assert(

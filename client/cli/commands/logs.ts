@@ -1,5 +1,5 @@
 import { findInstance } from '../instances/find.js';
-import { programOutput } from '../terminal/plain-text.js';
+import { ProgramOutput } from '../terminal/plain-text.js';
 import type { Define } from '../invocation/define.js';
 import { INSTANCE, whole } from './options.js';
 
@@ -28,9 +28,13 @@ export const define: Define = (command, invocation) => {
       const isOver = () => interrupted.aborted;
       let page = await read(follow ? { tail, after: '' } : { tail });
       if (invocation.wantsJson && !follow) return invocation.json(page);
+      let output = new ProgramOutput(invocation.hasColour);
       for (;;) {
-        if (page.lines_missed) invocation.note('(lines were written faster than they could be read)');
-        for (const line of page.lines) stdout.write(`${programOutput(line, invocation.hasColour)}\n`);
+        if (page.lines_missed) {
+          invocation.note('(lines were written faster than they could be read)');
+          output = new ProgramOutput(invocation.hasColour);
+        }
+        for (const line of page.lines) stdout.write(`${output.line(line)}\n`);
         if (!follow) return;
         if (page.lines.length === 0) {
           const { status } = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });

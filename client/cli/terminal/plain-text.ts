@@ -1,33 +1,35 @@
-/** A sequence that a terminal carries out instead of showing: CSI, then OSC and other strings, then two or three characters. */
-const SEQUENCE =
-  // eslint-disable-next-line no-control-regex
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]?|(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g;
+import { terminalText, TerminalText } from '../../text/terminal-text.js';
+import { visible } from '../../text/visible.js';
+
 /** Colour, bold and so on. */
 // eslint-disable-next-line no-control-regex
 const COLOUR = /^\u001b\[[0-9;:]*m$/;
-/** What has no shape of its own, or turns the text around it: controls, marks of direction, marks that begin a file. */
+/** What JSON.stringify leaves as it is, though a terminal shows it otherwise, or not at all. */
 // eslint-disable-next-line no-control-regex
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const RESET = '\u001b[0m';
 
-/** Returns text of strangers (labels, names, messages) as one line that a terminal only shows. */
+/** Returns text of strangers (labels, names, messages) as one line that a terminal only shows, with hidden characters as their numbers. */
 export function plain(text: string): string {
-  return text
-    .replace(SEQUENCE, '')
-    .replace(/[\t\r\n]+/g, ' ')
-    .replace(UNSEEN, '');
+  return visible(terminalText(text).replace(/[\t\r\n]+/g, ' '));
 }
 
-/** Returns a line that a workload has written: with tabs, and with its colours if asked for, which end with the line. */
-export function programOutput(line: string, withColour: boolean): string {
-  const shown = line
-    .replace(SEQUENCE, (sequence) => (withColour && COLOUR.test(sequence) ? sequence : ''))
-    .replace(/\r+\n?/g, '\n')
-    .replace(UNSEEN, (character) =>
-      character === '\t' || character === '\n' || character === '\u001b' ? character : '',
-    );
-  const kept = withColour ? shown : shown.replaceAll('\u001b', '');
-  return kept.includes('\u001b') ? kept + RESET : kept;
+/** The output of a workload, line by line. */
+export class ProgramOutput {
+  readonly #text = new TerminalText();
+
+  constructor(private readonly withColour: boolean) {}
+
+  /** Returns a line with its tabs, and with its colours if asked for, which end with the line. */
+  line(line: string): string {
+    const shown = this.#text
+      .next(line, (sequence) => this.withColour && COLOUR.test(sequence))
+      .replace(/\r+\n?/g, '\n')
+      .split('\u001b')
+      .map(visible)
+      .join('\u001b');
+    return shown.includes('\u001b') ? shown + RESET : shown;
+  }
 }
 
 /** Returns JSON whose strings hold nothing that a terminal would carry out. JSON.stringify escapes only some of it. */

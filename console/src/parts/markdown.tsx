@@ -1,5 +1,6 @@
 import { compiler } from 'markdown-to-jsx/react';
 import { createElement, Fragment, useMemo, type ReactNode } from 'react';
+import { visible } from '../../../client/text/visible.js';
 import styles from './markdown.module.css';
 
 /** The elements that a text may make, and what they become: a heading stands below those of the page. */
@@ -16,7 +17,10 @@ const ELEMENTS: ReadonlyMap<string, string> = new Map([
  * attribute; links lead to http and https, and a picture is a link to it.
  */
 export function Markdown({ text }: { text: string }) {
-  const content = useMemo(() => compiler(text, { createElement: elementOf, disableParsingRawHTML: true }), [text]);
+  const content = useMemo(
+    () => compiler(visible(text), { createElement: elementOf, disableParsingRawHTML: true }),
+    [text],
+  );
   return <div className={styles.markdown}>{content}</div>;
 }
 

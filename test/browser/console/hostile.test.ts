@@ -6,8 +6,8 @@ import type { FakeAgent } from '../../harness/fake-agent.js';
 import { WebhookReceiver } from '../../harness/webhook-receiver.js';
 
 const WIDTH = 360;
-/** A word that no line has room for, HTML, and in a text of a host an override of its direction. */
-const word = (chars: number) => `"><img/src=x>${'W'.repeat(chars - 13)}`;
+/** A word that no line has room for, HTML, what nobody sees, and in a text of a host an override of its direction. */
+const word = (chars: number) => `"><img/src=x>${'W'.repeat(chars - 14)}\u200b`;
 const sentence = `${word(400)} \u202eevil\u2066 \u001b[2J <script>alert(1)</script> ${'\u0301'.repeat(200)}`;
 
 let receiver: WebhookReceiver;
@@ -94,16 +94,19 @@ async function spoil() {
 interface Findings {
   wide: string[];
   links: string[];
+  hidden: string[];
 }
 
-/** What sticks out of the page, and links that run something. */
+/** What sticks out of the page, links that run something, and texts with hidden characters. */
 const FINDINGS = `(() => {
   const clips = (element) => element && (/(auto|scroll|hidden|clip)/.test(getComputedStyle(element).overflowX) || clips(element.parentElement));
   const wide = [...document.querySelectorAll('body *')]
     .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && element.children.length === 0 && !clips(element.parentElement))
     .map((element) => element.tagName + '.' + element.className + ': ' + element.textContent.slice(0, 40));
   const links = [...document.querySelectorAll('[href]')].map((link) => link.href).filter((href) => !/^(https?|data|vscode):/.test(href));
-  return { wide: document.documentElement.scrollWidth > innerWidth ? wide.slice(0, 5).concat('scrollWidth ' + document.documentElement.scrollWidth) : [], links };
+  const hidden = [document.title, ...document.body.innerText.split('\\n'), ...[...document.querySelectorAll('[title], [aria-label]')].flatMap(({ title, ariaLabel }) => [title, ariaLabel ?? ''])]
+    .filter((text) => /(?!\\t)[\\p{Cc}\\p{Cf}]/u.test(text)).map((text) => encodeURI(text).slice(0, 100));
+  return { hidden, wide: document.documentElement.scrollWidth > innerWidth ? wide.slice(0, 5).concat('scrollWidth ' + document.documentElement.scrollWidth) : [], links };
 })()`;
 
 async function look(window: ConsoleWindow, path: string): Promise<void> {
@@ -111,7 +114,7 @@ async function look(window: ConsoleWindow, path: string): Promise<void> {
   await window.page.waitForSelector('main [aria-label=Loading]', { state: 'detached' });
   for (const summary of await window.page.locator('main summary').all()) await summary.click();
   const found = await window.page.evaluate<Findings>(FINDINGS);
-  expect({ path, ...found }).toEqual({ path, wide: [], links: [] });
+  expect({ path, ...found }).toEqual({ path, wide: [], links: [], hidden: [] });
   expect({ path, failed: await window.page.locator('main >> text=This page has failed').count() }).toEqual({
     path,
     failed: 0,

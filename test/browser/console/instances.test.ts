@@ -88,6 +88,19 @@ it('tells of one instance how it is, what it wrote, what it cost and how to reac
   agent.print(id, 'one', '\u001b[31mred\u001b[0m <b>two</b>');
   await page.waitForSelector('[role=log]:has-text("red <b>two</b>")');
   expect(await page.textContent('[role=log]')).toBe('one\nred <b>two</b>');
+  agent.print(
+    id,
+    'a\u001b(B\u001b_Gpicture',
+    'its middle',
+    '\u001b\\b\u009b1mc \u202ed',
+    'e\u001bP',
+    'f'.repeat(5_000),
+    'last',
+  );
+  await page.waitForSelector('[role=log]:has-text("last")');
+  const [first, middle, rest, before, bounded] = (await page.textContent('[role=log]'))?.split('\n').slice(2) ?? [];
+  expect([first, middle, rest, before]).toEqual(['a', '', 'bc \\u{202e}d', 'e']);
+  expect(bounded).toMatch(/^f{800,1000}$/);
   await window.shoot('instance-logs');
   await page.click('nav >> text=Usage');
   await page.waitForSelector('text=Nothing was measured in this time');

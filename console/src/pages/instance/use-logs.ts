@@ -1,6 +1,6 @@
 import { useEffect, useReducer } from 'react';
 import { api } from '../../data/api.js';
-import { plainLine } from '../../data/log-text.js';
+import { LogText } from '../../data/log-text.js';
 
 const POLL_MS = 3_000;
 /** As many as a browser shows without effort; earlier ones are dropped. */
@@ -18,7 +18,7 @@ type Answer = { lines: readonly string[]; lines_missed?: boolean | null } | { er
 function withAnswer({ lines = [] }: Logs, answer: Answer): Logs {
   if ('error' in answer) return { lines, error: answer.error };
   const gap = answer.lines_missed ? ['... lines are missing here: more were written than are kept ...'] : [];
-  return { lines: [...lines, ...gap, ...answer.lines.map(plainLine)].slice(-MOST_LINES), error: undefined };
+  return { lines: [...lines, ...gap, ...answer.lines].slice(-MOST_LINES), error: undefined };
 }
 
 /** Follows the output of an instance: each line once, at the pace of the contract; not while the page is hidden. */
@@ -29,6 +29,7 @@ export function useLogs(id: string, isFollowing: boolean): Logs {
     const controller = new AbortController();
     const { signal } = controller;
     let after = '';
+    let text = new LogText();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       try {
@@ -40,7 +41,8 @@ export function useLogs(id: string, isFollowing: boolean): Logs {
             lines_missed = null,
           } = await api.get('/v1/instances/{id}/logs', { params, signal });
           after = next_after;
-          dispatch({ lines, lines_missed });
+          if (lines_missed) text = new LogText();
+          dispatch({ lines: lines.map((line) => text.line(line)), lines_missed });
         }
       } catch (error) {
         if (!signal.aborted) dispatch({ error });
